@@ -1,0 +1,23 @@
+"""One case, answered: what every family yields and the report counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applyviz.engine.objects.values import JSONValue
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The verdict on one case.
+
+    `name` finds it again ("ssa.jsonl.gz line 17", "prune-applyset step 3 invocation 0"); `reason` is
+    one line that says where it differs ("" when it agrees); `expected` and `got` are what differed.
+    """
+
+    family: str
+    name: str
+    agrees: bool
+    reason: str = ""
+    expected: JSONValue = None
+    got: JSONValue = None

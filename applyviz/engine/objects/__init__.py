@@ -1,0 +1,1 @@
+"""The nouns everybody shares: values, references, field paths, requests and answers, errors."""

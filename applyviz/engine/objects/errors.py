@@ -1,0 +1,133 @@
+"""The one tree of errors.
+
+    ApplyVizError
+      - ManifestError      a document cannot be read: file, line, column, reason
+      - SchemaError        a schema document or a CRD cannot be used
+      - MergeError         a three-way patch cannot be computed or applied
+      - OwnershipError     managed fields or a typed object cannot be used: code, field errors
+      - ConflictError      other field managers own what an apply would change
+      - PlanError
+          - StalePlanError what was reviewed is no longer what would run
+      - ClusterError       the cluster did not answer as needed: retryable or not
+          - UnreachableError, ForbiddenError, ClusterTimeoutError, WriteConflictError
+
+Errors carry fields; `str()` is one line: what, where, expected, got.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from applyviz.engine.objects.paths import FieldPath
+
+
+class ApplyVizError(Exception):
+    """Anything that applyviz itself reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePosition:
+    """A place in a source file; line and column count from 1, 0 means unknown."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return ":".join([self.file or "<input>", *(str(n) for n in (self.line, self.column) if n)])
+
+
+@dataclass(eq=False)
+class ManifestError(ApplyVizError):
+    """A document cannot be read or names no object that could be applied."""
+
+    reason: str
+    position: SourcePosition = field(default_factory=SourcePosition)
+    path: FieldPath = ()
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.reason}"
+
+
+class SchemaError(ApplyVizError):
+    """A schema document or a CustomResourceDefinition cannot be used."""
+
+
+class MergeError(ApplyVizError):
+    """A three-way patch cannot be computed, or cannot be applied to the live object."""
+
+
+@dataclass(eq=False)
+class OwnershipError(ApplyVizError):
+    """Managed fields or a typed object cannot be used; `code` is the HTTP status the server answers."""
+
+    reason: str
+    code: int = 500
+    errors: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One field that an apply would change although another field manager owns it.
+
+    `api_version` and `subresource` are those of the owner's entry; `time` too ("" when it has none).
+    `message` is the text of the API server's cause.
+    """
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+    path: FieldPath
+    message: str
+    time: str = ""
+
+
+@dataclass(eq=False)
+class ConflictError(ApplyVizError):
+    """Other field managers own what an apply would change (409, reason Conflict)."""
+
+    conflicts: tuple[Conflict, ...]
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class PlanError(ApplyVizError):
+    """A plan cannot be made or used."""
+
+
+class StalePlanError(PlanError):
+    """What was reviewed is no longer what would run."""
+
+
+@dataclass(eq=False)
+class ClusterError(ApplyVizError):
+    """The cluster did not answer as needed; `status` is 0 when no answer came."""
+
+    reason: str
+    status: int = 0
+    retryable: bool = False
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class UnreachableError(ClusterError):
+    """No connection, or it broke before an answer came."""
+
+
+class ForbiddenError(ClusterError):
+    """The identity used may not do this (401, 403)."""
+
+
+class ClusterTimeoutError(ClusterError):
+    """No answer within the deadline."""
+
+
+class WriteConflictError(ClusterError):
+    """The object changed since it was read (409 without field manager causes)."""

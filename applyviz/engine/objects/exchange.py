@@ -1,0 +1,96 @@
+"""What goes to an API server and what comes back, as data.
+
+Flows (`engine/requests`) are generators: they yield a `Request` and are sent an `Answer`; who gives
+the answer (live cluster, sandbox, dry run, recording) is no business of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONValue
+
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place in a request body that is filled at send time from the live object just read.
+
+    `path` is where in the body (fields and `i:` indices), `rule` names what fills it: `uid`,
+    `resourceVersion`, or `managedFields` (migrations).
+    """
+
+    path: FieldPath
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request to an API server; a template while it has holes.
+
+    `body` is the JSON value that is sent (None: no body). `ref` names the object it is about, when
+    there is one. `purpose` is a short fixed word for pages and journal: read, create, patch, apply,
+    delete, list, migrate.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = ""
+    body: JSONValue = None
+    ref: ObjectRef | None = None
+    purpose: str = ""
+    holes: tuple[Hole, ...] = ()
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it changes anything when it is not a dry run."""
+        return self.method not in ("GET", "HEAD")
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the server is asked to persist nothing."""
+        return "dryRun" in self.query
+
+    def as_dry_run(self) -> Self:
+        """The same request with `dryRun=All`."""
+        return replace(self, query={**self.query, "dryRun": "All"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the API server answered; `warnings` are the texts of its Warning headers.
+
+    `retry_after` is seconds, 0 when the server named none.
+    """
+
+    status: int
+    body: JSONValue = None
+    warnings: tuple[str, ...] = ()
+    retry_after: float = 0.0
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the status is 2xx."""
+        return 200 <= self.status < 300
+
+    @property
+    def message(self) -> str:
+        """The message of a `Status` body, else empty text."""
+        text = self.body.get("message", "") if isinstance(self.body, Mapping) else ""
+        return text if isinstance(text, str) else ""
+
+    @property
+    def reason(self) -> str:
+        """The reason of a `Status` body (`NotFound`, `Conflict`, …), else empty text."""
+        text = self.body.get("reason", "") if isinstance(self.body, Mapping) else ""
+        return text if isinstance(text, str) else ""

@@ -1,0 +1,20 @@
+"""Who owns a field: one entry of managedFields, without its fields.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (field management). A field
+manager is always shown with its operation; `Apply` and `Update` entries of one name are two owners.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One field owner: manager name, operation (Apply or Update), version, subresource, time."""
+
+    manager: str
+    operation: str
+    api_version: str = ""
+    subresource: str = ""
+    time: str = ""

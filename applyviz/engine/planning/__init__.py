@@ -1,0 +1,1 @@
+"""From a set of manifests and a cluster's answers to a plan: changes, order, steps, digest."""

@@ -1,0 +1,111 @@
+"""The plan as data: one `ObjectChange` per object, in steps, immutable.
+
+Rule: `docs/architecture.md`, invariants 1 and 2. A plan is what is reviewed; the runner recomputes each
+change against the live object and goes on only when its effect is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.hazards.model import Hazard
+from applyviz.engine.objects.errors import Conflict, SourcePosition
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.model import SchemaOrigin
+
+
+class Operation(StrEnum):
+    """What happens to one object."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    UNCHANGED = "unchanged"
+    RECREATE = "delete + create"
+    PRUNE = "prune"
+    REFUSED = "refused"
+    ERROR = "error"
+
+
+class Certainty(StrEnum):
+    """How sure the plan is of one object."""
+
+    CONFIRMED = "server-confirmed"
+    CALCULATED = "calculated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The four versions of one object; None where there is none.
+
+    Under server-side apply `last_applied` is None and *yours before* takes its place (owners).
+    `merged` is the result before defaulting and admission, `after` the last stage known.
+    """
+
+    last_applied: Mapping[str, JSONValue] | None = None
+    manifest: Mapping[str, JSONValue] | None = None
+    live: Mapping[str, JSONValue] | None = None
+    merged: Mapping[str, JSONValue] | None = None
+    after: Mapping[str, JSONValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """Everything about one object in a plan.
+
+    `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
+    apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none.
+    """
+
+    ref: ObjectRef
+    operation: Operation
+    versions: Versions
+    requests: tuple[Request, ...] = ()
+    fields: tuple[FieldReason, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    hazards: tuple[Hazard, ...] = ()
+    certainty: Certainty = Certainty.CALCULATED
+    certainty_reason: str = ""
+    schema_origin: SchemaOrigin = SchemaOrigin.NONE
+    method: str = ""
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+    position: SourcePosition = field(default_factory=SourcePosition)
+    end_line: int = 0
+    step: int = 0
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether anything would be written."""
+        return any(r.is_write for r in self.requests)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the source that could not be planned; the others go on."""
+
+    reason: str
+    position: SourcePosition = field(default_factory=SourcePosition)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All object changes of one source revision against one cluster at one moment."""
+
+    options: ApplyOptions
+    changes: tuple[ObjectChange, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def steps(self) -> tuple[tuple[ObjectChange, ...], ...]:
+        """Changes that may be applied together, in order."""
+        by_step: dict[int, list[ObjectChange]] = {}
+        for change in self.changes:
+            by_step.setdefault(change.step, []).append(change)
+        return tuple(tuple(by_step[n]) for n in sorted(by_step))

@@ -1,0 +1,1 @@
+"""Flows: what is sent, in which order, given the answers; generators without I/O."""

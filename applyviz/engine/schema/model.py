@@ -1,0 +1,153 @@
+"""The shape of a kind, as both ways of applying need it.
+
+One `Node` carries what client-side apply asks (patch strategy, merge key) and what server-side apply
+asks (list type and keys, map type). Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+(merge strategy) and the `x-kubernetes-*` extensions of OpenAPI. Nodes are resolved lazily: a reference
+to another definition is followed when a child is asked for, so a document is never expanded whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONValue
+
+
+class ListType(StrEnum):
+    """`x-kubernetes-list-type`; lists without one are atomic."""
+
+    ATOMIC = "atomic"
+    SET = "set"
+    MAP = "map"
+
+
+class MapType(StrEnum):
+    """`x-kubernetes-map-type`; maps without one are granular."""
+
+    GRANULAR = "granular"
+    ATOMIC = "atomic"
+
+
+class SchemaOrigin(StrEnum):
+    """Who answered for a kind (the order in which they are asked); shown on every change."""
+
+    SOURCE_CRD = "CRD of the same source"
+    CLUSTER_OPENAPI = "OpenAPI v3 of the cluster"
+    CLUSTER_CRD = "CRD of the cluster"
+    BUNDLED = "bundled v1.36.3"
+    NONE = "unknown kind"
+
+
+class Node(Protocol):
+    """One place in the shape of a kind.
+
+    - `type`: "object", "array", "string", "integer", "number", "boolean", or "" (anything).
+    - `child(name)`: the schema of a field or map entry, None when unknown; `items`: of list entries.
+    - `has_field(name)`: whether it is a declared property (strict validation, not additionalProperties).
+    - `patch_strategy`: of `x-kubernetes-patch-strategy`, e.g. ("merge", "retainKeys"); () when absent.
+    - `list_map_keys`: names of the key fields; their defaults are those of `items.child(k).default`.
+    """
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def items(self) -> Node | None: ...
+    @property
+    def properties(self) -> Mapping[str, Node]: ...
+    @property
+    def additional(self) -> Node | None: ...
+    @property
+    def list_type(self) -> ListType | None: ...
+    @property
+    def list_map_keys(self) -> tuple[str, ...]: ...
+    @property
+    def map_type(self) -> MapType | None: ...
+    @property
+    def patch_strategy(self) -> tuple[str, ...]: ...
+    @property
+    def patch_merge_key(self) -> str: ...
+    @property
+    def preserves_unknown(self) -> bool: ...
+    @property
+    def is_embedded_resource(self) -> bool: ...
+    @property
+    def is_int_or_string(self) -> bool: ...
+    @property
+    def is_nullable(self) -> bool: ...
+    @property
+    def has_default(self) -> bool: ...
+    @property
+    def default(self) -> JSONValue: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def enum(self) -> tuple[JSONValue, ...]: ...
+    @property
+    def required(self) -> tuple[str, ...]: ...
+    def child(self, name: str) -> Node | None: ...
+    def has_field(self, name: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KindSchema:
+    """All that a schema source knows of one kind.
+
+    - `is_strategic`: the kind takes strategic merge patches (built-in kinds), else JSON merge patches.
+    - `zero`: the empty Go value that the server compares with on create (`semantics` 7.1).
+    - `has_status`: the main resource does not write `status` (ownership leaves it out).
+    - `alternatives`: further roots that kubectl tries after an error (OpenAPI v2, then the Go type).
+    """
+
+    gvk: GroupVersionKind
+    root: Node | None
+    origin: SchemaOrigin
+    is_custom: bool = False
+    is_strategic: bool = True
+    has_status: bool = False
+    zero: Mapping[str, JSONValue] = field(default_factory=dict)
+    served_versions: tuple[str, ...] = ()
+    alternatives: tuple[tuple[str, Node], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """How a kind is addressed over REST: `plural` in the path, namespaced or not."""
+
+    gvk: GroupVersionKind
+    plural: str
+    is_namespaced: bool
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, an object, or a subresource of it."""
+        gvk = self.gvk
+        root = f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
+        if self.is_namespaced and namespace:
+            root += f"/namespaces/{namespace}"
+        return "/".join(p for p in (f"{root}/{self.plural}", name, subresource) if p)
+
+
+class SchemaSource(Protocol):
+    """Answers for kinds; None means: ask the next source."""
+
+    def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None: ...
+
+
+class ResourceSource(Protocol):
+    """Answers how kinds are addressed (discovery)."""
+
+    def find_resource(self, gvk: GroupVersionKind) -> Resource | None: ...
+
+    def find_preferred(self, group: str, kind: str) -> Resource | None: ...
+
+    def list_resources(self) -> tuple[Resource, ...]: ...
