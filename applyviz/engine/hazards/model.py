@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.schema.model import KindSchema
 
 
 class Severity(StrEnum):
@@ -57,3 +61,50 @@ class Hazard:
     path: FieldPath = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     position: SourcePosition = field(default_factory=SourcePosition)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What else is in play: the other manifests of the set, and live objects the planner has read.
+
+    - `manifests`: every object of the set, the subject's own included (HPA, PDB, Namespace, CRD …).
+    - `live`: live objects known without asking again: autoscalers and disruption budgets mostly.
+    """
+
+    manifests: tuple[JSONObject, ...] = ()
+    live: tuple[JSONObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One object change as the rules see it; every field but `ref` may be missing.
+
+    - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the
+      server has them; `after` falls back to `merged` when no later stage is known.
+    - `patch`: the body of the client-side patch as it will be sent (None: create, or server-side).
+    - `kind`: None when no schema knows the kind.
+    - `document`: the parsed manifest document (positions, retyped values, duplicate keys).
+    - `applyset`: id of the ApplySet that this plan applies to, "" when none.
+    - `resource_versions`: apiVersions of this group that the cluster serves; () when not known.
+    """
+
+    ref: ObjectRef
+    manifest: JSONObject | None = None
+    last_applied: JSONObject | None = None
+    live: JSONObject | None = None
+    merged: JSONObject | None = None
+    after: JSONObject | None = None
+    patch: JSONValue = None
+    is_server_side: bool = True
+    field_manager: str = ""
+    is_namespaced: bool = True
+    kind: KindSchema | None = None
+    document: ManifestDocument | None = None
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    applyset: str = ""
+    resource_versions: tuple[str, ...] = ()
+
+    @property
+    def result(self) -> JSONObject | None:
+        """The last stage known of what the object will be."""
+        return self.merged if self.after is None else self.after
