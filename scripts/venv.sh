@@ -1,0 +1,36 @@
+# Sourced by the other scripts: `ensure_venv [dev]` makes .venv and keeps it equal to the locked requirements.
+
+find_python() {
+  local candidate
+  for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
+    [ -n "$candidate" ] && command -v "$candidate" >/dev/null 2>&1 || continue
+    "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$candidate"; return; }
+  done
+  echo "applyviz needs Python 3.11 or newer. Install it, or name it: PYTHON=/path/to/python3 $0" >&2
+  return 1
+}
+
+ensure_venv() {
+  local wanted=requirements.txt python stamp
+  [ "${1:-}" = dev ] && wanted=requirements-dev.txt
+  stamp=.venv/.installed-$(cat requirements.txt "$wanted" | cksum | tr ' ' '-')-${1:-run}
+  [ -e "$stamp" ] && return
+  python=$(find_python)
+  if [ ! -x .venv/bin/python ]; then
+    echo "Making .venv with $("$python" --version) ..."
+    "$python" -m venv .venv || {
+      rm -rf .venv
+      echo "This Python cannot make virtual environments. On Debian and Ubuntu: apt-get install python3-venv" >&2
+      return 1
+    }
+  fi
+  echo "Installing $wanted by hash ..."
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$wanted" || {
+    echo "The installation failed. applyviz needs a Python package index (pip's configuration decides which)." >&2
+    return 1
+  }
+  # A dev environment serves the product, too.
+  touch "$stamp"
+  [ "${1:-}" = dev ] && touch ".venv/.installed-$(cat requirements.txt requirements.txt | cksum | tr ' ' '-')-run"
+  return 0
+}
