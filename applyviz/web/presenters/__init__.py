@@ -1,0 +1,1 @@
+"""Engine values and rows of the database become small frozen rows; templates only loop and print."""

@@ -1,0 +1,276 @@
+"""One row per field: what happens to it, from which value to which, who owned it and will own it, and why.
+
+Rows are put under the path that they share: a chain with one child is folded into the path, and a place
+with several rows becomes a section. Values come from masked versions and are looked up by path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
+from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.web.presenters import marks
+from applyviz.web.presenters.operations import FIELD_LOOKS, Look
+from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.values import ABSENT, Shown, find_value, show_value
+
+
+class FieldFilter(StrEnum):
+    """Which rows of an object are shown."""
+
+    CHANGES = "changes"
+    CONFLICTS = "conflicts"
+    KEPT = "kept"
+    REMOVED = "removed"
+    DEFAULTED = "defaulted"
+    ALL = "all"
+
+
+_SHOWN_BY: dict[FieldFilter, frozenset[FieldOperation]] = {
+    FieldFilter.CHANGES: frozenset(
+        {
+            FieldOperation.SET,
+            FieldOperation.CHANGED,
+            FieldOperation.CLEARED,
+            FieldOperation.CONFLICT,
+            FieldOperation.NOT_REMOVED,
+        }
+    ),
+    FieldFilter.CONFLICTS: frozenset({FieldOperation.CONFLICT}),
+    FieldFilter.KEPT: frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED}),
+    FieldFilter.REMOVED: frozenset({FieldOperation.CLEARED, FieldOperation.NOT_REMOVED}),
+    FieldFilter.DEFAULTED: frozenset({FieldOperation.DEFAULTED}),
+    FieldFilter.ALL: frozenset(FieldOperation),
+}
+
+FILTER_WORDS: dict[FieldFilter, str | Promise] = {
+    FieldFilter.CHANGES: _("Changes"),
+    FieldFilter.CONFLICTS: _("Conflicts"),
+    FieldFilter.KEPT: _("Kept"),
+    FieldFilter.REMOVED: _("Removed"),
+    FieldFilter.DEFAULTED: _("Defaulted"),
+    FieldFilter.ALL: _("All fields"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoice:
+    """One filter with the number of rows it leaves."""
+
+    value: str
+    word: str | Promise
+    count: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """One of the four versions of a field."""
+
+    name: str | Promise
+    value: Shown | None
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """Everything a page prints of one field."""
+
+    index: int
+    label: str
+    path: str
+    look: Look
+    live: Shown | None
+    after: Shown | None
+    wanted: Shown | None
+    is_changed: bool
+    why: str
+    rule: str
+    marks: marks.Marks
+    versions: tuple[NamedValue, ...]
+    owners_before: tuple[OwnerChip, ...]
+    owners_after: tuple[OwnerChip, ...]
+    is_conflict: bool
+    conflicts: tuple[str, ...]
+    position: str
+
+    @property
+    def has_owner_change(self) -> bool:
+        """Whether ownership moves."""
+        return self.owners_before != self.owners_after
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a value needs lines of its own."""
+        return any(v is not None and v.is_long for v in (self.live, self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that share a path; `path` is empty for rows that share none."""
+
+    path: str
+    rows: tuple[FieldRow, ...]
+
+
+@dataclass(slots=True)
+class _Place:
+    """A node of the tree of paths while sections are found."""
+
+    children: dict[PathElement, _Place] = field(default_factory=dict)
+    reasons: list[tuple[int, FieldReason]] = field(default_factory=list)
+
+    def count(self) -> int:
+        return len(self.reasons) + sum(c.count() for c in self.children.values())
+
+
+def render_short(path: FieldPath) -> str:
+    """A path for people: list entries by what names them, `containers › web › image`."""
+    text = ""
+    for element in path:
+        named = element_value(element)
+        if element[0] == "f":
+            plain = "." not in named and "/" not in named
+            text += ("." if text and not text.endswith(" › ") else "") + (named if plain else f'"{named}"')
+        elif element[0] == "k":
+            text += " › " + " ".join(str(v) for v in named.values()) + " › "
+        else:
+            text += f" › {named} › "
+    return text.removesuffix(" › ").removeprefix(" › ").replace(" ›  › ", " › ")
+
+
+def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
+    """The reasons that a filter leaves, each with its place in the change."""
+    shown = _SHOWN_BY[chosen]
+    return [(n, r) for n, r in enumerate(change.fields) if r.operation in shown]
+
+
+def present_filters(change: ObjectChange, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
+    """All filters with their counts."""
+    return tuple(
+        FilterChoice(f.value, FILTER_WORDS[f], len(select_reasons(change, f)), f is chosen) for f in FieldFilter
+    )
+
+
+def _grow_tree(reasons: Iterable[tuple[int, FieldReason]]) -> _Place:
+    root = _Place()
+    for index, reason in reasons:
+        place = root
+        for element in reason.path:
+            place = place.children.setdefault(element, _Place())
+        place.reasons.append((index, reason))
+    return root
+
+
+def _walk_sections(
+    place: _Place, path: FieldPath
+) -> Iterator[tuple[FieldPath, list[tuple[FieldPath, int, FieldReason]]]]:
+    """Yield each section: the shared path and its rows with the path below it."""
+    own = [((), index, reason) for index, reason in place.reasons]
+    deeper: list[tuple[FieldPath, _Place]] = []
+    for element, child in place.children.items():
+        if child.count() == 1:
+            own.extend(_only_row(child, (element,)))
+        else:
+            deeper.append(((*path, element), child))
+    if own:
+        yield path, own
+    for below, child in deeper:
+        yield from _walk_sections(child, below)
+
+
+def _only_row(place: _Place, path: FieldPath) -> list[tuple[FieldPath, int, FieldReason]]:
+    while not place.reasons:
+        element, place = next(iter(place.children.items()))
+        path = (*path, element)
+    return [(path, index, reason) for index, reason in place.reasons]
+
+
+def present_sections(
+    change: ObjectChange,
+    *,
+    mode: ApplyMode,
+    you: str,
+    chosen: FieldFilter,
+    explain: Callable[[FieldReason], str],
+) -> tuple[Section, ...]:
+    """The rows of one object under the paths they share; `explain` gives the sentence of a reason."""
+    tree = _grow_tree(select_reasons(change, chosen))
+    sections = []
+    for path, found in _walk_sections(tree, ()):
+        rows = tuple(
+            present_field(change, index, reason, label=render_short(below or path[-1:]), mode=mode, you=you, explain=explain)
+            for below, index, reason in found
+        )
+        sections.append(Section(render_short(path), rows))
+    return tuple(sections)
+
+
+def _present_marks(change: ObjectChange, reason: FieldReason, mode: ApplyMode, you: str) -> marks.Marks:
+    versions = change.versions
+    manifest, live, after = (find_value(v, reason.path) for v in (versions.manifest, versions.live, versions.after))
+    if mode is ApplyMode.CLIENT:
+        return marks.compare_versions(find_value(versions.last_applied, reason.path), manifest, live, after)
+    return marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after)
+
+
+def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
+    return any(o.manager == you and o.operation == "Apply" for o in owners)
+
+
+def _name_versions(change: ObjectChange, reason: FieldReason, found: marks.Marks, mode: ApplyMode) -> tuple[NamedValue, ...]:
+    versions = change.versions
+    objects = (versions.last_applied, versions.manifest, versions.live, versions.after)
+    named = tuple(
+        NamedValue(mark.label, show_value(find_value(obj, reason.path)), mark.shape)
+        for mark, obj in zip(found.items, objects, strict=True)
+    )
+    return named if mode is ApplyMode.CLIENT else named[1:]
+
+
+def present_field(
+    change: ObjectChange,
+    index: int,
+    reason: FieldReason,
+    *,
+    label: str,
+    mode: ApplyMode,
+    you: str,
+    explain: Callable[[FieldReason], str],
+) -> FieldRow:
+    """One row, with everything that opening it shows."""
+    live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
+    is_same = (live is ABSENT and after is ABSENT) or (
+        live is not ABSENT and after is not ABSENT and is_same_json(live, after)
+    )
+    found = _present_marks(change, reason, mode, you)
+    is_conflict = reason.operation is FieldOperation.CONFLICT
+    return FieldRow(
+        index=index,
+        label=label,
+        path=render_path(reason.path),
+        look=FIELD_LOOKS[reason.operation],
+        live=show_value(live),
+        after=show_value(after),
+        wanted=show_value(find_value(change.versions.manifest, reason.path)) if is_conflict else None,
+        is_changed=not is_same,
+        why=explain(reason),
+        rule=reason.reason.value,
+        marks=found,
+        versions=_name_versions(change, reason, found, mode),
+        owners_before=present_owners(reason.owners_before, you=you),
+        owners_after=present_owners(reason.owners_after, you=you),
+        is_conflict=is_conflict,
+        conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
+        position=str(reason.position) if reason.position.line else "",
+    )

@@ -1,0 +1,83 @@
+"""A field owner as a chip: monogram, name, and how it wrote.
+
+Rule: `Apply` and `Update` entries of one manager name are two owners, so the operation is always said
+(https://kubernetes.io/docs/reference/using-api/server-side-apply/, field management). Names that every
+cluster has get a word of explanation.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.objects.owners import Owner
+
+_KNOWN: dict[str, str | Promise] = {
+    "before-first-apply": _("what was there before the first server-side apply"),
+    "kubectl-client-side-apply": _("kubectl apply, client-side"),
+    "kubectl-last-applied": _("the last-applied annotation that kubectl keeps"),
+    "kubectl": _("kubectl apply --server-side"),
+    "kubectl-edit": _("a person with kubectl edit"),
+    "kubectl-patch": _("a person with kubectl patch"),
+    "kubectl-set": _("a person with kubectl set"),
+    "kubectl-scale": _("a person with kubectl scale"),
+    "kubectl-label": _("a person with kubectl label"),
+    "kubectl-annotate": _("a person with kubectl annotate"),
+    "kubectl-rollout": _("a person with kubectl rollout"),
+    "kube-controller-manager": _("a built-in controller"),
+    "helm": _("a Helm release"),
+    "argocd-controller": _("Argo CD"),
+    "kustomize-controller": _("Flux"),
+    "node-fetch": _("a client that gave no name of its own"),
+    "applyviz": _("this product"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerChip:
+    """One field owner as a page shows it."""
+
+    name: str
+    monogram: str
+    operation: str
+    subresource: str
+    is_update: bool
+    is_you: bool
+    about: str | Promise
+    time: str
+
+    @property
+    def how(self) -> str:
+        """The operation, with the subresource it went through."""
+        return f"{self.operation} · {self.subresource}" if self.subresource else self.operation
+
+
+def _monogram(name: str) -> str:
+    words = [w for w in re.split(r"[^0-9A-Za-z]+", name) if w]
+    if not words:
+        return "?"
+    letters = words[0][:2] if len(words) == 1 else words[0][0] + words[1][0]
+    return letters.lower()
+
+
+def present_owner(owner: Owner, *, you: str = "") -> OwnerChip:
+    """The chip of one owner; `you` is the field manager of the plan."""
+    is_autoscaler = owner.manager == "kube-controller-manager" and owner.subresource == "scale"
+    return OwnerChip(
+        name=owner.manager,
+        monogram=_monogram(owner.manager),
+        operation=owner.operation,
+        subresource=owner.subresource,
+        is_update=owner.operation == "Update",
+        is_you=owner.manager == you,
+        about=_("an autoscaler") if is_autoscaler else _KNOWN.get(owner.manager, ""),
+        time=owner.time,
+    )
+
+
+def present_owners(owners: tuple[Owner, ...], *, you: str = "") -> tuple[OwnerChip, ...]:
+    """The chips of several owners, in their order."""
+    return tuple(present_owner(o, you=you) for o in owners)

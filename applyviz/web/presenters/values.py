@@ -1,0 +1,114 @@
+"""A value of an object as a person reads it: looked up by field path, written short or whole.
+
+Rule: strings are written bare, as in YAML, and quoted only where a reader would take them for
+something else (`"false"`, `"1"`, an empty text). Objects come masked; nothing here unmasks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from applyviz.engine.objects import paths
+from applyviz.engine.objects.paths import FieldPath, PathElement
+from applyviz.engine.objects.values import JSONValue, is_same_json
+
+SHORT = 72
+LONGEST = 4000
+_READ_AS_OTHERS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One value as text; `is_long` when it needs lines of its own, `is_cut` when not all is shown."""
+
+    text: str
+    is_long: bool = False
+    is_cut: bool = False
+    lines: int = 1
+
+
+class _Absent:
+    """The value of a field that is not there."""
+
+
+ABSENT = _Absent()
+
+
+def _is_entry(item: JSONValue, keys: Mapping[str, JSONValue]) -> bool:
+    return isinstance(item, Mapping) and all(
+        is_same_json(item[name], wanted) if name in item else name == "protocol" and wanted == "TCP"
+        for name, wanted in keys.items()
+    )
+
+
+def _step(value: JSONValue, element: PathElement) -> JSONValue:
+    kind, named = element[0], paths.element_value(element)
+    if kind == "f":
+        return value[named] if isinstance(value, Mapping) and named in value else ABSENT
+    if not isinstance(value, list):
+        return ABSENT
+    if kind == "i":
+        return value[named] if 0 <= named < len(value) else ABSENT
+    for item in value:
+        if _is_entry(item, named) if kind == "k" else is_same_json(item, named):
+            return item
+    return ABSENT
+
+
+def find_value(obj: JSONValue, path: FieldPath) -> JSONValue:
+    """Look a field up; `ABSENT` when a step is missing."""
+    value = ABSENT if obj is None else obj
+    for element in path:
+        if value is ABSENT:
+            return ABSENT
+        value = _step(value, element)
+    return value
+
+
+def _scalar(value: JSONValue) -> str:
+    if isinstance(value, str):
+        is_other = value.lower() in _READ_AS_OTHERS or value != value.strip() or _is_number(value)
+        return json.dumps(value, ensure_ascii=False) if is_other else value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _flat(value: JSONValue) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}: {_flat(v) if not isinstance(v, Mapping) else '{' + _flat(v) + '}'}" for k, v in value.items()) or "{}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flat(v) if not isinstance(v, Mapping) else "{" + _flat(v) + "}" for v in value) + "]"
+    return _scalar(value)
+
+
+def render_yaml(value: JSONValue) -> str:
+    """Write a value as YAML for reading, in the order it has."""
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)).removesuffix("...\n").rstrip("\n")
+
+
+def show_value(value: JSONValue) -> Shown | None:
+    """A value for a row of changes; None for a field that is not there."""
+    if value is ABSENT:
+        return None
+    if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
+        text = value
+    else:
+        flat = _flat(value)
+        if len(flat) <= SHORT:
+            return Shown(flat)
+        text = render_yaml(value) if isinstance(value, (Mapping, list)) else flat
+    is_cut = len(text) > LONGEST
+    text = text[:LONGEST]
+    return Shown(text, is_long=True, is_cut=is_cut, lines=text.count("\n") + 1)
