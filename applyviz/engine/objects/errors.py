@@ -4,6 +4,7 @@
       - ManifestError      a document cannot be read: file, line, column, reason
       - SchemaError        a schema document or a CRD cannot be used
       - MergeError         a three-way patch cannot be computed or applied
+          - PatchError     a patch does not fit the object: HTTP status, reason
       - OwnershipError     managed fields or a typed object cannot be used: code, field errors
       - ConflictError      other field managers own what an apply would change
       - PlanError
@@ -55,6 +56,17 @@ class SchemaError(ApplyVizError):
 
 class MergeError(ApplyVizError):
     """A three-way patch cannot be computed, or cannot be applied to the live object."""
+
+
+@dataclass(eq=False)
+class PatchError(MergeError):
+    """A patch does not fit the object; `status` is the HTTP status the server answers."""
+
+    reason: str
+    status: int = 500
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 @dataclass(eq=False)
