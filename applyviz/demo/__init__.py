@@ -1,0 +1,19 @@
+"""The demo's material: a web shop of a dozen services, as manifests in two versions.
+
+What the upgrade from v1 to v2 shows is told in `shop/README.md`. Both versions were applied to a real
+kube-apiserver v1.36.3, client-side and server-side, without an error.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Literal
+
+ShopVersion = Literal["v1", "v2"]
+
+
+def load_shop(version: ShopVersion) -> dict[str, bytes]:
+    """The manifest files of one version of the shop, by file name, in the order of their names."""
+    folder = files("applyviz.demo") / "shop" / version
+    found = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+    return dict(sorted(found.items()))
