@@ -1,0 +1,23 @@
+"""What every test shares: reproducible random cases, and the way to data that lives outside the clone."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
+settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", deadline=None, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.fixture(scope="session")
+def public_manifests() -> Path:
+    """Real manifests of other projects, from the folder that `APPLYVIZ_MANIFESTS` names."""
+    named = os.environ.get("APPLYVIZ_MANIFESTS")
+    if not named:
+        pytest.skip("APPLYVIZ_MANIFESTS is not set")
+    folder = Path(named)
+    assert folder.is_dir(), f"APPLYVIZ_MANIFESTS names {folder}, which is no folder"
+    return folder

@@ -1,0 +1,15 @@
+"""The product's settings with a home of its own that dies with the tests, and a quick password hasher."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+if "APPLYVIZ_HOME" not in os.environ:
+    _home = tempfile.mkdtemp(prefix="applyviz-tests-")
+    os.environ["APPLYVIZ_HOME"] = _home
+    atexit.register(shutil.rmtree, _home, ignore_errors=True)
+
+from applyviz.settings import *  # noqa: E402, F403 - Django settings are a namespace
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
