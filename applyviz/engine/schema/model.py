@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
 
@@ -50,7 +51,14 @@ class Node(Protocol):
     - `has_field(name)`: whether it is a declared property (strict validation, not additionalProperties).
     - `patch_strategy`: of `x-kubernetes-patch-strategy`, e.g. ("merge", "retainKeys"); () when absent.
     - `list_map_keys`: names of the key fields; their defaults are those of `items.child(k).default`.
+    - `definition`: the name of the definition that is referred to here, "" when the shape is written in place.
+    - `allows_unknown`: preserve-unknown-fields, stated here or around this place within one definition.
     """
+
+    @property
+    def definition(self) -> str: ...
+    @property
+    def allows_unknown(self) -> bool: ...
 
     @property
     def type(self) -> str: ...
@@ -102,6 +110,8 @@ class KindSchema:
     - `zero`: the empty Go value that the server compares with on create (`semantics` 7.1).
     - `has_status`: the main resource does not write `status` (ownership leaves it out).
     - `alternatives`: further roots that kubectl tries after an error (OpenAPI v2, then the Go type).
+    - `version_roots`: roots of all versions of a custom resource, by version; empty for built-in kinds.
+    - `reset_fields`: by (subresource, apiVersion), the fields that such a write leaves out of ownership.
     """
 
     gvk: GroupVersionKind
@@ -113,6 +123,8 @@ class KindSchema:
     zero: Mapping[str, JSONValue] = field(default_factory=dict)
     served_versions: tuple[str, ...] = ()
     alternatives: tuple[tuple[str, Node], ...] = ()
+    version_roots: Mapping[str, Node | None] = field(default_factory=dict)
+    reset_fields: Mapping[tuple[str, str], tuple[FieldPath, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,106 @@
+"""The kinds of Kubernetes v1.36.3, from the documents that ship with the package.
+
+Loaded lazily: the index when the first kind is asked for, the definitions of a Go package when the first
+reference leads there; each once per process. Reading package data is the one I/O that the engine does.
+`scripts/bundle_schemas.py` makes the data.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.schema.definitions import OPENAPI_V2_OVERRIDES, DefinitionSet
+from applyviz.engine.schema.discovery import ResourceTable, read_discovery
+from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
+from applyviz.engine.schema.resets import list_builtin_resets
+
+# kubectl's own scheme has no Go types of these groups: behind OpenAPI there is JSON merge only.
+_GROUPS_WITHOUT_GO_TYPE = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+@cache
+def _load(name: str) -> Any:
+    path = resources.files(__package__).joinpath("data", f"{name}.json.gz")
+    return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else {}
+
+
+def _find_raw(name: str) -> JSONObject | None:
+    raw: JSONObject | None = _load(name.rpartition(".")[0]).get(name)
+    return raw
+
+
+class BundledSource:
+    """The bundled documents as `SchemaSource` and `ResourceSource`."""
+
+    def __init__(self) -> None:
+        self.definitions = DefinitionSet(_find_raw)
+        self._definitions_v2 = DefinitionSet(_find_raw, OPENAPI_V2_OVERRIDES)
+        self._kinds: dict[GroupVersionKind, KindSchema | None] = {}
+        self._table: ResourceTable | None = None
+
+    @property
+    def _resources(self) -> ResourceTable:
+        if self._table is None:
+            self._table = ResourceTable(read_discovery(_load("index")["discovery"]))
+        return self._table
+
+    def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
+        """All that is known of a built-in kind, None when it is none."""
+        if gvk not in self._kinds:
+            self._kinds[gvk] = self._read_kind(gvk)
+        return self._kinds[gvk]
+
+    def _read_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
+        key = f"{gvk.api_version}/{gvk.kind}"
+        index: Mapping[str, Any] = _load("index")
+        if key not in index["kinds"]:
+            return None
+        name, is_strategic = index["kinds"][key]
+        alternatives: list[tuple[str, Node]] = [("openapi-v2", self._definitions_v2.get_node(name))]
+        root = self.definitions.get_node(name)
+        if gvk.group not in _GROUPS_WITHOUT_GO_TYPE:
+            alternatives.append(("builtin", root))
+        resource = self._resources.find_resource(gvk)
+        subresources = resource.subresources if resource else ()
+        return KindSchema(
+            gvk,
+            root,
+            SchemaOrigin.BUNDLED,
+            is_strategic=is_strategic,
+            has_status="status" in subresources,
+            zero=index["zero"].get(key, {}),
+            served_versions=self._resources.list_versions(gvk.group, gvk.kind),
+            alternatives=tuple(alternatives),
+            reset_fields=list_builtin_resets(gvk, subresources),
+        )
+
+    def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
+        """How a built-in kind is addressed."""
+        return self._resources.find_resource(gvk)
+
+    def find_preferred(self, group: str, kind: str) -> Resource | None:
+        """How a built-in kind is addressed at its preferred version."""
+        return self._resources.find_preferred(group, kind)
+
+    def list_resources(self) -> tuple[Resource, ...]:
+        """All built-in resources, in the order of the server."""
+        return self._resources.list_resources()
+
+
+@cache
+def bundled() -> BundledSource:
+    """The bundled documents; the same value every time, so that its nodes are shared."""
+    return BundledSource()
+
+
+def find_zero(gvk: GroupVersionKind) -> JSONObject:
+    """The empty Go value of a built-in kind, {} when it is none."""
+    zero: JSONObject = _load("index")["zero"].get(f"{gvk.api_version}/{gvk.kind}", {})
+    return zero

@@ -1,0 +1,176 @@
+"""The kinds that CustomResourceDefinitions define.
+
+Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. As the
+API server publishes them: apiVersion, kind and metadata (ObjectMeta) are added at the root and in embedded
+resources; a version without a schema takes anything. Conversion between versions changes apiVersion only;
+webhooks are not asked. A definition that cannot be read raises `SchemaError` when its kind is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from applyviz.engine.objects.errors import SchemaError
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.definitions import OBJECT_META, DefinitionSet
+from applyviz.engine.schema.discovery import ResourceTable
+from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
+from applyviz.engine.schema.nodes import SchemaNode
+from applyviz.engine.schema.resets import METADATA, SPEC, STATUS
+
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_TYPE_META: Mapping[str, JSONObject] = {
+    "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
+    "kind": {"type": "string", "description": "The kind of this object, in CamelCase."},
+    "metadata": {"$ref": OBJECT_META, "description": "Standard object's metadata."},
+}
+
+
+def _embed(schema: Any) -> Any:
+    """Add apiVersion, kind and metadata to embedded resources, all the way down."""
+    if not isinstance(schema, Mapping):
+        return schema
+    grown = dict(schema)
+    if isinstance(schema.get("properties"), Mapping):
+        grown["properties"] = {k: _embed(v) for k, v in schema["properties"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), Mapping):
+            grown[key] = _embed(schema[key])
+    if schema.get("x-kubernetes-embedded-resource") is True:
+        grown["properties"] = {**(grown.get("properties") or {}), **_TYPE_META}
+    return grown
+
+
+def _complete_root(schema: Any) -> JSONObject:
+    """The shape of the whole object, from the schema of a version (or its absence)."""
+    if not isinstance(schema, Mapping):
+        return {"type": "object"}
+    grown: JSONObject = _embed(schema)
+    return {**grown, "properties": {**(grown.get("properties") or {}), **_TYPE_META}}
+
+
+class _Definition:
+    """One CustomResourceDefinition; its nodes are made when a version is asked for."""
+
+    def __init__(self, crd: JSONObject) -> None:
+        spec = crd.get("spec")
+        names = get_at(spec, ("names",))
+        if not isinstance(spec, Mapping) or not isinstance(names, Mapping) or not names.get("kind"):
+            raise SchemaError(f"CustomResourceDefinition {get_at(crd, ('metadata', 'name'), '')}: no spec.names.kind")
+        self.group: str = spec.get("group") or ""
+        self.names = names
+        self.kind: str = names["kind"]
+        self.is_namespaced = spec.get("scope") == "Namespaced"
+        self.preserves_unknown = spec.get("preserveUnknownFields") is True
+        versions = [v for v in spec.get("versions") or () if isinstance(v, Mapping) and v.get("name")]
+        self.versions: dict[str, JSONObject] = {v["name"]: v for v in versions}
+        self._roots: dict[str, SchemaNode] | None = None
+
+    @property
+    def roots(self) -> Mapping[str, SchemaNode]:
+        """The root node of each version."""
+        if self._roots is None:
+            definitions: DefinitionSet = bundled().definitions
+            self._roots = {
+                name: SchemaNode(
+                    _complete_root(get_at(version, ("schema", "openAPIV3Schema"))),
+                    definitions,
+                    allows_unknown=self.preserves_unknown,
+                )
+                for name, version in self.versions.items()
+            }
+        return self._roots
+
+    def has_subresource(self, version: str, name: str) -> bool:
+        """Whether a version has the status or scale subresource."""
+        return get_at(self.versions[version], ("subresources", name)) is not None
+
+    def list_resets(self, version: str) -> dict[tuple[str, str], tuple[FieldPath, ...]]:
+        """Reset fields: the main resource leaves out the status of its own version only."""
+        resets: dict[tuple[str, str], tuple[FieldPath, ...]] = {}
+        for name in self.versions:
+            if self.has_subresource(name, "status"):
+                resets[("status", f"{self.group}/{name}")] = (METADATA, SPEC)
+        if self.has_subresource(version, "status"):
+            resets[("", f"{self.group}/{version}")] = (STATUS,)
+        return resets
+
+    def read_resource(self, version: str) -> Resource:
+        """How the kind is addressed at a version."""
+        return Resource(
+            GroupVersionKind(self.group, version, self.kind),
+            self.names.get("plural") or "",
+            self.is_namespaced,
+            singular=self.names.get("singular") or self.kind.lower(),
+            short_names=tuple(self.names.get("shortNames") or ()),
+            verbs=_VERBS,
+            subresources=tuple(s for s in ("status", "scale") if self.has_subresource(version, s)),
+            categories=tuple(self.names.get("categories") or ()),
+        )
+
+
+def _rank(version: str) -> tuple[int, int, int, str]:
+    """Order versions as Kubernetes prefers them: v2, v1, v1beta2, v1beta1, v1alpha1, others by name."""
+    head, stage, tail = version[1:], 0, ""
+    for rank, word in ((1, "beta"), (2, "alpha")):
+        if word in head:
+            head, _, tail = head.partition(word)
+            stage = rank
+    is_known = version.startswith("v") and head.isdigit() and (stage == 0 or tail.isdigit())
+    return (stage, -int(head), -int(tail or 0), "") if is_known else (3, 0, 0, version)
+
+
+class CRDSource:
+    """CustomResourceDefinitions as `SchemaSource` and `ResourceSource`; only served versions are resources."""
+
+    def __init__(self, crds: Iterable[JSONObject], origin: SchemaOrigin = SchemaOrigin.CLUSTER_CRD) -> None:
+        self._origin = origin
+        self._definitions: dict[tuple[str, str], _Definition] = {}
+        for crd in crds:
+            definition = _Definition(crd)
+            self._definitions[(definition.group, definition.kind)] = definition
+        self._kinds: dict[GroupVersionKind, KindSchema | None] = {}
+        self._table = ResourceTable(
+            d.read_resource(v)
+            for d in self._definitions.values()
+            for v in sorted(d.versions, key=_rank)
+            if d.versions[v].get("served", True)
+        )
+
+    def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
+        """All that a definition says of a kind at a version, None when none defines it."""
+        if gvk not in self._kinds:
+            definition = self._definitions.get((gvk.group, gvk.kind))
+            has_it = definition is not None and gvk.version in definition.versions
+            self._kinds[gvk] = self._read_kind(gvk, definition) if definition is not None and has_it else None
+        return self._kinds[gvk]
+
+    def _read_kind(self, gvk: GroupVersionKind, definition: _Definition) -> KindSchema:
+        return KindSchema(
+            gvk,
+            definition.roots[gvk.version],
+            self._origin,
+            is_custom=True,
+            is_strategic=False,
+            has_status=definition.has_subresource(gvk.version, "status"),
+            zero={"apiVersion": gvk.api_version, "kind": gvk.kind},
+            served_versions=tuple(v for v in definition.versions if definition.versions[v].get("served", True)),
+            version_roots=definition.roots,
+            reset_fields=definition.list_resets(gvk.version),
+        )
+
+    def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
+        """How a custom resource is addressed at a version."""
+        return self._table.find_resource(gvk)
+
+    def find_preferred(self, group: str, kind: str) -> Resource | None:
+        """How a custom resource is addressed at its preferred version."""
+        return self._table.find_preferred(group, kind)
+
+    def list_resources(self) -> tuple[Resource, ...]:
+        """All served versions of all definitions."""
+        return self._table.list_resources()

@@ -1,0 +1,92 @@
+"""The kinds of a cluster, from the OpenAPI v3 documents that it serves.
+
+Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3: one document per group and
+version, found through an index whose addresses carry the content's hash. Documents are handed over as
+values; fetching and caching them is the reader's. Built-in kinds take from the bundled data what no document
+says: their empty Go value and the fields that a write leaves out of ownership.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.schema.builtin import bundled, find_zero
+from applyviz.engine.schema.definitions import DefinitionSet
+from applyviz.engine.schema.discovery import index_kinds, list_strategic
+from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.engine.schema.resets import METADATA, SPEC, STATUS, list_builtin_resets
+
+
+class _Document:
+    """One group and version: its definitions, kinds, and the subresources that its paths name."""
+
+    def __init__(self, document: JSONObject) -> None:
+        schemas: Mapping[str, JSONObject] = get_at(document, ("components", "schemas"), {})
+        self.definitions = DefinitionSet(schemas.get)
+        self.kinds = index_kinds(document)
+        self.strategic = list_strategic(document)
+        self.with_status = frozenset(self._list_with_status(document))
+
+    @staticmethod
+    def _list_with_status(document: JSONObject) -> list[GroupVersionKind]:
+        found = []
+        for path, item in (document.get("paths") or {}).items():
+            gvk = get_at(item, ("patch", "x-kubernetes-group-version-kind"))
+            if path.endswith("/status") and isinstance(gvk, Mapping):
+                found.append(GroupVersionKind(gvk.get("group", ""), gvk.get("version", ""), gvk.get("kind", "")))
+        return found
+
+
+class OpenAPISource:
+    """OpenAPI v3 documents, by their path in the index (`apis/apps/v1`), as a `SchemaSource`.
+
+    A document is indexed when a kind of its group and version is first asked for.
+    """
+
+    def __init__(
+        self, documents: Mapping[str, JSONObject], origin: SchemaOrigin = SchemaOrigin.CLUSTER_OPENAPI
+    ) -> None:
+        self._raw = documents
+        self._origin = origin
+        self._documents: dict[str, _Document | None] = {}
+        self._kinds: dict[GroupVersionKind, KindSchema | None] = {}
+
+    def _find_document(self, gvk: GroupVersionKind) -> _Document | None:
+        path = f"apis/{gvk.group}/{gvk.version}" if gvk.group else f"api/{gvk.version}"
+        if path not in self._documents:
+            raw = self._raw.get(path)
+            self._documents[path] = _Document(raw) if raw is not None else None
+        return self._documents[path]
+
+    def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
+        """All that the documents say of a kind, None when none holds it."""
+        if gvk not in self._kinds:
+            document = self._find_document(gvk)
+            has_it = document is not None and gvk in document.kinds
+            self._kinds[gvk] = self._read_kind(gvk, document) if document is not None and has_it else None
+        return self._kinds[gvk]
+
+    def _read_kind(self, gvk: GroupVersionKind, document: _Document) -> KindSchema:
+        root = document.definitions.get_node(document.kinds[gvk])
+        own = bundled().find_kind(gvk)
+        is_custom = own is None and gvk not in document.strategic
+        has_status = gvk in document.with_status
+        resets = list_builtin_resets(gvk, ("status",) if has_status else ())
+        if is_custom and has_status:
+            resets[("status", gvk.api_version)] = (METADATA, SPEC)
+            resets[("", gvk.api_version)] = (STATUS,)
+        return KindSchema(
+            gvk,
+            root,
+            self._origin,
+            is_custom=is_custom,
+            is_strategic=gvk in document.strategic,
+            has_status=has_status,
+            zero={"apiVersion": gvk.api_version, "kind": gvk.kind} if is_custom else find_zero(gvk),
+            served_versions=own.served_versions if own else (gvk.version,),
+            alternatives=own.alternatives if own else (),
+            version_roots={gvk.version: root} if is_custom else {},
+            reset_fields=own.reset_fields if own else resets,
+        )
