@@ -10,6 +10,6 @@ if "APPLYVIZ_HOME" not in os.environ:
     os.environ["APPLYVIZ_HOME"] = _home
     atexit.register(shutil.rmtree, _home, ignore_errors=True)
 
-from applyviz.settings import *  # noqa: E402, F403 - Django settings are a namespace
+from applyviz.settings import *  # noqa: F403 - Django settings are a namespace
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -99,7 +99,7 @@ def build(package: str, target: Path) -> None:
     )
     partial = target.with_name(f".{target.name}.partial")
     print(f"building {target.name} ...", file=sys.stderr, flush=True)  # noqa: T201 - minutes pass on the first run
-    command = [find_go(), "build", "-mod=readonly", "-trimpath", "-ldflags", flags, "-o", str(partial), package]
+    command = [find_go(), "build", "-mod=readonly", "-ldflags", flags, "-o", str(partial), package]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     done = subprocess.run(command, cwd=MODULE, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
