@@ -10,13 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.paths import field as field_step
+from applyviz.engine.objects.paths import index as index_step
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue
 
 PlainPath: TypeAlias = tuple[str | int, ...]
+
+
+def to_field_path(path: PlainPath) -> FieldPath:
+    """Write a plain path in the spelling of field paths: fields and indices."""
+    return tuple(index_step(s) if isinstance(s, int) else field_step(s) for s in path)
 
 
 class Retyping(StrEnum):
@@ -54,8 +62,8 @@ class DuplicateKey:
     second: SourcePosition
 
 
-# A position tree is (line, column, children); children are keyed by field name or index.
-PositionTree: TypeAlias = tuple[int, int, Mapping[str | int, "PositionTree"] | None]
+# A position tree is (line, column, children): children of a mapping by key, of a list by index.
+PositionTree: TypeAlias = tuple[int, int, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +75,29 @@ class Positions:
 
     def find(self, path: PlainPath) -> SourcePosition | None:
         """The position of the value at `path`; for a field, where its key stands. None when absent."""
-        node = self.tree
-        for step in path:
-            children = node[2]
-            if children is None or step not in children:
-                return None
-            node = children[step]
-        return SourcePosition(self.file, node[0], node[1])
+        node, depth = self._walk(path)
+        return SourcePosition(self.file, node[0], node[1]) if depth == len(path) else None
 
     def nearest(self, path: PlainPath) -> SourcePosition:
         """The position of the value at `path`, or of the nearest value above it."""
-        node = self.tree
-        for step in path:
-            children = node[2]
-            if children is None or step not in children:
-                break
-            node = children[step]
+        node, _ = self._walk(path)
         return SourcePosition(self.file, node[0], node[1])
+
+    def subtree(self, path: PlainPath) -> PositionTree:
+        """The part of the tree at `path`, or at the nearest value above it."""
+        return self._walk(path)[0]
+
+    def _walk(self, path: PlainPath) -> tuple[PositionTree, int]:
+        node = self.tree
+        for depth, step in enumerate(path):
+            children = node[2]
+            if isinstance(children, list):
+                if not isinstance(step, int) or not 0 <= step < len(children):
+                    return node, depth
+            elif children is None or step not in children:
+                return node, depth
+            node = children[step]
+        return node, len(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +128,7 @@ class Problem:
 
     reason: str
     position: SourcePosition = field(default_factory=SourcePosition)
-    path: PlainPath = ()
+    path: FieldPath = ()
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"
@@ -122,8 +136,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """All documents of one file in order, and what could not be read."""
+    """All documents of one file in order, and what could not be read.
+
+    - `kubectl_stops_after`: how many of the documents kubectl reads before it gives the file up; None
+      when it reads them all.
+    """
 
     file: str
     documents: tuple[ManifestDocument, ...] = ()
     problems: tuple[Problem, ...] = ()
+    kubectl_stops_after: int | None = None

@@ -1,0 +1,175 @@
+"""A document's value to the objects in it: lists flattened, identity checked, in kubectl's words.
+
+Rule: unstructured decoding of k8s.io/apimachinery (whatever has `items` is a list; its items may leave
+apiVersion and kind to the list; a list in a list cannot be read), the metadata check of
+k8s.io/cli-runtime (names are text, labels hold text), and `kubectl apply` (`generateName` is refused).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from applyviz.engine.manifests.documents import (
+    DuplicateKey,
+    ManifestDocument,
+    PlainPath,
+    Positions,
+    Retyped,
+    to_field_path,
+)
+from applyviz.engine.manifests.yamltree import Tree
+from applyviz.engine.objects.errors import ManifestError, SourcePosition
+from applyviz.engine.objects.values import JSONObject, JSONValue
+
+_TEXTS = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion")
+_TEXT_MAPS = ("labels", "annotations")
+_MAX_DNS_DEPTH = 1
+
+
+def _go_kind(value: JSONValue) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def _as_text(value: JSONValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_Note = TypeVar("_Note", Retyped, DuplicateKey)
+
+
+def _below(notes: tuple[_Note, ...], path: PlainPath) -> tuple[_Note, ...]:
+    depth = len(path)
+    if not depth:
+        return notes
+    return tuple(replace(n, path=n.path[depth:]) for n in notes if n.path[:depth] == path)
+
+
+class DocumentReader:
+    """Turns one tree into documents; every object that cannot be used is an error of its own."""
+
+    def __init__(self, tree: Tree, file: str, end_line: int) -> None:
+        self._tree = tree
+        self._end_line = end_line
+        self._positions = Positions(file, tree.positions)
+
+    def read(self) -> Iterator[ManifestDocument | ManifestError]:
+        """The objects of the document in order."""
+        value = self._tree.value
+        if not isinstance(value, dict):
+            kind = _go_kind(value)
+            yield self._error(f"json: cannot unmarshal {kind} into Go value of type unstructured.detector")
+        elif "items" in value:
+            yield from self._read_list(value)
+        else:
+            yield self._read_object(value, (), self._end_line)
+
+    def _error(self, reason: str, path: PlainPath = ()) -> ManifestError:
+        return ManifestError(reason, self._positions.nearest(path), to_field_path(path))
+
+    def _read_list(self, value: JSONObject) -> Iterator[ManifestDocument | ManifestError]:
+        items = value["items"]
+        if not _as_text(value.get("kind")):
+            yield self._error("kind not set")
+        elif items is None:
+            return
+        elif not isinstance(items, list):
+            kind = _go_kind(items)
+            reason = f"json: cannot unmarshal {kind} into Go struct field decodeList.items of type []json.RawMessage"
+            yield self._error(reason, ("items",))
+        else:
+            yield from self._read_items(value, items)
+
+    def _read_items(self, value: JSONObject, items: list[JSONValue]) -> Iterator[ManifestDocument | ManifestError]:
+        list_kind = _as_text(value.get("kind"))
+        inherited = {
+            "apiVersion": _as_text(value.get("apiVersion")),
+            "kind": list_kind.removesuffix("List"),
+        }
+        end_lines = self._end_lines(len(items))
+        for index, item in enumerate(items):
+            path: PlainPath = ("items", index)
+            if item is None:
+                item = {}
+            if not isinstance(item, dict):
+                kind = _go_kind(item)
+                reason = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+                yield self._error(reason, path)
+            elif "items" in item:
+                yield self._error("a list inside a list cannot be read: no Items field in this object", path)
+            else:
+                if not _as_text(item.get("kind")) and not _as_text(item.get("apiVersion")):
+                    item = {**item, **inherited}
+                found = self._read_object(item, path, end_lines[index])
+                yield (replace(found, list_kind=list_kind) if isinstance(found, ManifestDocument) else found)
+
+    def _end_lines(self, count: int) -> list[int]:
+        # An item ends on the line before the next one starts; the last one with the document.
+        starts = [self._positions.nearest(("items", n)).line for n in range(1, count)]
+        return [max(line - 1, 1) for line in starts] + [self._end_line]
+
+    def _read_object(self, obj: JSONObject, path: PlainPath, end_line: int) -> ManifestDocument | ManifestError:
+        error = self._find_identity_error(obj, path) or self._find_metadata_error(obj, path)
+        if error is not None:
+            return error
+        tree = self._positions.subtree(path)
+        position = SourcePosition(self._positions.file, tree[0], tree[1])
+        return ManifestDocument(
+            obj,
+            position,
+            end_line,
+            Positions(self._positions.file, tree),
+            _below(self._tree.retyped, path),
+            _below(self._tree.duplicates, path),
+        )
+
+    def _find_identity_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
+        missing = [f"{f} not set" for f in ("apiVersion", "kind") if not _as_text(obj.get(f))]
+        if missing:
+            return self._error(missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]", path)
+        if obj["apiVersion"].count("/") > _MAX_DNS_DEPTH:
+            return self._error(f"unexpected GroupVersion string: {obj['apiVersion']}", (*path, "apiVersion"))
+        meta = obj.get("metadata")
+        if isinstance(meta, Mapping) and _as_text(meta.get("name")):
+            return None
+        generated = _as_text(meta.get("generateName")) if isinstance(meta, Mapping) else ""
+        if generated:
+            where: PlainPath = (*path, "metadata", "generateName")
+            return self._error(f"from {generated}: cannot use generate name with apply", where)
+        return None
+
+    def _find_metadata_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
+        meta = obj.get("metadata")
+        where: PlainPath = (*path, "metadata")
+        if meta is None:
+            return self._error("resource name may not be empty", path)
+        if not isinstance(meta, Mapping):
+            reason = "into Go struct field metadataOnlyObject.metadata of type v1.ObjectMeta"
+            return self._error(f"json: cannot unmarshal {_go_kind(meta)} {reason}", where)
+        for name in _TEXTS:
+            if meta.get(name) is not None and not isinstance(meta[name], str):
+                return self._mistyped(meta[name], name, (*where, name))
+        for name in _TEXT_MAPS:
+            entries = meta.get(name)
+            if entries is not None and not isinstance(entries, Mapping):
+                return self._mistyped(entries, name, (*where, name), "map[string]string")
+            for key, text in (entries or {}).items():
+                if text is not None and not isinstance(text, str):
+                    return self._mistyped(text, name, (*where, name, key))
+        if not meta.get("name"):
+            return self._error("resource name may not be empty", where)
+        return None
+
+    def _mistyped(self, value: JSONValue, name: str, path: PlainPath, wanted: str = "string") -> ManifestError:
+        return self._error(
+            f"json: cannot unmarshal {_go_kind(value)} into Go struct field ObjectMeta.metadata.{name}"
+            f" of type {wanted}",
+            path,
+        )

@@ -1,0 +1,113 @@
+"""The reader's door: the bytes of one file to documents with positions, as kubectl would read them.
+
+Rule: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_apply/ and the visitors of
+k8s.io/cli-runtime. kubectl stops a file at the first text that cannot be parsed; here every problem is
+named and the others go on, and `ParsedFile.kubectl_stops_after` says where kubectl would have stopped.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
+from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError
+from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
+from applyviz.engine.manifests.objects import DocumentReader
+from applyviz.engine.manifests.scalars import Scalar
+from applyviz.engine.manifests.stream import Chunk, decode_text, is_json_like, split_documents
+from applyviz.engine.manifests.yamltree import Tree, TreeReader
+from applyviz.engine.objects.errors import ManifestError, SourcePosition
+
+_JSON_SPACE = "\t\n\v\f\r \x85\xa0"
+
+
+class _FileReader:
+    def __init__(self, file: str, limits: ReadLimits) -> None:
+        self.file = file
+        self.limits = limits
+        self.documents: list[ManifestDocument] = []
+        self.problems: list[Problem] = []
+        self.stops_after: int | None = None
+        self._cache: dict[str, Scalar] = {}
+
+    def note(self, error: ManifestError, *, ends_reading: bool) -> None:
+        self.problems.append(Problem(error.reason, error.position, error.path))
+        if ends_reading and self.stops_after is None:
+            self.stops_after = len(self.documents)
+
+    def _add(self, tree: Tree, end_line: int) -> None:
+        if tree.value is None:
+            return
+        for found in DocumentReader(tree, self.file, end_line).read():
+            if isinstance(found, ManifestError):
+                self.note(found, ends_reading=not found.path and "not set" in found.reason)
+            else:
+                self.documents.append(found)
+
+    def read_yaml(self, text: bytes, first_line: int) -> None:
+        for chunk in split_documents(text, self.file, first_line):
+            if len(self.documents) > self.limits.documents:
+                break
+            if isinstance(chunk, ManifestError):
+                self.note(chunk, ends_reading=True)
+                continue
+            try:
+                self._add(self._read_chunk(chunk), chunk.end_line)
+            except ManifestError as error:
+                self.note(error, ends_reading=True)
+
+    def _read_chunk(self, chunk: Chunk) -> Tree:
+        limit = self.limits.document_bytes
+        if len(chunk.text) > limit:
+            position = SourcePosition(self.file, chunk.first_line, 1)
+            raise ManifestError(f"the document is larger than {limit:,} bytes", position)
+        return TreeReader(self.file, chunk.first_line, self.limits, self._cache).read(chunk.text)
+
+    def read_json(self, text: str) -> None:
+        reader = JSONReader(self.file, text, self.limits)
+        count = 0
+        while reader.skip_space():
+            start = reader.at
+            try:
+                tree = reader.read()
+            except NotJSONError as error:
+                if count > 1:
+                    self.note(error, ends_reading=True)
+                else:
+                    self._fall_back(text, start)
+                return
+            except ManifestError as error:
+                self.note(error, ends_reading=False)
+                return
+            count += 1
+            self._add(tree, reader.locate(reader.at)[0])
+
+    def _fall_back(self, text: str, start: int) -> None:
+        # With no or one JSON value read, kubectl starts over as YAML behind that value: at the next
+        # text, or at the next line when only space is left on this one.
+        line = text.count("\n", 0, start) + 1
+        column = start - (text.rfind("\n", 0, start) + 1)
+        before = text[start - column : start]
+        rest = (before if not before.strip(_JSON_SPACE) else "") + text[start:]
+        self.read_yaml(rest.encode(), line)
+
+
+def parse_manifests(data: bytes, file: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> ParsedFile:
+    """Read all documents of a file; nothing raises, every problem is in the answer.
+
+    - Documents that are empty or hold comments only are skipped; List kinds are flattened.
+    - Values are plain JSON values; aliases share structure, so treat them as frozen.
+    """
+    if len(data) > limits.file_bytes:
+        reason = f"the file is larger than {limits.file_bytes:,} bytes"
+        return ParsedFile(file, (), (Problem(reason, SourcePosition(file)),), 0)
+    reader = _FileReader(file, limits)
+    text = decode_text(data)
+    if is_json_like(text):
+        reader.read_json(text)
+    else:
+        reader.read_yaml(text.encode("utf-8", "replace"), 1)
+    documents, problems = tuple(reader.documents), tuple(reader.problems)
+    if len(documents) > limits.documents:
+        reason = f"more than {limits.documents:,} objects in one file"
+        position = documents[limits.documents].position
+        return ParsedFile(file, documents[: limits.documents], (*problems, Problem(reason, position)), 0)
+    return ParsedFile(file, documents, problems, reader.stops_after)

@@ -1,0 +1,85 @@
+"""A file's bytes to its documents' texts: encoding, JSON or YAML, document separators.
+
+Rule: kubectl's file visitor (byte order marks, invalid UTF-8 becomes U+FFFD) and the stream decoder of
+k8s.io/apimachinery/pkg/util/yaml: a stream that starts with `{` is JSON until that fails, YAML is cut at
+lines that start with `---` before it is parsed, so a directive never reaches its document.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from applyviz.engine.objects.errors import ManifestError, SourcePosition
+
+_SEPARATOR = re.compile(rb"^---([^\n]*)\n?", re.MULTILINE)
+_GO_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+_LOOK_AHEAD = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The text of one YAML document and the line (from 1) where it starts."""
+
+    text: bytes
+    first_line: int
+
+    @property
+    def end_line(self) -> int:
+        """The last line that is not blank."""
+        return self.first_line + self.text.rstrip().count(b"\n")
+
+
+def _replace_one_byte(error: UnicodeError) -> tuple[str, int]:
+    # Go replaces each byte that is no part of a character; Python would take several at once.
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd", error.start + 1
+
+
+codecs.register_error("applyviz-replace-byte", _replace_one_byte)
+
+
+def decode_text(data: bytes) -> str:
+    """Decode a file as kubectl does: byte order marks decide, else UTF-8; nothing is refused."""
+    if data.startswith(codecs.BOM_UTF8):
+        data = data[3:]
+    elif data.startswith(codecs.BOM_UTF16_LE):
+        return data[2:].decode("utf-16-le", "replace")
+    elif data.startswith(codecs.BOM_UTF16_BE):
+        return data[2:].decode("utf-16-be", "replace")
+    return data.decode("utf-8", "applyviz-replace-byte")
+
+
+def is_json_like(text: str) -> bool:
+    """Whether the first character that is no space, among the first ones, is an open brace."""
+    return text[:_LOOK_AHEAD].lstrip(_GO_SPACE).startswith("{")
+
+
+def split_documents(text: bytes, file: str, first_line: int = 1) -> Iterator[Chunk | ManifestError]:
+    """Cut YAML text at its document separators; a separator with other text after it is an error.
+
+    - The text before a broken separator is still given: kubectl drops it, people would miss it.
+    """
+    text = text.replace(b"\r\n", b"\n")
+    start, line = 0, first_line
+    for match in _SEPARATOR.finditer(text):
+        rest = match.group(1).decode("utf-8", "replace").strip()
+        is_broken = bool(rest) and not rest.startswith("#")
+        has_text = match.start() > start
+        if not has_text and not is_broken:
+            continue  # kubectl keeps a separator that nothing stands before
+        separator_line = line + text.count(b"\n", start, match.start())
+        if is_broken:
+            reason = f"invalid Yaml document separator: {rest}"
+            yield ManifestError(reason, SourcePosition(file, separator_line, 1))
+        if has_text:
+            yield Chunk(text[start : match.start()], line)
+        line, start = separator_line + 1, match.end()
+    if start < len(text):
+        yield Chunk(text[start:] + (b"" if text.endswith(b"\n") else b"\n"), line)

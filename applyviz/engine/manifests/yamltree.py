@@ -1,0 +1,357 @@
+"""One YAML document to a JSON value with positions, in one pass over libyaml's events.
+
+Rule: the decoder of go.yaml.in/yaml/v2 (last duplicate wins, `<<` overrides what stands before it,
+aliases only up to a share of the document) under sigs.k8s.io/yaml (keys become text). Working on events
+keeps the stack flat: depth, alias and merge bombs end at a limit and never in the C stack.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from yaml import YAMLError
+from yaml._yaml import CParser
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from applyviz.engine.manifests.documents import (
+    DuplicateKey,
+    PlainPath,
+    PositionTree,
+    Retyped,
+    to_field_path,
+)
+from applyviz.engine.manifests.limits import ReadLimits
+from applyviz.engine.manifests.scalars import HINTS, Scalar, resolve_plain, resolve_tagged, write_key
+from applyviz.engine.objects.errors import ManifestError, SourcePosition
+from applyviz.engine.objects.values import JSONValue
+
+# PyYAML's stubs call the marks of events optional; the C parser always sets them.
+_Event: TypeAlias = Any
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A document's value with what was noticed on the way; None for an empty document."""
+
+    value: JSONValue = None
+    positions: PositionTree = (0, 0, None)
+    retyped: tuple[Retyped, ...] = ()
+    duplicates: tuple[DuplicateKey, ...] = ()
+
+
+@dataclass(slots=True)
+class _Anchored:
+    # What an alias stands for. `size` is what one decoding of it costs Go's library; `is_open` while
+    # its own entries are still being read: an alias then would hold itself.
+    scalar: Scalar | None = None
+    value: JSONValue = None
+    places: Any = None
+    size: int = 1
+    is_open: bool = False
+
+
+@dataclass(slots=True)
+class _Frame:
+    # One open list or mapping; `key` waits for its value, `is_merge` when that key is `<<`.
+    value: Any
+    places: Any
+    is_map: bool
+    line: int
+    column: int
+    count_before: int
+    anchored: _Anchored | None
+    key: str | None = None
+    key_line: int = 0
+    key_column: int = 0
+    is_merge: bool = False
+    merged: set[str] | None = None
+    merge_items: list[_Anchored] | None = None
+
+
+def _allowed_alias_share(count: int) -> float:
+    # Go's library: 99 % up to 400,000 steps, falling to 10 % at 4,000,000.
+    low, high = 400_000, 4_000_000
+    if count <= low:
+        return 0.99
+    return 0.10 if count >= high else 0.99 - 0.89 * ((count - low) / (high - low))
+
+
+@dataclass(slots=True)
+class TreeReader:
+    """Reads the first document of a text that starts at `first_line` (from 1) of `file`."""
+
+    file: str
+    first_line: int
+    limits: ReadLimits
+    cache: dict[str, Scalar] = field(default_factory=dict)
+    _count: int = 0
+    _alias_count: int = 0
+    _anchors: dict[str, _Anchored] = field(default_factory=dict)
+    _frames: list[_Frame] = field(default_factory=list)
+    _retyped: list[Retyped] = field(default_factory=list)
+    _duplicates: list[DuplicateKey] = field(default_factory=list)
+    _root: Tree = field(default_factory=Tree)
+
+    def read(self, text: bytes) -> Tree:
+        """Read the document; raises `ManifestError` with the position of what is wrong."""
+        parser = CParser(text)
+        handlers = {
+            ScalarEvent: self._on_scalar,
+            MappingStartEvent: self._on_start,
+            SequenceStartEvent: self._on_start,
+            MappingEndEvent: self._on_end,
+            SequenceEndEvent: self._on_end,
+            AliasEvent: self._on_alias,
+            DocumentStartEvent: self._on_document,
+        }
+        try:
+            get_event = parser.get_event
+            event = get_event()
+            while True:
+                event = get_event()
+                handler = handlers.get(event.__class__)
+                if handler is not None:
+                    handler(event)
+                elif event.__class__ is DocumentEndEvent or event.__class__ is StreamEndEvent:
+                    return self._root
+        except YAMLError as error:
+            raise self._syntax_error(error) from None
+        finally:
+            parser.dispose()
+
+    def _syntax_error(self, error: YAMLError) -> ManifestError:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        where = (mark.line + self.first_line, mark.column + 1) if mark else (self.first_line, 0)
+        return ManifestError(f"YAML syntax: {reason}", SourcePosition(self.file, *where))
+
+    def _fail(self, event: _Event, reason: str) -> ManifestError:
+        mark = event.start_mark
+        position = SourcePosition(self.file, mark.line + self.first_line, mark.column + 1)
+        return ManifestError(reason, position, to_field_path(self._path()))
+
+    def _path(self) -> PlainPath:
+        steps: list[str | int] = []
+        for frame in self._frames:
+            if not frame.is_map:
+                steps.append(len(frame.value))
+            elif frame.key is not None:
+                steps.append(frame.key)
+        return tuple(steps)
+
+    def _on_document(self, event: _Event) -> None:
+        if event.version not in (None, (1, 1)):
+            raise self._fail(event, "YAML syntax: found incompatible YAML document")
+
+    def _step(self, event: _Event, cost: int = 1) -> None:
+        self._count += cost
+        if self._count > self.limits.values:
+            reason = f"more than {self.limits.values:,} values after aliases and merge keys are expanded"
+            raise self._fail(event, reason)
+
+    def _resolve(self, event: _Event) -> Scalar:
+        text: str = event.value
+        if not event.implicit[0]:
+            if event.tag is None:
+                return Scalar("str", text)
+            try:
+                return resolve_tagged(event.tag, text)
+            except ValueError as error:
+                raise self._fail(event, str(error)) from None
+        if text and text[0] not in HINTS:
+            return Scalar("str", text)
+        scalar = self.cache.get(text)
+        if scalar is None:
+            scalar = self.cache[text] = resolve_plain(text)
+        return scalar
+
+    def _on_scalar(self, event: _Event) -> None:
+        frame = self._frames[-1] if self._frames else None
+        text = event.value
+        if frame is not None and frame.is_map and frame.key is None:
+            self._on_key(event, frame)
+            return
+        # Most scalars are plain or quoted text: they take the short way.
+        scalar = None
+        if event.implicit[0]:
+            if text and text[0] not in HINTS:
+                value = text
+            else:
+                scalar = self._resolve(event)
+                value = scalar.value
+        elif event.tag is None:
+            value = text
+        else:
+            scalar = self._resolve(event)
+            value = scalar.value
+        self._count += 1
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(scalar or Scalar("str", value), value)
+        mark = event.start_mark
+        if scalar is not None:
+            if value.__class__ is float and not math.isfinite(value):
+                shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
+                raise self._fail(event, f"json: unsupported value: {shown}")
+            if scalar.retyping is not None:
+                self._note_retyped(event, scalar, self._path(), is_key=False)
+        if frame is not None and frame.is_merge:
+            raise self._fail(event, "map merge requires map or sequence of maps as the value")
+        self._put(frame, value, mark.line + self.first_line, mark.column + 1, None)
+
+    def _note_retyped(self, event: _Event, scalar: Scalar, path: PlainPath, *, is_key: bool) -> None:
+        mark = event.start_mark
+        position = SourcePosition(self.file, mark.line + self.first_line, mark.column + 1)
+        if scalar.retyping is not None:
+            note = Retyped(path, event.value, scalar.value, scalar.retyping, position, is_key)
+            self._retyped.append(note)
+
+    def _on_key(self, event: _Event, frame: _Frame) -> None:
+        mark = event.start_mark
+        frame.key_line, frame.key_column = mark.line + self.first_line, mark.column + 1
+        text = event.value
+        if text == "<<" and (event.implicit[0] or event.tag == _MERGE_TAG):
+            frame.key, frame.is_merge = text, True
+            return
+        self._step(event)
+        scalar = self._resolve(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(scalar, scalar.value)
+        self._set_key(event, frame, scalar)
+        if scalar.retyping is not None and scalar.value is not text:
+            self._note_retyped(event, scalar, self._path(), is_key=True)
+
+    def _set_key(self, event: _Event, frame: _Frame, scalar: Scalar) -> None:
+        try:
+            key = write_key(scalar)
+        except ValueError as error:
+            raise self._fail(event, str(error)) from None
+        frame.key = key
+        if key in frame.value and (frame.merged is None or key not in frame.merged):
+            line, column, _ = frame.places[key]
+            first = SourcePosition(self.file, line, column)
+            second = SourcePosition(self.file, frame.key_line, frame.key_column)
+            self._duplicates.append(DuplicateKey(self._path(), first, second))
+
+    def _put(self, frame: _Frame | None, value: JSONValue, line: int, column: int, places: Any) -> None:
+        if frame is None:
+            self._root = Tree(value, (line, column, places), tuple(self._retyped), tuple(self._duplicates))
+        elif frame.is_map:
+            key = frame.key
+            frame.value[key] = value
+            frame.places[key] = (frame.key_line, frame.key_column, places)
+            if frame.merged is not None:
+                frame.merged.discard(key or "")
+            frame.key = None
+        else:
+            frame.value.append(value)
+            frame.places.append((line, column, places))
+
+    def _on_start(self, event: _Event) -> None:
+        frames = self._frames
+        is_map = event.__class__ is MappingStartEvent
+        above = frames[-1] if frames else None
+        if above is not None:
+            if len(frames) >= self.limits.depth:
+                raise self._fail(event, f"nested deeper than {self.limits.depth} levels")
+            if above.is_map and above.key is None:
+                raise self._fail(event, "invalid map key: a key must be a single value")
+            if above.merge_items is not None and not is_map:
+                raise self._fail(event, "map merge requires map or sequence of maps as the value")
+        self._step(event)
+        anchored = None
+        if event.anchor is not None:
+            anchored = self._anchors[event.anchor] = _Anchored(is_open=True)
+        mark = event.start_mark
+        value: Any = {} if is_map else []
+        frame = _Frame(
+            value,
+            {} if is_map else [],
+            is_map,
+            mark.line + self.first_line,
+            mark.column + 1,
+            self._count - 1,
+            anchored,
+        )
+        if above is not None and above.is_merge and not is_map:
+            # Go does not decode the list of a merge itself, only the mappings in it.
+            self._count -= 1
+            frame.merge_items = []
+        frames.append(frame)
+
+    def _on_end(self, event: _Event) -> None:
+        frame = self._frames.pop()
+        if self._count > self.limits.values:
+            self._step(event, 0)
+        anchored = frame.anchored
+        if anchored is not None:
+            anchored.value, anchored.places, anchored.is_open = frame.value, frame.places, False
+            anchored.size = self._count - frame.count_before
+        above = self._frames[-1] if self._frames else None
+        if above is None or not (above.is_merge or above.merge_items is not None):
+            self._put(above, frame.value, frame.line, frame.column, frame.places)
+            return
+        if above.merge_items is not None:
+            above.merge_items.append(_Anchored(None, frame.value, frame.places))
+        elif frame.merge_items is not None:
+            # Earlier maps of the list win, so they are merged last.
+            for item in reversed(frame.merge_items):
+                self._merge(above, item)
+            above.key, above.is_merge = None, False
+        else:
+            self._merge(above, _Anchored(None, frame.value, frame.places))
+            above.key, above.is_merge = None, False
+
+    def _merge(self, frame: _Frame, source: _Anchored) -> None:
+        frame.value.update(source.value)
+        frame.places.update(source.places)
+        if frame.merged is None:
+            frame.merged = set()
+        frame.merged.update(source.value)
+
+    def _on_alias(self, event: _Event) -> None:
+        anchored = self._anchors.get(event.anchor)
+        if anchored is None:
+            raise self._fail(event, f"unknown anchor '{event.anchor}' referenced")
+        if anchored.is_open:
+            raise self._fail(event, f"anchor '{event.anchor}' value contains itself")
+        self._step(event, 1 + anchored.size)
+        self._alias_count += anchored.size
+        is_many = self._alias_count > 100 and self._count > 1000
+        if is_many and self._alias_count > self._count * _allowed_alias_share(self._count):
+            raise self._fail(event, "document contains excessive aliasing")
+        frame = self._frames[-1] if self._frames else None
+        if frame is None:
+            raise self._fail(event, f"unknown anchor '{event.anchor}' referenced")
+        mark = event.start_mark
+        line, column = mark.line + self.first_line, mark.column + 1
+        if frame.is_map and frame.key is None:
+            if anchored.scalar is None:
+                raise self._fail(event, "invalid map key: a key must be a single value")
+            frame.key_line, frame.key_column = line, column
+            self._set_key(event, frame, anchored.scalar)
+        elif frame.is_merge or frame.merge_items is not None:
+            self._merge_alias(event, frame, anchored)
+        else:
+            self._put(frame, anchored.value, line, column, anchored.places)
+
+    def _merge_alias(self, event: _Event, frame: _Frame, anchored: _Anchored) -> None:
+        if not isinstance(anchored.value, dict):
+            raise self._fail(event, "map merge requires map or sequence of maps as the value")
+        if frame.merge_items is not None:
+            frame.merge_items.append(anchored)
+        else:
+            self._merge(frame, anchored)
+            frame.key, frame.is_merge = None, False
