@@ -1,88 +1,79 @@
-"""What surrounds every request: health answers, a request id, the content security policy.
+"""What every answer gets: health before anything else, a request id, and a content security policy.
 
-Health is answered before hosts are checked (a kubelet asks by IP address), without session and log line.
-The policy reads `SECURE_CSP`, the name that Django 6 gives it, so that moving there is a deletion.
+The policy is read from `SECURE_CSP`, the name and shape that Django 6 uses, so that its own middleware
+can take over. Health answers ask neither for a host nor for a session, because a kubelet has neither.
 """
 
 from __future__ import annotations
 
-import logging
 import re
-import uuid
 from collections.abc import Callable
-from contextvars import ContextVar
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
-GetResponse = Callable[[HttpRequest], HttpResponseBase]
-_request_id: ContextVar[str] = ContextVar("request_id", default="-")
-_GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+from applyviz import request_ids
 
-
-def _readiness() -> JsonResponse:
-    try:
-        connection.ensure_connection()
-        executor = MigrationExecutor(connection)
-        is_migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError:
-        return JsonResponse({"database": "unreachable"}, status=503)
-    return JsonResponse(
-        {"database": "ok", "migrations": "ok" if is_migrated else "missing"}, status=200 if is_migrated else 503
-    )
+Handler = Callable[[HttpRequest], HttpResponse]
+_REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
 
 
 class HealthMiddleware:
-    """Answers `/livez`, `/healthz` (this process lives) and `/readyz` (database there and migrated)."""
+    """Answers `/livez`, `/healthz` (the process lives) and `/readyz` (it can do its work)."""
 
-    def __init__(self, get_response: GetResponse) -> None:
+    def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path in ("/livez", "/healthz"):
-            return HttpResponse("ok", content_type="text/plain")
-        if request.path == "/readyz":
-            return _readiness()
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer health paths, pass on all others."""
+        if request.path_info in ("/livez", "/healthz"):
+            return JsonResponse({"status": "ok"})
+        if request.path_info == "/readyz":
+            problem = _find_problem()
+            return JsonResponse({"status": problem or "ok"}, status=503 if problem else 200)
         return self.get_response(request)
 
 
-class RequestIdMiddleware:
-    """Names every request: the caller's `X-Request-ID` when it is a plain one, else a new one."""
+def _find_problem() -> str:
+    try:
+        executor = MigrationExecutor(connection)
+        pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError:
+        return "the database does not answer"
+    return "migrations are pending" if pending else ""
 
-    def __init__(self, get_response: GetResponse) -> None:
+
+class RequestIdMiddleware:
+    """Takes or makes `X-Request-ID`, holds it for log and audit, and gives it back."""
+
+    def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Hold the id while the request is answered."""
         given = request.headers.get("X-Request-ID", "")
-        name = given if _GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
-        token = _request_id.set(name)
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
+        token = request_ids.current.set(request_id)
         try:
             response = self.get_response(request)
         finally:
-            _request_id.reset(token)
-        response["X-Request-ID"] = name
+            request_ids.current.reset(token)
+        response["X-Request-ID"] = request_id
         return response
 
 
-class RequestIdFilter(logging.Filter):
-    """Puts the request id on every log record."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Add the id; keep the record."""
-        record.request_id = _request_id.get()
-        return True
-
-
 class ContentSecurityPolicyMiddleware:
-    """Sends `SECURE_CSP` with every answer that does not bring a policy of its own."""
+    """Sends the policy of `SECURE_CSP`; no page has inline script or style."""
 
-    def __init__(self, get_response: GetResponse) -> None:
+    def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
-        self.policy = "; ".join(" ".join([name, *values]) for name, values in settings.SECURE_CSP.items())
+        self.policy = "; ".join(f"{name} {' '.join(sources)}" for name, sources in settings.SECURE_CSP.items())
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Add the header."""
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", self.policy)
+        response["Content-Security-Policy"] = self.policy
         return response

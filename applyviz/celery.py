@@ -1,0 +1,32 @@
+"""The Celery application: JSON messages that hold an id, no results, a sweep that finds what was lost.
+
+Truth is in the database: a message that comes twice or never changes nothing but the time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
+
+app = Celery("applyviz")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.update(
+    accept_content=["json"],
+    task_serializer="json",
+    task_ignore_result=True,
+    task_store_errors_even_if_ignored=False,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    worker_prefetch_multiplier=1,
+    worker_enable_remote_control=False,
+    worker_send_task_events=False,
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=True,
+    beat_schedule={"sweep": {"task": "applyviz.sweep", "schedule": 5.0}},
+)
+# Pool threads resolve the default application; without this they would accept every task and run none.
+app.set_default()
+app.autodiscover_tasks(["applyviz"])

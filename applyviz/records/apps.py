@@ -1,0 +1,27 @@
+"""The data application: after each migration the guards and the groups are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
+    # Late: models exist only after the applications are loaded.
+    from applyviz.records import guards  # noqa: PLC0415  # slow import
+
+    guards.install(using)
+    guards.make_groups(using)
+
+
+class RecordsConfig(AppConfig):
+    """Models, migrations, enums and nothing else."""
+
+    name = "applyviz.records"
+    label = "records"
+
+    def ready(self) -> None:
+        """Install what a table rebuild would lose: triggers, and the groups of the roles."""
+        post_migrate.connect(_prepare, sender=self, dispatch_uid="records.prepare")

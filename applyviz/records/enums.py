@@ -1,0 +1,106 @@
+"""The closed sets of the database: kinds and states, each with the text that people read."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class ClusterKind(models.TextChoices):
+    """A built-in cluster in a box, or a real API server."""
+
+    SANDBOX = "sandbox", _("sandbox")
+    LIVE = "live", _("live")
+
+
+class ReviewState(models.TextChoices):
+    """Whether the conversation goes on."""
+
+    OPEN = "open", _("open")
+    APPLYING = "applying", _("being applied")
+    APPLIED = "applied", _("applied")
+    CLOSED = "closed", _("closed")
+
+
+class PlanState(models.TextChoices):
+    """A plan is immutable once it is complete or failed."""
+
+    PLANNING = "planning", _("planning")
+    COMPLETE = "complete", _("complete")
+    FAILED = "failed", _("failed")
+
+
+class RunState(models.TextChoices):
+    """Where an apply run stands; the last four are final."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")
+    STALE = "stale", _("stale")
+    CANCELLED = "cancelled", _("cancelled")
+
+    @classmethod
+    def unfinished(cls) -> tuple[RunState, ...]:
+        """The states that a worker still has to end."""
+        return (cls.QUEUED, cls.RUNNING)
+
+
+class Outcome(models.TextChoices):
+    """What came out for one object of a run."""
+
+    WAITING = "waiting", _("waiting")
+    APPLYING = "applying", _("applying")
+    VERIFIED = "applied and verified", _("applied and verified")
+    DIFFERS = "applied but differs", _("applied but differs")
+    UNCHANGED = "unchanged", _("unchanged")
+    REFUSED = "refused", _("refused")
+    STALE = "stale", _("stale")
+    FAILED = "failed", _("failed")
+    UNKNOWN = "unknown", _("unknown")
+    SKIPPED = "not reached", _("not reached")
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the object is as the plan promised, or at least was applied."""
+        return self in (Outcome.VERIFIED, Outcome.DIFFERS, Outcome.UNCHANGED)
+
+
+class EntryState(models.TextChoices):
+    """A request of a run: written down before it is sent, answered, or resolved by reading live."""
+
+    INTENT = "intent", _("about to be sent")
+    ANSWERED = "answered", _("answered")
+    RESOLVED = "resolved", _("resolved by reading live")
+
+
+class Role(models.TextChoices):
+    """The groups that grant rights (`workflow/access.py` says which)."""
+
+    VIEWER = "viewer", _("viewer")
+    AUTHOR = "author", _("author")
+    APPROVER = "approver", _("approver")
+
+
+class AuditAction(models.TextChoices):
+    """What an audit entry tells."""
+
+    REVIEW_CREATED = "review.created", _("created a review")
+    REVIEW_CLOSED = "review.closed", _("closed a review")
+    PLAN_REQUESTED = "plan.requested", _("asked for a plan")
+    PLAN_COMPLETED = "plan.completed", _("completed a plan")
+    PLAN_FAILED = "plan.failed", _("could not make a plan")
+    DECISION_MADE = "decision.made", _("decided a conflict")
+    COMMENT_ADDED = "comment.added", _("commented")
+    APPROVAL_GIVEN = "approval.given", _("approved a plan")
+    APPROVAL_REVOKED = "approval.revoked", _("revoked an approval")
+    RUN_STARTED = "run.started", _("started an apply run")
+    RUN_CLAIMED = "run.claimed", _("picked up an apply run")
+    RUN_CANCELLED = "run.cancelled", _("cancelled an apply run")
+    RUN_FINISHED = "run.finished", _("finished an apply run")
+    OBJECT_INTENT = "object.intent", _("is about to write an object")
+    OBJECT_RESULT = "object.result", _("wrote an object")
+    CLUSTER_ADDED = "cluster.added", _("added a cluster")
+    CLUSTER_CHANGED = "cluster.changed", _("changed a cluster")
+    SIGNED_IN = "person.signed_in", _("signed in")
+    SIGN_IN_FAILED = "person.sign_in_failed", _("failed to sign in")

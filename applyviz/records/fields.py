@@ -1,0 +1,35 @@
+"""The database column of sealed content; it hands out `Sealed`, never the content itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from applyviz.records.sealing import Sealed
+
+
+class SealedField(models.BinaryField):
+    """A column of sealed bytes."""
+
+    description = "Sealed content"
+
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Sealed | None:
+        """Wrap what the database holds; nothing is opened here."""
+        return None if value is None else Sealed(bytes(value))
+
+    def to_python(self, value: Any) -> Any:
+        """Take a `Sealed` as it is; plain bytes never become one silently."""
+        if value is None or isinstance(value, Sealed):
+            return value
+        raise TypeError(f"{self.name}: expected Sealed, got {type(value).__name__}")
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+        """Give the database the sealed bytes."""
+        sealed = self.to_python(value)
+        return None if sealed is None else super().get_db_prep_value(sealed.token, connection, prepared)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """Serialised dumps hold no sealed content."""
+        raise TypeError(f"{self.name} is sealed and is not serialised")

@@ -1,0 +1,160 @@
+"""What the database itself refuses, on SQLite and PostgreSQL: triggers, installed after each migration.
+
+- Audit entries are never changed or deleted.
+- Nobody approves what they wrote or requested; a spent approval is never changed; none is deleted.
+- A plan that is complete or failed stays as it is, and so do its object changes.
+Installed after every migration because SQLite loses triggers when a table is rebuilt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connections
+
+from applyviz.records.enums import Role
+
+_APPROVED = "records_approval"
+_REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """One refusal: on which table and event, under which condition ("" always), and what is said."""
+
+    name: str
+    table: str
+    event: str
+    condition: str
+    message: str
+
+
+GUARDS = (
+    _Guard("audit_no_update", "records_auditentry", "UPDATE", "", "audit entries are never changed"),
+    _Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
+    _Guard(
+        "approval_not_ones_own",
+        _APPROVED,
+        "INSERT",
+        f"EXISTS ({_REVIEWED} AND (r.author_id = NEW.by_id OR p.requested_by_id = NEW.by_id))",
+        "nobody approves what they wrote or requested",
+    ),
+    _Guard(
+        "approval_names_the_digest",
+        _APPROVED,
+        "INSERT",
+        f"NOT EXISTS ({_REVIEWED} AND p.state = 'complete' AND p.digest = NEW.digest AND p.digest <> '')",
+        "an approval names the digest of a complete plan",
+    ),
+    _Guard(
+        "approval_is_fixed",
+        _APPROVED,
+        "UPDATE",
+        "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
+        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL",
+        "an approval is only ever spent or revoked, once",
+    ),
+    _Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
+    _Guard(
+        "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
+    ),
+    _Guard("plan_no_delete", "records_plan", "DELETE", "OLD.state <> 'planning'", "a finished plan is never deleted"),
+    _Guard(
+        "change_is_fixed",
+        "records_objectchange",
+        "UPDATE",
+        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
+        "changes of a finished plan are immutable",
+    ),
+    _Guard(
+        "change_no_late_insert",
+        "records_objectchange",
+        "INSERT",
+        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = NEW.plan_id AND p.state = 'planning')",
+        "a finished plan takes no further change",
+    ),
+    _Guard(
+        "change_no_delete",
+        "records_objectchange",
+        "DELETE",
+        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
+        "changes of a finished plan are never deleted",
+    ),
+)
+
+
+def _sqlite(guard: _Guard) -> list[str]:
+    when = f"WHEN {guard.condition}" if guard.condition else ""
+    return [
+        f"DROP TRIGGER IF EXISTS {guard.name}",
+        f"CREATE TRIGGER {guard.name} BEFORE {guard.event} ON {guard.table} {when} "
+        f"BEGIN SELECT RAISE(ABORT, '{guard.message}'); END",
+    ]
+
+
+def _postgresql(guard: _Guard) -> list[str]:
+    row = "OLD" if guard.event == "DELETE" else "NEW"
+    test = f"IF {guard.condition} THEN" if guard.condition else "IF TRUE THEN"
+    return [
+        f"CREATE OR REPLACE FUNCTION {guard.name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {test} "
+        f"RAISE EXCEPTION '{guard.message}' USING ERRCODE = 'integrity_constraint_violation'; END IF; "
+        f"RETURN {row}; END $$",
+        f"DROP TRIGGER IF EXISTS {guard.name} ON {guard.table}",
+        f"CREATE TRIGGER {guard.name} BEFORE {guard.event} ON {guard.table} "
+        f"FOR EACH ROW EXECUTE FUNCTION {guard.name}()",
+    ]
+
+
+def _truncate_guard(table: str) -> list[str]:
+    name = f"{table}_no_truncate"
+    return [
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"RAISE EXCEPTION '{table} is never emptied' USING ERRCODE = 'integrity_constraint_violation'; END $$",
+        f"DROP TRIGGER IF EXISTS {name} ON {table}",
+        f"CREATE TRIGGER {name} BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {name}()",
+    ]
+
+
+def _is_ready(using: str) -> bool:
+    with connections[using].cursor() as cursor:
+        tables = set(connections[using].introspection.table_names(cursor))
+    return {guard.table for guard in GUARDS} <= tables
+
+
+def install(using: str) -> None:
+    """Make the database refuse what it must; nothing happens while the tables are not there."""
+    connection = connections[using]
+    if not _is_ready(using):
+        return
+    statements = [
+        text for guard in GUARDS for text in (_sqlite(guard) if connection.vendor == "sqlite" else _postgresql(guard))
+    ]
+    if connection.vendor == "postgresql":
+        statements += _truncate_guard("records_auditentry")
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def remove(using: str) -> None:
+    """Take the triggers away; for tests, which empty every table between them."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        for guard in GUARDS:
+            suffix = f" ON {guard.table}" if connection.vendor == "postgresql" else ""
+            cursor.execute(f"DROP TRIGGER IF EXISTS {guard.name}{suffix}")
+        if connection.vendor == "postgresql":
+            cursor.execute("DROP TRIGGER IF EXISTS records_auditentry_no_truncate ON records_auditentry")
+
+
+def make_groups(using: str) -> None:
+    """Make the group of every role."""
+    # Late: models exist only after the applications are loaded.
+    from django.contrib.auth.models import Group  # noqa: PLC0415  # slow import
+
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        if Group._meta.db_table not in connection.introspection.table_names(cursor):
+            return
+    for role in Role:
+        Group.objects.using(using).get_or_create(name=role.value)

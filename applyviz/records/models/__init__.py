@@ -1,0 +1,37 @@
+"""The database, one file per group of rows that live and die together.
+
+Review → Target (one per cluster) → Plan (immutable, numbered) → ObjectChange; Decision and Comment hang on
+the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
+Nothing cascades: what was agreed and done stays.
+"""
+
+from applyviz.records.models.agreement import Approval, Comment, Decision
+from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage
+from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.plans import ObjectChange, Plan
+from applyviz.records.models.reviews import Review, Target
+from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
+from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
+from applyviz.records.models.sources import SourceFile, SourceRevision
+
+__all__ = [
+    "ApplyRun",
+    "Approval",
+    "AuditEntry",
+    "AuditHead",
+    "Cluster",
+    "Comment",
+    "Decision",
+    "JournalEntry",
+    "ObjectChange",
+    "ObjectResult",
+    "OutboxMessage",
+    "Plan",
+    "Review",
+    "SandboxMeta",
+    "SandboxObject",
+    "SandboxState",
+    "SourceFile",
+    "SourceRevision",
+    "Target",
+]

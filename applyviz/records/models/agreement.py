@@ -1,0 +1,83 @@
+"""How people agree: decisions on conflicts, comments, approvals of one plan digest.
+
+The database itself refuses an approval by the review's author or the plan's requester, a second one by
+the same person, and any change to one that was spent (`records/guards.py`).
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.models.plans import Plan
+from applyviz.records.models.reviews import Review
+
+
+class Decision(models.Model):
+    """The answer to a conflict of one object (and field, when `path` is set); the latest one counts."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="decisions")
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="decisions")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    object_key = models.CharField(max_length=1100)
+    path = models.TextField(blank=True)
+    manager = models.CharField(max_length=128, blank=True)
+    choice = models.CharField(max_length=40)
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.choice} {self.object_key}"
+
+
+class Comment(models.Model):
+    """A remark on a review, an object or a field."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, null=True, related_name="comments")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    object_key = models.CharField(max_length=1100, blank=True)
+    path = models.TextField(blank=True)
+    text = models.TextField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class Approval(models.Model):
+    """One person's consent to one plan digest; revocable until it is spent, spent once."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="approvals")
+    digest = models.CharField(max_length=80)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="approvals")
+    by_name = models.CharField(max_length=150)
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+    spent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["plan", "digest", "by"], condition=models.Q(revoked_at=None), name="one_approval_per_person"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(revoked_at=None) | models.Q(spent_at=None), name="spent_is_not_revoked"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.by_name} on plan {self.plan_id}"
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it can still be spent."""
+        return self.revoked_at is None and self.spent_at is None

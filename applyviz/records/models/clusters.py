@@ -1,0 +1,42 @@
+"""A target: a sandbox, or a live API server with its sealed credential."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import ClusterKind
+from applyviz.records.fields import SealedField
+
+
+class Cluster(models.Model):
+    """A target.
+
+    - `credential` is the sealed connection of a live cluster (a vetted kubeconfig, or a mark that the
+      process's own is used); a sandbox holds its HTTP token there.
+    - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to.
+    - `default_options` is a preset for the form (namespace, mode, field manager).
+    """
+
+    slug = models.SlugField(unique=True, max_length=63)
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=16, choices=ClusterKind.choices)
+    server = models.CharField(max_length=400, blank=True)
+    credential = SealedField(null=True)
+    uid = models.CharField(max_length=80, blank=True)
+    version = models.CharField(max_length=40, blank=True)
+    approvals_needed = models.PositiveSmallIntegerField(default=1)
+    default_options = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether it is built in."""
+        return self.kind == ClusterKind.SANDBOX

@@ -1,0 +1,51 @@
+"""A review: the conversation about one intended change, and the clusters it is meant for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import ReviewState
+from applyviz.records.models.clusters import Cluster
+
+if TYPE_CHECKING:
+    from applyviz.records.models.plans import Plan
+
+
+class Review(models.Model):
+    """Title, why, who, and where it stands."""
+
+    number = models.PositiveIntegerField(unique=True)
+    title = models.CharField(max_length=200)
+    reason = models.TextField(blank=True)
+    ticket = models.CharField(max_length=400, blank=True)
+    state = models.CharField(max_length=16, choices=ReviewState.choices, default=ReviewState.OPEN)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reviews")
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-number"]
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.title}"
+
+    @property
+    def latest_plan(self) -> Plan | None:
+        """The plan that counts: the one with the greatest number."""
+        return self.plans.order_by("-number").first()
+
+
+class Target(models.Model):
+    """One cluster that a review is meant for."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="targets")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="targets")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["review", "cluster"], name="one_target_per_cluster")]
+
+    def __str__(self) -> str:
+        return f"{self.review_id} on {self.cluster_id}"

@@ -1,0 +1,103 @@
+"""An apply run: its objects' results and the journal, one entry per request.
+
+A worker owns a run while its lease lasts and its epoch is the row's; a worker that lost it writes nothing.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import EntryState, Outcome, RunState
+from applyviz.records.fields import SealedField
+from applyviz.records.models.plans import ObjectChange, Plan
+
+
+class ApplyRun(models.Model):
+    """The execution of one approved plan; a plan is run once."""
+
+    number = models.PositiveIntegerField(unique=True)
+    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="run")
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.QUEUED)
+    epoch = models.PositiveIntegerField(default=0)
+    claimed_by = models.CharField(max_length=120, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    summary = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-number"]
+        indexes = [models.Index(fields=["state", "lease_until"], name="run_by_state")]
+
+    def __str__(self) -> str:
+        return f"run {self.number}"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no worker will touch it again."""
+        return self.state not in RunState.unfinished()
+
+
+class ObjectResult(models.Model):
+    """What came out for one object of a run.
+
+    `detail` is one sentence; `differences` are masked {path, promised, got} when the answer differs.
+    """
+
+    run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="results")
+    change = models.ForeignKey(ObjectChange, on_delete=models.PROTECT, related_name="results")
+    position = models.PositiveIntegerField()
+    step = models.PositiveIntegerField()
+    outcome = models.CharField(max_length=24, choices=Outcome.choices, default=Outcome.WAITING)
+    detail = models.TextField(blank=True)
+    differences = models.JSONField(default=list)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [models.UniqueConstraint(fields=["run", "change"], name="one_result_per_change")]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} {self.change_id}"
+
+
+class JournalEntry(models.Model):
+    """One request of a run: written as an intent before it is sent, completed when it is answered.
+
+    - `request` and `answer` are masked; `sealed_request` and `sealed_answer` hold the bytes.
+    - `request_digest` is keyed over the bytes that went out.
+    """
+
+    result = models.ForeignKey(ObjectResult, on_delete=models.PROTECT, related_name="journal")
+    sequence = models.PositiveIntegerField()
+    epoch = models.PositiveIntegerField()
+    state = models.CharField(max_length=16, choices=EntryState.choices, default=EntryState.INTENT)
+    purpose = models.CharField(max_length=20)
+    method = models.CharField(max_length=8)
+    path = models.TextField()
+    query = models.JSONField(default=dict)
+    content_type = models.CharField(max_length=80, blank=True)
+    request = models.JSONField(null=True)
+    sealed_request = SealedField(null=True)
+    request_digest = models.CharField(max_length=80)
+    status = models.PositiveSmallIntegerField(default=0)
+    answer = models.JSONField(null=True)
+    sealed_answer = SealedField(null=True)
+    warnings = models.JSONField(default=list)
+    note = models.TextField(blank=True)
+    sent_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["result", "sequence"], name="one_entry_per_sequence")]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} → {self.status or self.state}"

@@ -1,0 +1,53 @@
+"""The storage of sandbox clusters: objects, the revision counter, small values; web and worker share it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from applyviz.records.fields import SealedField
+from applyviz.records.models.clusters import Cluster
+
+
+class SandboxState(models.Model):
+    """The write lock of one sandbox and its last resourceVersion."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="sandbox")
+    revision = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}@{self.revision}"
+
+
+class SandboxObject(models.Model):
+    """One stored object, sealed as a whole: it may be a Secret or name one's values."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sandbox_objects")
+    group = models.CharField(max_length=253, blank=True)
+    plural = models.CharField(max_length=253)
+    namespace = models.CharField(max_length=253, blank=True)
+    name = models.CharField(max_length=253)
+    body = SealedField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "group", "plural", "namespace", "name"], name="one_sandbox_object_per_key"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.plural} {self.namespace}/{self.name}"
+
+
+class SandboxMeta(models.Model):
+    """A small value of one sandbox, by name."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sandbox_meta")
+    name = models.CharField(max_length=120)
+    value = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="one_sandbox_value_per_name")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,39 @@
+"""Frozen manifests: a source revision and its files, byte for byte, sealed."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.fields import SealedField
+
+
+class SourceRevision(models.Model):
+    """The files of one intended change, at one moment, with digest and provenance."""
+
+    digest = models.CharField(max_length=80, db_index=True)
+    provenance = models.JSONField(default=dict)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+
+    def __str__(self) -> str:
+        return self.digest[:16]
+
+
+class SourceFile(models.Model):
+    """One frozen file of a source revision."""
+
+    revision = models.ForeignKey(SourceRevision, on_delete=models.PROTECT, related_name="files")
+    position = models.PositiveIntegerField()
+    name = models.CharField(max_length=400)
+    content = SealedField()
+    digest = models.CharField(max_length=80)
+    size = models.PositiveIntegerField()
+    provenance = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [models.UniqueConstraint(fields=["revision", "position"], name="one_file_per_position")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,172 @@
+"""Wires Django from the environment; nothing imports this module but Django.
+
+Two kinds of installation. *Personal*: no `DATABASE_URL`; SQLite, an in-memory broker and keys of its own
+in `APPLYVIZ_HOME`. *Team*: `DATABASE_URL` is set; every key must be given, and a default key is refused.
+Variables are listed in `docs/configuration.md`; each may be given as `NAME_FILE`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+
+from applyviz import environment as env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+APPLYVIZ_HOME = Path(env.text("APPLYVIZ_HOME") or BASE_DIR / "var")
+_database_url = env.text("DATABASE_URL")
+APPLYVIZ_IS_PERSONAL = not _database_url
+
+# Keys ------------------------------------------------------------------------------------------
+DEBUG = env.flag("DEBUG", default=False)
+SECRET_KEY = env.text("SECRET_KEY")
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
+APPLYVIZ_ENCRYPTION_KEYS = env.words("APPLYVIZ_ENCRYPTION_KEYS")
+APPLYVIZ_DIGEST_KEY = env.text("APPLYVIZ_DIGEST_KEY")
+if APPLYVIZ_IS_PERSONAL:
+    SECRET_KEY = SECRET_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "session")
+    APPLYVIZ_DIGEST_KEY = APPLYVIZ_DIGEST_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "digest")
+    APPLYVIZ_ENCRYPTION_KEYS = APPLYVIZ_ENCRYPTION_KEYS or [
+        env.kept_secret(APPLYVIZ_HOME / "keys" / "encryption", Fernet.generate_key().decode())
+    ]
+elif DEBUG:
+    SECRET_KEY = SECRET_KEY or "insecure-for-development-only"
+if not DEBUG and (len(SECRET_KEY) < 32 or SECRET_KEY.startswith(("insecure", "django-insecure", "change"))):
+    raise ImproperlyConfigured(
+        "SECRET_KEY: with DEBUG off, set a random one of at least 32 characters (or SECRET_KEY_FILE)"
+    )
+
+# Hosts and HTTPS -------------------------------------------------------------------------------
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL or DEBUG else "")
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+_has_https = env.flag("APPLYVIZ_HTTPS", default=not (APPLYVIZ_IS_PERSONAL or DEBUG))
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("APPLYVIZ_BEHIND_PROXY", default=False) else None
+)
+SECURE_SSL_REDIRECT = _has_https
+SECURE_HSTS_SECONDS = 31_536_000 if _has_https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _has_https
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _has_https
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "applyviz_session", "applyviz_csrf"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+# The name and shape that Django 6 uses for the same thing (`applyviz.web.middleware` reads it).
+SECURE_CSP = {
+    "default-src": ["'self'"],
+    "img-src": ["'self'", "data:"],
+    "object-src": ["'none'"],
+    "base-uri": ["'none'"],
+    "form-action": ["'self'"],
+    "frame-ancestors": ["'none'"],
+}
+
+# Application -----------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "applyviz.records",
+    "applyviz.web",
+]
+MIDDLEWARE = [
+    "applyviz.web.middleware.HealthMiddleware",
+    "applyviz.web.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "applyviz.web.middleware.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "applyviz.urls"
+ASGI_APPLICATION = "applyviz.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "/login/", "/", "/login/"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FILES = 2_000
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
+
+# Database --------------------------------------------------------------------------------------
+_database: dict[str, Any] = dict(
+    dj_database_url.parse(
+        _database_url or f"sqlite:///{APPLYVIZ_HOME / 'applyviz.sqlite3'}", conn_max_age=60, conn_health_checks=True
+    )
+)
+if _database["ENGINE"] == "django.db.backends.sqlite3":
+    # Web and worker threads write at once: take the write lock at BEGIN, and wait for it.
+    _database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;"}
+    _database["CONN_MAX_AGE"] = 0
+DATABASES = {"default": _database}
+
+# Celery: messages hold an id and nothing else, results are rows of our own ------------------------
+CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://"
+APPLYVIZ_SWEEP_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
+APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 30)
+
+# Static files, language, time --------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.text("STATIC_ROOT") or BASE_DIR / "staticfiles")
+STATICFILES_DIRS = [BASE_DIR / "static"]
+_has_collected = (STATIC_ROOT / "staticfiles.json").exists()
+WHITENOISE_USE_FINDERS = not _has_collected
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if _has_collected
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+USE_I18N = USE_TZ = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = env.text("TZ") or "UTC"
+
+# Logging: to standard error, one line each, with the request it belongs to --------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "applyviz.request_ids.RequestIdFilter"}},
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]}},
+    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL") or "WARNING"},
+    "loggers": {"applyviz": {"level": env.text("LOG_LEVEL") or "INFO"}},
+}

@@ -1,0 +1,26 @@
+"""Celery tasks: an id in, one use case, nothing else; each may come twice or late."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from applyviz.queue import TaskName
+from applyviz.workflow import plans, runs, sweep
+
+
+@shared_task(name=TaskName.MAKE_PLAN.value)
+def make_plan(plan_id: int) -> None:
+    """Calculate a plan."""
+    plans.make_plan(plan_id)
+
+
+@shared_task(name=TaskName.EXECUTE_RUN.value)
+def execute_run(run_id: int) -> None:
+    """Carry out an apply run."""
+    runs.execute_run(run_id)
+
+
+@shared_task(name=TaskName.SWEEP.value)
+def sweep_unfinished() -> None:
+    """Pick up what was lost."""
+    sweep.sweep()

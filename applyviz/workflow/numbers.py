@@ -1,0 +1,15 @@
+"""The next number of a review, plan or run; taken under the lock that audit entries take."""
+
+from __future__ import annotations
+
+from django.db.models import Max, Model, QuerySet
+
+from applyviz.records.models import AuditHead
+
+
+def next_number(rows: QuerySet[Model]) -> int:
+    """One more than the greatest number among `rows`; call it inside a transaction."""
+    AuditHead.objects.get_or_create(id=1)
+    AuditHead.objects.select_for_update().get(id=1)
+    greatest: int | None = rows.aggregate(greatest=Max("number"))["greatest"]
+    return (greatest or 0) + 1

@@ -1,0 +1,176 @@
+"""Reviews: opening one freezes the manifests and asks for the first plan; a re-plan asks for the next.
+
+Plans are immutable: whatever changes makes a new one, with a number of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from applyviz.engine.planning.serialize import options_from_json, options_to_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.queue import TaskName
+from applyviz.records.enums import AuditAction, PlanState, ReviewState
+from applyviz.records.models import Cluster, Plan, Review, SourceFile, SourceRevision, Target
+from applyviz.records.sealing import Sealed
+from applyviz.sources.bundle import SourceBundle
+from applyviz.workflow import access, audit, outbox
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.numbers import next_number
+
+if TYPE_CHECKING:
+    from applyviz.sources.bundle import SourceFile as BundleFile
+
+
+def _provenance(file: BundleFile) -> dict[str, Any]:
+    given = file.provenance
+    return dict(given) if isinstance(given, Mapping) else {"from": str(given)}
+
+
+def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
+    revision = SourceRevision.objects.create(
+        digest=bundle.digest,
+        provenance={"files": len(bundle.files), "bytes": sum(len(file.data) for file in bundle.files)},
+        created_at=timezone.now(),
+        created_by=by,
+    )
+    SourceFile.objects.bulk_create(
+        SourceFile(
+            revision=revision,
+            position=position,
+            name=file.name,
+            content=Sealed.of_bytes(file.data),
+            digest=hashlib.sha256(file.data).hexdigest(),
+            size=len(file.data),
+            provenance=_provenance(file),
+        )
+        for position, file in enumerate(bundle.files)
+    )
+    return revision
+
+
+def _request_plan(
+    review: Review, *, target: Target, revision: SourceRevision, options: ApplyOptions, by: Person
+) -> Plan:
+    plan = Plan.objects.create(
+        review=review,
+        target=target,
+        revision=revision,
+        number=next_number(review.plans.all()),
+        options=options_to_json(options),
+        requested_by=by,
+        tag_key=Sealed.of_bytes(secrets.token_bytes(32)),
+        created_at=timezone.now(),
+    )
+    audit.record(
+        AuditAction.PLAN_REQUESTED,
+        by=by,
+        about=audit.Subject(cluster=target.cluster.slug, review=review.number, plan=plan.number),
+        detail={"source": revision.digest, "options": plan.options},
+    )
+    outbox.post(TaskName.MAKE_PLAN, plan_id=plan.id)
+    return plan
+
+
+def create_review(
+    *,
+    by: Person,
+    title: str,
+    reason: str,
+    ticket: str,
+    cluster: Cluster,
+    options: ApplyOptions,
+    bundle: SourceBundle,
+) -> Review:
+    """Open a review: freeze its manifests, ask for plan 1.
+
+    - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
+    """
+    access.require(by, Action.WRITE)
+    if not title.strip():
+        raise NotValidError("a review needs a title")
+    if not bundle.files:
+        raise NotValidError("a review needs at least one manifest")
+    now = timezone.now()
+    with transaction.atomic():
+        review = Review.objects.create(
+            number=next_number(Review.objects.all()),
+            title=title.strip(),
+            reason=reason,
+            ticket=ticket,
+            author=by,
+            created_at=now,
+            updated_at=now,
+        )
+        target = Target.objects.create(review=review, cluster=cluster)
+        audit.record(
+            AuditAction.REVIEW_CREATED,
+            by=by,
+            about=audit.Subject(cluster=cluster.slug, review=review.number),
+            detail={"title": review.title, "ticket": ticket},
+        )
+        revision = _freeze(bundle, by=by)
+        _request_plan(review, target=target, revision=revision, options=options, by=by)
+    return review
+
+
+def replan_review(
+    review: Review, *, by: Person, bundle: SourceBundle | None = None, options: ApplyOptions | None = None
+) -> Plan:
+    """Ask for the next plan of a review: of the same manifests and options, or of new ones.
+
+    - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
+    """
+    access.require(by, Action.WRITE)
+    with transaction.atomic():
+        review = Review.objects.select_for_update().get(pk=review.pk)
+        latest = review.latest_plan
+        if review.state != ReviewState.OPEN:
+            raise NotPossibleError(f"this review is {review.get_state_display()}; open a new one")
+        if latest is None or latest.state == PlanState.PLANNING:
+            raise NotPossibleError("a plan is being made already")
+        revision = latest.revision if bundle is None else _freeze(bundle, by=by)
+        plan = _request_plan(
+            review,
+            target=latest.target,
+            revision=revision,
+            options=options if options is not None else options_from_json(latest.options),
+            by=by,
+        )
+        Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
+    return plan
+
+
+def close_review(review: Review, *, by: Person) -> None:
+    """End a review without applying it."""
+    access.require(by, Action.WRITE)
+    with transaction.atomic():
+        closed = Review.objects.filter(pk=review.pk, state=ReviewState.OPEN).update(
+            state=ReviewState.CLOSED, updated_at=timezone.now()
+        )
+        if not closed:
+            raise NotPossibleError("only an open review can be closed")
+        audit.record(AuditAction.REVIEW_CLOSED, by=by, about=audit.Subject(review=review.number))
+
+
+def get_review(number: int, *, for_user: Visitor) -> Review:
+    """One review by its number; `NotVisibleError` when there is none or not for this person."""
+    access.require(for_user, Action.LOOK)
+    try:
+        return Review.objects.select_related("author").get(number=number)
+    except Review.DoesNotExist as error:
+        raise NotVisibleError(f"there is no review {number}") from error
+
+
+def list_reviews(*, for_user: Visitor) -> QuerySet[Review]:
+    """The reviews this person may see, newest first."""
+    access.require(for_user, Action.LOOK)
+    return Review.objects.select_related("author").prefetch_related("targets__cluster")

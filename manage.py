@@ -1,0 +1,21 @@
+#!/usr/bin/env python
+"""The command line: `manage.py serve`, `migrate`, `seed_demo`, `conformance` and Django's own commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run one command."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError as error:
+        raise SystemExit(f"Django is not installed here ({error}); run scripts/run, which makes .venv first") from error
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()
