@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Any, TypeAlias
 
+from applyviz.engine.objects.golang import json_string, quote, render_float, render_number
 from applyviz.engine.objects.values import JSONValue
 
 PathElement: TypeAlias = str
@@ -19,7 +21,16 @@ FieldPath: TypeAlias = tuple[PathElement, ...]
 
 
 def _text(value: JSONValue) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """JSON as fieldsV1 writes it; numbers in one spelling each, so that 1 and 1.0 are one element."""
+    if isinstance(value, str):
+        return json_string(value)
+    if isinstance(value, float):
+        return render_float(value, low=1e-6)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json_string(k)}:{_text(value[k])}" for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return json.dumps(value)
 
 
 def field(name: str) -> PathElement:
@@ -29,7 +40,7 @@ def field(name: str) -> PathElement:
 
 def key(keys: Mapping[str, JSONValue]) -> PathElement:
     """The element of an entry of a map list, by its key fields."""
-    return "k:" + _text(dict(keys))
+    return "k:" + _text(keys)
 
 
 def value(item: JSONValue) -> PathElement:
@@ -55,15 +66,85 @@ def element_value(element: PathElement) -> JSONValue:
     return json.loads(text)
 
 
-def _render_element(element: PathElement) -> str:
+@lru_cache(maxsize=4096)
+def normalize_element(element: PathElement) -> PathElement:
+    """An element as written by anybody, in the one spelling that is used here.
+
+    - Raises `ValueError` for texts that are no path element; unknown types stay as they are.
+    """
+    if len(element) < 2 or element[1] != ":":
+        raise ValueError(f"no path element: {element}")
+    if element[0] in "kv":
+        named = _read_json(element[2:])
+        if element[0] == "k" and not isinstance(named, dict):
+            raise ValueError(f"keys of a list entry are no object: {element}")
+        return element[:2] + _text(named)
+    return f"i:{int(element[2:])}" if element[0] == "i" else element
+
+
+def _read_json(text: str) -> JSONValue:
+    # Integers of managed fields are floats to the API server too; beyond 2**53 they lose digits.
+    return json.loads(text, parse_int=lambda t: int(t) if len(t) < 16 else float(t))
+
+
+def render_value(value: JSONValue) -> str:
+    """Write a value as the API server does in paths and messages."""
+    if isinstance(value, str):
+        return quote(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list):
+        return "[" + ",".join(map(render_value, value)) + "]"
+    if isinstance(value, Mapping):
+        return "".join(f"{k}={render_value(v)}" for k, v in value.items())
+    return render_number(value)
+
+
+def _as_float(value: JSONValue) -> JSONValue:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _render_element(element: PathElement, is_stored: bool) -> str:
     kind, named = element[0], element_value(element)
     if kind == "f":
         return f".{named}"
+    if kind == "i":
+        return f"[{named}]"
+    fix = _as_float if is_stored else (lambda v: v)
     if kind == "k":
-        return "[" + ",".join(f"{k}={_text(v)}" for k, v in named.items()) + "]"
-    return f"[={_text(named)}]" if kind == "v" else f"[{named}]"
+        return "[" + ",".join(f"{k}={render_value(fix(v))}" for k, v in named.items()) + "]"
+    return f"[={render_value(fix(named))}]"
 
 
-def render_path(path: Iterable[PathElement]) -> str:
-    """Write a path as the API server does in its conflicts: `.spec.containers[name="web"].image`."""
-    return "".join(_render_element(e) for e in path)
+def render_path(path: Iterable[PathElement], *, is_stored: bool = False) -> str:
+    """Write a path as the API server does: `.spec.containers[name="web"].image`.
+
+    - `is_stored`: the path comes from managedFields, where every number is a float (1e+06).
+    """
+    return "".join(_render_element(e, is_stored) for e in path)
+
+
+def _rank_value(value: JSONValue) -> tuple[int, Any]:
+    """Numbers, strings, booleans, lists, maps, null: the order of values in paths."""
+    if isinstance(value, bool):
+        return (2, value)
+    if isinstance(value, int | float):
+        return (0, value)
+    if isinstance(value, str):
+        return (1, value.encode())
+    if isinstance(value, list):
+        return (3, [_rank_value(v) for v in value])
+    if isinstance(value, Mapping):
+        return (4, [(k, _rank_value(value[k])) for k in sorted(value)])
+    return (5, 0)
+
+
+def sort_key(element: PathElement) -> tuple[int, Any]:
+    """Order of elements as the API server has it: fields, keys, values, indices."""
+    named = element_value(element)
+    kind = element[0]
+    if kind == "f":
+        return (0, named.encode())
+    if kind == "k":
+        return (1, [(k, _rank_value(named[k])) for k in sorted(named)])
+    return (2, _rank_value(named)) if kind == "v" else (3, named)

@@ -1,0 +1,236 @@
+"""Sets of field paths, as managedFields hold them: an immutable trie over path elements.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (fieldsV1): `{}` says that the field
+itself is in the set, `"."` beside children says that it is in the set as well. A field is not in a set
+because its parent or its children are. Sets share their branches; nothing is changed after it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.paths import FieldPath, PathElement, normalize_element, sort_key
+from applyviz.engine.objects.values import JSONValue
+
+_NO_MEMBERS: frozenset[PathElement] = frozenset()
+
+
+class FieldSet:
+    """Elements that are in the set at this level, and the sets below elements; no branch is empty."""
+
+    __slots__ = ("children", "members")
+
+    def __init__(
+        self,
+        members: frozenset[PathElement] = _NO_MEMBERS,
+        children: Mapping[PathElement, FieldSet] | None = None,
+    ) -> None:
+        self.members = members
+        self.children: Mapping[PathElement, FieldSet] = children if children is not None else {}
+
+    def __bool__(self) -> bool:
+        return bool(self.members or self.children)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FieldSet):
+            return NotImplemented
+        return self.members == other.members and self.children == other.children
+
+    def __hash__(self) -> int:
+        return hash((self.members, frozenset(self.children)))
+
+    def __len__(self) -> int:
+        return len(self.members) + sum(len(c) for c in self.children.values())
+
+    def __iter__(self) -> Iterator[FieldPath]:
+        """All paths as the API server lists them: members before what is below, in path order."""
+        return self._walk(())
+
+    def _walk(self, prefix: FieldPath) -> Iterator[FieldPath]:
+        for element in sorted(self.members, key=sort_key):
+            yield (*prefix, element)
+        for element in sorted(self.children, key=sort_key):
+            yield from self.children[element]._walk((*prefix, element))
+
+    def __repr__(self) -> str:
+        return f"FieldSet({list(self)!r})"
+
+    def has(self, path: FieldPath) -> bool:
+        """Whether the path itself is in the set."""
+        if not path:
+            return False
+        node: FieldSet | None = self
+        for element in path[:-1]:
+            node = node.children.get(element) if node is not None else None
+        return node is not None and path[-1] in node.members
+
+    def below(self, element: PathElement) -> FieldSet:
+        """The set of paths that begin with an element, without it."""
+        return self.children.get(element, EMPTY)
+
+    def union(self, other: FieldSet) -> FieldSet:
+        """Paths of either set."""
+        if self is other or not other:
+            return self
+        if not self:
+            return other
+        children = dict(self.children)
+        for element, theirs in other.children.items():
+            mine = children.get(element)
+            children[element] = theirs if mine is None else mine.union(theirs)
+        return FieldSet(self.members | other.members, children)
+
+    def intersection(self, other: FieldSet) -> FieldSet:
+        """Paths of both sets."""
+        if self is other:
+            return self
+        children = {}
+        theirs = other.children
+        for element, mine in self.children.items():
+            if element in theirs:
+                both = mine.intersection(theirs[element])
+                if both:
+                    children[element] = both
+        return FieldSet(self.members & other.members, children)
+
+    def difference(self, other: FieldSet) -> FieldSet:
+        """Paths of this set that are not in the other; a parent in the other takes no child away."""
+        if not other:
+            return self
+        children = dict(self.children)
+        for element, theirs in other.children.items():
+            mine = children.get(element)
+            if mine is not None:
+                rest = mine.difference(theirs)
+                if rest:
+                    children[element] = rest
+                else:
+                    del children[element]
+        return FieldSet(self.members - other.members, children)
+
+    def recursive_difference(self, other: FieldSet) -> FieldSet:
+        """Paths of this set that are neither in the other nor below one of its paths."""
+        if not other:
+            return self
+        children = {}
+        for element, mine in self.children.items():
+            if element in other.members:
+                continue
+            theirs = other.children.get(element)
+            rest = mine if theirs is None else mine.recursive_difference(theirs)
+            if rest:
+                children[element] = rest
+        return FieldSet(self.members - other.members, children)
+
+    def is_subset(self, other: FieldSet) -> bool:
+        """Whether every path of this set is in the other."""
+        if self is other:
+            return True
+        if not self.members <= other.members:
+            return False
+        theirs = other.children
+        return all(e in theirs and mine.is_subset(theirs[e]) for e, mine in self.children.items())
+
+    def render(self) -> dict[str, Any]:
+        """The set as fieldsV1."""
+        fields: dict[str, Any] = {}
+        children = self.children
+        for element in self.members:
+            if element not in children:
+                fields[element] = {}
+        for element, child in children.items():
+            below = child.render()
+            if element in self.members:
+                below["."] = {}
+            fields[element] = below
+        return fields
+
+
+EMPTY = FieldSet()
+
+
+class FieldSetBuilder:
+    """Collects paths; the trie that it builds is handed out once, by `build`."""
+
+    __slots__ = ("children", "members")
+
+    def __init__(self) -> None:
+        self.members: set[PathElement] = set()
+        self.children: dict[PathElement, FieldSetBuilder] = {}
+
+    def add(self, path: FieldPath) -> None:
+        """Put a path into the set; the empty path names the whole object and is not tracked."""
+        if not path:
+            return
+        node = self
+        for element in path[:-1]:
+            below = node.children.get(element)
+            if below is None:
+                below = node.children[element] = FieldSetBuilder()
+            node = below
+        node.members.add(path[-1])
+
+    def build(self) -> FieldSet:
+        """The set of all paths added."""
+        children = {e: c.build() for e, c in self.children.items()}
+        return FieldSet(frozenset(self.members), children)
+
+
+def from_paths(paths: Iterable[FieldPath]) -> FieldSet:
+    """The set of some paths."""
+    builder = FieldSetBuilder()
+    for path in paths:
+        builder.add(path)
+    return builder.build()
+
+
+def read_fields(fields: JSONValue) -> FieldSet:
+    """Read fieldsV1.
+
+    - Elements of a type that is not known are left out.
+    - Raises `OwnershipError` for what is no fieldsV1.
+    """
+    found, _ = _read(fields)
+    return found or EMPTY
+
+
+def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
+    """The set below, None when there is nothing, and whether the field itself is in the set."""
+    if fields is None or fields == {}:
+        return None, True
+    if not isinstance(fields, Mapping):
+        raise OwnershipError(f"fieldsV1: expected an object, got {type(fields).__name__}")
+    is_member = False
+    members: list[PathElement] = []
+    children: dict[PathElement, FieldSet] = {}
+    for text, value in fields.items():
+        if text == ".":
+            is_member = True
+            continue
+        element = _normalize(text)
+        if element is None:
+            continue
+        if value == {}:
+            members.append(element)
+            continue
+        below, is_itself = _read(value)
+        if is_itself:
+            members.append(element)
+        if below is not None:
+            children[element] = below
+    if not members and not children:
+        return None, True
+    return FieldSet(frozenset(members), children), is_member
+
+
+def _normalize(text: str) -> PathElement | None:
+    if text.startswith("f:"):
+        return text
+    if len(text) > 1 and text[1] == ":" and text[0] not in "kvi":
+        return None
+    try:
+        return normalize_element(text)
+    except (ValueError, RecursionError) as error:
+        raise OwnershipError(f"fieldsV1: {error}") from None

@@ -1,0 +1,94 @@
+"""How Go writes numbers, strings and JSON: the texts of the API server are Go's.
+
+Rule: `strconv.FormatFloat`, `strconv.Quote`, `encoding/json`. Needed where a text itself is compared or
+stored: path elements, conflict messages, the last-applied annotation. Everything else uses Python's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from applyviz.engine.objects.values import JSONValue
+
+_HTML = re.compile("[<>&\u2028\u2029\x08\x0c]")
+_SHORT = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+def _exponent(value: float) -> str:
+    """Shortest digits in the form d.ddde±xx, two exponent digits at least."""
+    _, digits, exponent = Decimal(repr(abs(value))).normalize().as_tuple()
+    text = "".join(map(str, digits))
+    power = int(exponent) + len(text) - 1
+    mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
+    return f"{'-' if value < 0 else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+
+
+def render_float(value: float, *, low: float, high: float = 1e21) -> str:
+    """A float with the fewest digits that tell it apart; exponents below `low` and from `high` on."""
+    if value == 0:
+        return "0"
+    if abs(value) < low or abs(value) >= high:
+        return _exponent(value)
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def render_number(value: float) -> str:
+    """A number as `%v` prints it."""
+    return render_float(value, low=1e-4, high=1e6) if isinstance(value, float) else str(value)
+
+
+def quote(text: str) -> str:
+    """A string as `%q` prints it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_quote_character(c) for c in text) + '"'
+
+
+def _quote_character(char: str) -> str:
+    if char in ('"', "\\"):
+        return "\\" + char
+    if char in _SHORT:
+        return _SHORT[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def json_string(text: str) -> str:
+    """A JSON string with <, >, & and the line separators escaped, as Go writes it for the web."""
+    written = json.dumps(text, ensure_ascii=False)
+    written = written.replace("\\b", "\\u0008").replace("\\f", "\\u000c") if "\\" in written else written
+    return _HTML.sub(_escape, written)
+
+
+def json_number(value: float) -> str:
+    """A number as Go's JSON writes it: 1.0 is 1, exponents are short."""
+    if not isinstance(value, float):
+        return str(value)
+    text = render_float(value, low=1e-6)
+    head, mark, power = text.partition("e-0")
+    return f"{head}e-{power}" if mark else text
+
+
+def render_json(value: JSONValue) -> str:
+    """Compact JSON with sorted keys, as Go's `json.Marshal` writes it."""
+    if isinstance(value, str):
+        return json_string(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json_string(k)}:{render_json(value[k])}" for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(render_json, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return json_number(value)
