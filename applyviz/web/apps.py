@@ -1,9 +1,8 @@
-"""The web app: pages; it loads the tasks, so that they are registered wherever pages are served."""
+"""The web app: pages; it loads Celery and the tasks, so that they are registered wherever pages are served."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 from django.apps import AppConfig
 
@@ -15,5 +14,5 @@ class WebConfig(AppConfig):
     label = "web"
 
     def ready(self) -> None:
-        """Register the tasks by importing them."""
-        if find_spec("applyviz.tasks"):
+        """Make the Celery application the current one."""
+        import_module("applyviz.celery")
