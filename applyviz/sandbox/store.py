@@ -8,7 +8,7 @@ out: history; a `continue` token lists the present, not the past.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple, Protocol
 
@@ -38,10 +38,10 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]: ...
     def get(self, key: Key) -> JSONObject | None: ...
-    def list(self, group: str, plural: str, namespace: str | None = None) -> list[JSONObject]: ...
+    def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]: ...
     def put(self, key: Key, obj: JSONObject) -> None: ...
     def delete(self, key: Key) -> None: ...
-    def list_keys(self, namespace: str) -> list[Key]: ...
+    def list_keys(self, namespace: str) -> Sequence[Key]: ...
     def revision(self) -> int: ...
     def next_revision(self) -> int: ...
     def get_meta(self, name: str) -> JSONValue: ...
@@ -72,7 +72,7 @@ class MemoryStore:
         """The object at a key, None when there is none."""
         return self._objects.get(key)
 
-    def list(self, group: str, plural: str, namespace: str | None = None) -> list[JSONObject]:
+    def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
         """The objects of one resource by namespace and name."""
         with self._lock:
             keys = [
@@ -88,7 +88,7 @@ class MemoryStore:
         """Forget the object at a key."""
         self._objects.pop(key, None)
 
-    def list_keys(self, namespace: str) -> "list[Key]":
+    def list_keys(self, namespace: str) -> Sequence[Key]:
         """The keys of everything in one namespace, of any resource."""
         with self._lock:
             return sorted(k for k in self._objects if k.namespace == namespace)

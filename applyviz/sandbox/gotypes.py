@@ -1,0 +1,110 @@
+"""The Go structs behind the built-in kinds, as far as JSON shows them.
+
+The server reads JSON into Go structs and writes structs back as JSON. What that loses or adds (empty
+values dropped, structs always there, null for empty times) is decided by field types and tags, which
+OpenAPI does not tell; `data/go_types.json.gz` does.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, TypeAlias
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONValue
+
+Code: TypeAlias = Any  # a one-letter or type name text, or [mark, code, …] for pointer, list, map
+
+
+@dataclass(frozen=True, slots=True)
+class GoField:
+    """One field of a struct; `is_struct` is a struct without pointer, which is never left out."""
+
+    name: str
+    code: Code
+    drops_empty: bool
+    drops_zero: bool
+    go_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoStruct:
+    """One struct: its full name (`core/v1.Container`), its Go name, its JSON fields in order."""
+
+    name: str
+    go_name: str
+    fields: Mapping[str, GoField]
+
+
+class GoTypes:
+    """All structs and the struct of each kind."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._raw: Mapping[str, Any] = document["types"]
+        self._kinds: Mapping[str, str] = document["kinds"]
+        self._structs: dict[str, GoStruct] = {}
+
+    def find_kind(self, gvk: GroupVersionKind) -> GoStruct | None:
+        """The struct of a kind; None for a custom resource."""
+        name = self._kinds.get(f"{gvk.api_version}/{gvk.kind}")
+        return self.find_struct(name) if name else None
+
+    def find_struct(self, name: str) -> GoStruct | None:
+        """The struct of a full name; None when the code is no struct."""
+        found = self._structs.get(name)
+        if found is None and name in self._raw:
+            raw = self._raw[name]
+            fields = {
+                f[0]: GoField(
+                    f[0], f[1], "e" in f[2], "z" in f[2], f[3].replace("*", "", 1) if f[1][0] == "*" else f[3]
+                )
+                for f in raw["f"]
+            }
+            found = self._structs[name] = GoStruct(name, raw["go"], fields)
+        return found
+
+
+@cache
+def go_types() -> GoTypes:
+    """The bundled table, read once per process."""
+    path = resources.files(__package__).joinpath("data", "go_types.json.gz")
+    return GoTypes(json.loads(gzip.decompress(path.read_bytes())))
+
+
+_ZEROES: Mapping[str, JSONValue] = {"s": "", "b": False, "f": 0, "Q": "0", "I": 0, "D": "0s"}
+
+
+def zero_of(code: Code) -> JSONValue:
+    """What Go writes for a value that nobody set."""
+    if not isinstance(code, str):
+        return None
+    if code.startswith(("int", "uint")):
+        return 0
+    if code in _ZEROES:
+        return _ZEROES[code]
+    struct = go_types().find_struct(code)
+    return zero_struct(struct) if struct is not None else None
+
+
+def zero_struct(struct: GoStruct) -> dict[str, JSONValue]:
+    """What Go writes for an empty struct."""
+    return {f.name: zero_of(f.code) for f in struct.fields.values() if is_written_empty(f)}
+
+
+def is_written_empty(field: GoField) -> bool:
+    """Whether a field is written although nobody set it."""
+    if field.drops_zero:
+        return False
+    return not field.drops_empty or is_struct(field.code)
+
+
+def is_struct(code: Code) -> bool:
+    """Whether the code is a struct without pointer: `omitempty` does not leave it out."""
+    if not isinstance(code, str) or code in ("s", "b", "f", "y") or code.startswith(("int", "uint")):
+        return False
+    return True

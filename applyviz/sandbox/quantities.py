@@ -1,0 +1,73 @@
+"""Resource quantities: what they are worth, and how the server writes them back.
+
+Rule: k8s.io/apimachinery `pkg/api/resource`: a quantity is kept as a number with a suffix family and
+written canonically (`1000m` becomes `1`, `1.5Gi` becomes `1536Mi`). Values finer than nano are rounded up.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
+
+PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_SHAPE = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]+)?\Z")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_BY_EXPONENT = {v: k for k, v in _DECIMAL.items()}
+_BY_POWER = {v: k for k, v in _BINARY.items()}
+_NANO = Decimal("1e-9")
+
+
+@lru_cache(maxsize=4096)
+def parse_quantity(text: str) -> tuple[Decimal, str] | None:
+    """The value and the suffix family ("binary", "decimal", "exponent"); None when it is no quantity."""
+    match = _SHAPE.match(text)
+    if match is None:
+        return None
+    sign, digits, suffix = match.group(1), match.group(2), match.group(3) or ""
+    number = Decimal(f"{sign}{digits}")
+    if suffix in _BINARY:
+        return (number * (Decimal(1024) ** _BINARY[suffix]), "binary")
+    if suffix in _DECIMAL:
+        return (number.scaleb(_DECIMAL[suffix]), "decimal")
+    exponent = int(suffix[1:])
+    return (number.scaleb(exponent), "exponent") if abs(exponent) < 400 else None
+
+
+def _split(value: Decimal) -> tuple[int, int]:
+    """(mantissa, exponent) without trailing zeros; the exponent is a multiple of 3, at least -9."""
+    if value == 0:
+        return 0, 0
+    mantissa, exponent = int(value.scaleb(9)), -9
+    while mantissa % 1000 == 0 and exponent < 18:
+        mantissa //= 1000
+        exponent += 3
+    return mantissa, exponent
+
+
+def _canonical_binary(value: Decimal) -> str | None:
+    """The text with a binary suffix; None when the value is no whole number of at least 1024."""
+    if value != value.to_integral_value() or abs(value) < 1024:
+        return None
+    number, power = int(value), 0
+    while number % 1024 == 0 and power < 6 and number:
+        number //= 1024
+        power += 1
+    return f"{number}{_BY_POWER[power]}" if power else str(number)
+
+
+@lru_cache(maxsize=4096)
+def canonical_quantity(text: str) -> str | None:
+    """The text as the server writes it back; None when it is no quantity."""
+    parsed = parse_quantity(text)
+    if parsed is None:
+        return None
+    value, family = parsed
+    value = value.quantize(_NANO, rounding=ROUND_CEILING) if value.as_tuple().exponent < -9 else value  # type: ignore[operator]
+    if family == "binary" and (binary := _canonical_binary(value)) is not None:
+        return binary
+    mantissa, exponent = _split(value)
+    if family == "exponent":
+        return f"{mantissa}e{exponent}" if exponent else str(mantissa)
+    return f"{mantissa}{_BY_EXPONENT[exponent]}"

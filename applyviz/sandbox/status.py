@@ -1,0 +1,199 @@
+"""Errors as the API server words them: `Status` objects and the field errors inside them.
+
+Rule: k8s.io/apimachinery `pkg/api/errors` (reasons, codes) and `pkg/util/validation/field` (wording).
+A `StatusError` travels up to the server's door, which makes an `Answer` of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from applyviz.engine.objects.values import JSONValue, MutableObject
+
+
+class FieldErrorType(StrEnum):
+    """The reason of a cause in a `Status`."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    DUPLICATE = "FieldValueDuplicate"
+    FORBIDDEN = "FieldValueForbidden"
+    NOT_FOUND = "FieldValueNotFound"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+
+
+def render_value(value: JSONValue) -> str:
+    """Write a bad value as the server does: text quoted, structures as JSON."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One problem of one field; `str()` is its line in the message."""
+
+    type: FieldErrorType
+    path: str
+    body: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.body}" if self.path else self.body
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """`Required value`."""
+    return FieldError(FieldErrorType.REQUIRED, path, "Required value" + (f": {detail}" if detail else ""))
+
+
+def invalid(path: str, value: JSONValue, detail: str) -> FieldError:
+    """`Invalid value: …`."""
+    return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {render_value(value)}: {detail}")
+
+
+def type_invalid(path: str, value: JSONValue, detail: str) -> FieldError:
+    """`Invalid value: …` of a wrong JSON type."""
+    return FieldError(FieldErrorType.TYPE_INVALID, path, f"Invalid value: {render_value(value)}: {detail}")
+
+
+def not_supported(path: str, value: JSONValue, supported: Iterable[str]) -> FieldError:
+    """`Unsupported value`, with what is supported."""
+    names = ", ".join(json.dumps(s) for s in supported)
+    return FieldError(
+        FieldErrorType.NOT_SUPPORTED, path, f"Unsupported value: {render_value(value)}: supported values: {names}"
+    )
+
+
+def duplicate(path: str, value: JSONValue) -> FieldError:
+    """`Duplicate value`."""
+    return FieldError(FieldErrorType.DUPLICATE, path, f"Duplicate value: {render_value(value)}")
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """`Forbidden: …`."""
+    return FieldError(FieldErrorType.FORBIDDEN, path, f"Forbidden: {detail}")
+
+
+def not_found_value(path: str, value: JSONValue) -> FieldError:
+    """`Not found`."""
+    return FieldError(FieldErrorType.NOT_FOUND, path, f"Not found: {render_value(value)}")
+
+
+def too_long(path: str, limit: int) -> FieldError:
+    """`Too long`."""
+    return FieldError(FieldErrorType.TOO_LONG, path, f"Too long: may not be more than {limit} bytes")
+
+
+@dataclass(eq=False)
+class StatusError(Exception):
+    """A request that the server refuses; `causes` are (reason, message, field)."""
+
+    code: int
+    reason: str
+    message: str
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    causes: Sequence[tuple[str, str, str]] = ()
+    extra: MutableObject = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def render(self) -> MutableObject:
+        """The `Status` object."""
+        details: MutableObject = {
+            k: v for k, v in (("name", self.name), ("group", self.group), ("kind", self.kind)) if v
+        }
+        if self.causes:
+            details["causes"] = [_render_cause(*cause) for cause in self.causes]
+        details.update(self.extra)
+        status: MutableObject = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        if details:
+            status["details"] = details
+        status["code"] = self.code
+        return status
+
+
+def _render_cause(reason: str, message: str, path: str) -> MutableObject:
+    cause = {"reason": reason, "message": message, "field": path}
+    return {k: v for k, v in cause.items() if v}
+
+
+def _qualified(name: str, group: str) -> str:
+    return f"{name}.{group}" if group else name
+
+
+def bad_request(message: str) -> StatusError:
+    """400."""
+    return StatusError(400, "BadRequest", message)
+
+
+def not_found(group: str, plural: str, name: str) -> StatusError:
+    """404 of an object."""
+    return StatusError(404, "NotFound", f'{_qualified(plural, group)} "{name}" not found', name, group, plural)
+
+
+def no_such_path() -> StatusError:
+    """404 of a path that the server does not serve."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
+
+
+def already_exists(group: str, plural: str, name: str) -> StatusError:
+    """409 of a create."""
+    message = f'{_qualified(plural, group)} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", message, name, group, plural)
+
+
+def conflict(group: str, plural: str, name: str, detail: str) -> StatusError:
+    """409 of a precondition."""
+    message = f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {detail}'
+    return StatusError(409, "Conflict", message, name, group, plural)
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422 with its causes; equal lines are named once in the message."""
+    lines = list(dict.fromkeys(str(e) for e in errors))
+    text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
+    message = f'{_qualified(kind, group)} "{name}" is invalid: {text}'
+    causes = [(e.type.value, e.body, e.path) for e in errors]
+    return StatusError(422, "Invalid", message, name, group, kind, causes)
+
+
+def forbidden_request(group: str, plural: str, name: str, detail: str) -> StatusError:
+    """403."""
+    message = f'{_qualified(plural, group)} "{name}" is forbidden: {detail}'
+    return StatusError(403, "Forbidden", message, name, group, plural)
+
+
+def method_not_allowed(group: str, plural: str) -> StatusError:
+    """405: the resource does not know the verb."""
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, "", group, plural)
+
+
+def unsupported_media_type(detail: str) -> StatusError:
+    """415."""
+    return StatusError(415, "UnsupportedMediaType", detail)
+
+
+def internal_error(message: str) -> StatusError:
+    """500 with its cause, as the server wraps an error of its own."""
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", causes=[("", message, "")])
