@@ -1,0 +1,64 @@
+"""The control plane itself: real, of the version we speak of, and told apart when it differs."""
+
+import json
+
+import pytest
+
+from applyviz.engine.requests.options import ApplyMode
+from tests.controlplane.binaries import KUBERNETES_VERSION, Binaries
+from tests.controlplane.comparison import compare
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.kubectl_side import run_with_kubectl
+from tests.controlplane.stories import tell_shop
+
+pytestmark = pytest.mark.controlplane
+
+
+def test_server_tells_the_version_that_was_built(control_plane):
+    versions = json.loads(control_plane.kubectl("version", "-o", "json").stdout)
+
+    if control_plane.binaries.controller_manager is None:
+        pytest.skip("KUBEBUILDER_ASSETS decides the version")
+    assert versions["serverVersion"]["gitVersion"] == f"v{KUBERNETES_VERSION}"
+    assert versions["clientVersion"]["gitVersion"] == f"v{KUBERNETES_VERSION}"
+
+
+def test_server_knows_people_by_their_tokens(control_plane, tmp_path):
+    config = tmp_path / "alice"
+    config.write_text(control_plane.render_kubeconfig("alice-token"))
+
+    answer = control_plane.kubectl("auth", "whoami", "-o", "json", f"--kubeconfig={config}")
+
+    assert json.loads(answer.stdout)["status"]["userInfo"]["username"] == "alice"
+
+
+def test_controllers_act_when_they_are_started(binaries: Binaries):
+    if binaries.controller_manager is None:
+        pytest.skip("KUBEBUILDER_ASSETS brings no controller manager")
+    with ControlPlane(binaries, has_manager=True) as plane:
+        plane.kubectl("create", "deployment", "web", "--image=shop/web:1", "--replicas=2")
+
+        plane.kubectl("wait", "--for=jsonpath={.status.replicas}=2", "deployment/web", "--timeout=60s")
+
+        assert plane.kubectl("get", "replicasets", "-o", "name").stdout.startswith("replicaset.apps/web-")
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_kubectl_applies_the_shop_alike_in_two_namespaces(control_plane, mode):
+    left, right = (run_with_kubectl(control_plane, tell_shop(f"{mode}-{side}"), mode) for side in ("left", "right"))
+
+    assert [len(objects) for objects in left] == [48, 50]
+    assert [compare(*pair) for pair in zip(left, right, strict=True)] == [[], []]
+
+
+def test_comparison_sees_what_somebody_else_changed(control_plane):
+    left = run_with_kubectl(control_plane, tell_shop("seen-left"), ApplyMode.SERVER)
+    story = tell_shop("seen-right")
+    run_with_kubectl(control_plane, story, ApplyMode.SERVER)
+    control_plane.kubectl("label", "-n", story.namespace, "service/cart", "seen=yes")
+
+    right = run_with_kubectl(control_plane, story, ApplyMode.SERVER)
+
+    assert [line.split(":")[0] for line in compare(left[1], right[1]) if "labels" in line][:1] == [
+        "Service cart .metadata.labels.seen"
+    ]
