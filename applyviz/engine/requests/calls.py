@@ -1,0 +1,126 @@
+"""The requests a flow makes, as kubectl writes them: method, path, query, content type and body.
+
+Writes carry field manager, field validation and dry run as the options say. With preconditions they also
+name the uid and resourceVersion of the object just read, each as a hole that the sender fills anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, Hole, Request
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.requests.flow import Deletion
+from applyviz.engine.requests.options import ApplyOptions, DryRun
+from applyviz.engine.schema.model import Resource
+
+UID, RESOURCE_VERSION, MANAGED_FIELDS = "uid", "resourceVersion", "managedFields"
+# An apply patch with this version creates an absent object and is refused when one is there.
+ABSENT_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One object's address and the options of the writes to it."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    options: ApplyOptions
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Which object it is."""
+        return ObjectRef(self.resource.gvk, self.namespace, self.name)
+
+    def _path(self, subresource: str = "") -> str:
+        return self.resource.path(self.namespace, self.name, subresource)
+
+    def _query(self, manager: str | None = None) -> dict[str, str]:
+        manager = self.options.field_manager if manager is None else manager
+        query = {"dryRun": "All"} if self.options.dry_run is DryRun.SERVER else {}
+        if manager:
+            query["fieldManager"] = manager
+        query["fieldValidation"] = self.options.validation.value
+        return query
+
+    def read(self) -> Request:
+        """GET the object."""
+        return Request("GET", self._path(), ref=self.ref, purpose="read")
+
+    def create(self, body: JSONObject) -> Request:
+        """POST the object to its collection."""
+        path = self.resource.path(self.namespace)
+        return Request("POST", path, self._query(), JSON, body, self.ref, "create")
+
+    def patch(self, body: JSONValue, content_type: str, live: JSONObject | None) -> Request:
+        """PATCH with a strategic or JSON merge patch, bound to `live` when preconditions are on."""
+        body, holes = self._bind(body, live)
+        return Request("PATCH", self._path(), self._query(), content_type, body, self.ref, "patch", holes)
+
+    def apply(self, body: JSONObject, live: JSONObject | None) -> Request:
+        """PATCH with the whole intent of the field manager; bound to `live`, or to absence when None."""
+        query = self._query()
+        query["force"] = "true" if self.options.takes_over else "false"
+        bound, holes = self._bind(body, live)
+        if self.options.has_preconditions and live is None:
+            metadata = {**(body.get("metadata") or {}), "resourceVersion": ABSENT_VERSION}
+            bound = {**body, "metadata": metadata}
+        path = self._path(self.options.subresource)
+        return Request("PATCH", path, query, APPLY_PATCH, bound, self.ref, "apply", holes)
+
+    def apply_as(self, manager: str, body: JSONObject, live: JSONObject) -> Request:
+        """PATCH with the intent of another field manager, never forced (migrations)."""
+        path = self._path(self.options.subresource)
+        bound, holes = self._bind(body, live)
+        return Request("PATCH", path, self._query(manager), APPLY_PATCH, bound, self.ref, "migrate", holes)
+
+    def replace_managers(self, managed_fields: list[JSONValue], resource_version: str) -> Request:
+        """PATCH managedFields as a whole, bound to the version they were read at."""
+        body = [
+            {"op": "replace", "path": "/metadata/managedFields", "value": managed_fields},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version},
+        ]
+        holes = (Hole(("i:0", "f:value"), MANAGED_FIELDS), Hole(("i:1", "f:value"), RESOURCE_VERSION))
+        path = self._path(self.options.subresource)
+        return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", holes)
+
+    def delete(self, deletion: Deletion, live: JSONObject | None = None, *, names_kind: bool = False) -> Request:
+        """DELETE the object; `names_kind` where kubectl names apiVersion and kind of the options.
+
+        - A server dry run is in the body here, not in the query, as kubectl sends it.
+        """
+        body: dict[str, JSONValue] = {"kind": "DeleteOptions", "apiVersion": "v1"} if names_kind else {}
+        if deletion.grace_period >= 0:
+            body["gracePeriodSeconds"] = deletion.grace_period
+        body["propagationPolicy"] = deletion.propagation
+        if self.options.dry_run is DryRun.SERVER:
+            body["dryRun"] = ["All"]
+        holes: tuple[Hole, ...] = ()
+        if self.options.has_preconditions and live is not None:
+            metadata = live.get("metadata") or {}
+            body["preconditions"] = {UID: metadata.get("uid"), RESOURCE_VERSION: metadata.get("resourceVersion")}
+            holes = tuple(Hole(fields("preconditions", rule), rule) for rule in (UID, RESOURCE_VERSION))
+        return Request("DELETE", self._path(), {}, JSON, body, self.ref, "delete", holes)
+
+    def _bind(self, body: JSONValue, live: JSONObject | None) -> tuple[JSONValue, tuple[Hole, ...]]:
+        if not self.options.has_preconditions or live is None or not isinstance(body, Mapping):
+            return body, ()
+        own = live.get("metadata") or {}
+        bound = {rule: own[rule] for rule in (UID, RESOURCE_VERSION) if own.get(rule)}
+        metadata = {**(body.get("metadata") or {}), **bound}
+        return {**body, "metadata": metadata}, tuple(Hole(fields("metadata", rule), rule) for rule in bound)
+
+
+def read_namespace(name: str) -> Request:
+    """GET a namespace, as kubectl does when an object in it was not found."""
+    return Request("GET", f"/api/v1/namespaces/{name}", purpose="read")
+
+
+def list_objects(resource: Resource, namespace: str, selector: str) -> Request:
+    """LIST the objects of a kind that match a label selector ("" all)."""
+    query = {"labelSelector": selector} if selector else {}
+    return Request("GET", resource.path(namespace), query, purpose="list")

@@ -1,0 +1,176 @@
+"""Client-side apply of one object: read, compare with the last applied configuration, patch.
+
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ and the flow of
+`kubectl apply`: absent → create with the annotation; empty patch → nothing; a conflicting write → read
+and compute again, at most five times; with replacing on error, 409 and 422 → delete and create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from applyviz.engine.merge import last_applied, patches
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone
+from applyviz.engine.requests.calls import Target, read_namespace
+from applyviz.engine.requests.flow import (
+    AnswerError,
+    Deletion,
+    Flow,
+    Outcome,
+    Verb,
+    is_conflict,
+    is_invalid,
+    is_not_found,
+    refusal,
+    send,
+)
+from applyviz.engine.requests.options import ApplyOptions, DryRun
+from applyviz.engine.schema.model import KindSchema, Resource
+
+MAX_RETRIES = 5
+
+
+def _without_nulls(value: JSONValue) -> JSONValue:
+    if isinstance(value, Mapping):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    return [_without_nulls(v) for v in value] if isinstance(value, list) else value
+
+
+def _without_version(obj: JSONObject) -> JSONObject:
+    """Creates never name a resourceVersion."""
+    metadata = obj.get("metadata") or {}
+    if not metadata.get("resourceVersion"):
+        return obj
+    return {**obj, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
+
+
+def render_create(manifest: JSONObject) -> JSONObject:
+    """The body that creates an object: with last-applied, without null map values.
+
+    - last-applied keeps the nulls, so the very next apply may patch again.
+    """
+    return _without_version(_without_nulls(last_applied.attach(manifest)))
+
+
+def _find_live(target: Target) -> Flow[JSONObject | None]:
+    answer = yield target.read()
+    if is_not_found(answer):
+        if target.namespace and target.namespace != "default":
+            yield read_namespace(target.namespace)
+        return None
+    if not answer.is_ok:
+        raise refusal(target.read(), answer)
+    return dict(answer.body)
+
+
+def _create(target: Target, manifest: JSONObject) -> Flow[Outcome]:
+    body = render_create(manifest)
+    if target.options.dry_run is DryRun.CLIENT:
+        return Outcome(Verb.CREATED, body)
+    answer = yield from send(target.create(body))
+    return Outcome(Verb.CREATED, dict(answer.body), warnings=answer.warnings)
+
+
+def _missing_annotation(target: Target) -> str:
+    return (
+        f"resource {target.resource.plural}/{target.name} is missing the {last_applied.ANNOTATION} annotation which is "
+        "required by kubectl apply. kubectl apply should only be used on resources created declaratively by either "
+        "kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically."
+    )
+
+
+def _is_gone(target: Target, deletion: Deletion) -> Flow[bool]:
+    """Read until the object is gone: at once, then as many times as there are seconds to wait."""
+    for _ in range(1 + max(deletion.timeout, 0)):
+        answer = yield target.read()
+        if is_not_found(answer):
+            return True
+        if not answer.is_ok:
+            raise refusal(target.read(), answer)
+    return False
+
+
+def _recreate(target: Target, manifest: JSONObject, live: JSONObject, deletion: Deletion) -> Flow[JSONObject]:
+    """Delete, wait, create; when the create fails, put back what was there and report the failure."""
+    dropped = target.delete(deletion, live)
+    yield from send(dropped)
+    if not (yield from _is_gone(target, deletion)):
+        raise AnswerError("context deadline exceeded", 0, False, dropped)
+    request = target.create(_without_version(last_applied.attach(manifest)))
+    answer = yield request
+    if not answer.is_ok:
+        yield target.create(_without_version(live))
+        raise refusal(request, answer)
+    return dict(answer.body)
+
+
+def _patch(
+    target: Target, manifest: JSONObject, live: JSONObject, kind: KindSchema | None, deletion: Deletion
+) -> Flow[Outcome]:
+    options, first = target.options, live
+    retries = 0 if options.has_preconditions else MAX_RETRIES
+    warnings: list[str] = []
+    while True:
+        # The annotation of the object just read, not of the first read: somebody else may have applied.
+        patch = compute_patch(manifest, live, kind=kind, options=options)
+        warnings += patch.warnings
+        if not patch.body:
+            return Outcome(Verb.UNCHANGED, live, first, tuple(warnings))
+        if options.dry_run is DryRun.CLIENT:
+            merged = patches.apply(live, patch.body, patch.content_type, kind=kind)
+            return Outcome(Verb.CONFIGURED, merged, first, tuple(warnings))
+        request = target.patch(patch.body, patch.content_type, live)
+        answer = yield request
+        warnings += answer.warnings
+        if answer.is_ok:
+            return Outcome(Verb.CONFIGURED, dict(answer.body), first, tuple(warnings))
+        if is_conflict(answer) and retries:
+            retries -= 1
+            live = dict((yield from send(target.read())).body)
+            continue
+        if options.is_replacing_on_error and (is_conflict(answer) or is_invalid(answer)):
+            obj = yield from _recreate(target, manifest, live, deletion)
+            return Outcome(Verb.CONFIGURED, obj, first, tuple(warnings))
+        raise refusal(request, answer)
+
+
+def compute_patch(
+    manifest: JSONObject, live: JSONObject, *, kind: KindSchema | None, options: ApplyOptions
+) -> patches.ThreeWayPatch:
+    """The patch that turns `live` into what the manifest asks, last applied considered.
+
+    - Raises `MergeError`.
+    """
+    return patches.compute(
+        last_applied.find(live),
+        last_applied.attach(manifest),
+        live,
+        kind=kind,
+        is_overwriting=options.is_overwriting,
+    )
+
+
+def apply_client_side(
+    obj: JSONObject,
+    *,
+    resource: Resource,
+    kind: KindSchema | None,
+    options: ApplyOptions,
+    deletion: Deletion | None = None,
+) -> Flow[Outcome]:
+    """Apply one object the client-side way.
+
+    - Raises `AnswerError` when the server refuses, `MergeError` when no patch can be computed.
+    """
+    metadata = obj.get("metadata") or {}
+    namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""
+    target = Target(resource, namespace, metadata.get("name") or "", options)
+    manifest = clone(obj)
+    live = yield from _find_live(target)
+    if live is None:
+        return (yield from _create(target, manifest))
+    outcome = yield from _patch(target, manifest, live, kind, deletion or Deletion())
+    if last_applied.ANNOTATION in ((live.get("metadata") or {}).get("annotations") or {}):
+        return outcome
+    return replace(outcome, warnings=(_missing_annotation(target), *outcome.warnings))

@@ -1,0 +1,117 @@
+"""What a flow is, what comes out of it, and how it fails.
+
+A flow yields requests and is sent answers; it does no I/O and reads no clock, so the same flow plans,
+runs and replays. Rule: what `kubectl apply` does with each answer (409 and 422 are told by reason first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias, TypeVar
+
+from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.schema.model import KindSchema, Resource
+
+T = TypeVar("T")
+Flow: TypeAlias = Generator[Request, Answer, T]
+
+
+class Catalog(Protocol):
+    """Everything known of kinds: their schemas and how they are addressed."""
+
+    def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None: ...
+
+    def find_resource(self, gvk: GroupVersionKind) -> Resource | None: ...
+
+    def find_preferred(self, group: str, kind: str) -> Resource | None: ...
+
+    def list_resources(self) -> tuple[Resource, ...]: ...
+
+
+class Verb(StrEnum):
+    """What was done to one object, in kubectl's words."""
+
+    CREATED = "created"
+    CONFIGURED = "configured"
+    UNCHANGED = "unchanged"
+    APPLIED = "serverside-applied"
+    PRUNED = "pruned"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one object: `obj` as last known, `live` as it was before the first write (None: absent)."""
+
+    verb: Verb
+    obj: JSONObject
+    live: JSONObject | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The line kubectl prints: `deployment.apps/web configured`."""
+        return f"{self.name} {self.verb}"
+
+    @property
+    def name(self) -> str:
+        """Kind, group and name as kubectl prints them: `deployment.apps/web`."""
+        gvk = GroupVersionKind.from_object(self.obj)
+        metadata = self.obj.get("metadata") or {}
+        kind = gvk.kind.lower() + (f".{gvk.group}" if gvk.group else "")
+        return f"{kind}/{metadata.get('name') or '<unknown>'}"
+
+
+@dataclass(eq=False)
+class AnswerError(ClusterError):
+    """An API server refused a request of a flow: the request and its answer."""
+
+    request: Request | None = None
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """How objects are deleted: propagation policy, grace period (negative: the server's own), and how
+    many seconds to wait until the object is gone before it is made anew."""
+
+    propagation: str = "Background"
+    grace_period: int = -1
+    timeout: int = 0
+
+
+def is_not_found(answer: Answer) -> bool:
+    """Whether the server says that there is no such object."""
+    return answer.reason == "NotFound" or (answer.status == 404 and answer.reason in ("", "Unknown"))
+
+
+def is_conflict(answer: Answer) -> bool:
+    """Whether another write or another field manager is in the way (AlreadyExists is none)."""
+    return answer.reason == "Conflict" or (answer.status == 409 and answer.reason in ("", "Unknown"))
+
+
+def is_invalid(answer: Answer) -> bool:
+    """Whether the object did not pass the server's validation."""
+    return answer.reason == "Invalid" or (answer.status == 422 and answer.reason in ("", "Unknown"))
+
+
+def refusal(request: Request, answer: Answer) -> AnswerError:
+    """The error for an answer that is no success."""
+    text = answer.message or (f"the server answered {answer.status}" if answer.status else "no answer came")
+    retryable = answer.status in (0, 429, 500, 502, 503, 504)
+    return AnswerError(text, answer.status, retryable, request, answer)
+
+
+def send(request: Request) -> Flow[Answer]:
+    """Ask, and go on with a success only.
+
+    - Raises `AnswerError` for anything but 2xx.
+    """
+    answer = yield request
+    if not answer.is_ok:
+        raise refusal(request, answer)
+    return answer

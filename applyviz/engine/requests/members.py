@@ -1,0 +1,74 @@
+"""One object of a set, placed: how it is addressed, its schema, and the namespace it goes to.
+
+Rule: `kubectl apply` fills the default namespace of namespaced kinds, takes it away from the others, and
+refuses another namespace than one that was given explicitly. A kind nobody serves is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.errors import ManifestError
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.requests.flow import Catalog
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.model import KindSchema, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An object ready to be applied: its namespace is filled in."""
+
+    obj: JSONObject
+    resource: Resource
+    kind: KindSchema | None
+
+    @property
+    def namespace(self) -> str:
+        """Where it goes; "" for cluster-scoped kinds."""
+        return (self.obj["metadata"].get("namespace") or "") if self.resource.is_namespaced else ""
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Which object it is."""
+        return ObjectRef(self.resource.gvk, self.namespace, self.obj["metadata"].get("name") or "")
+
+
+def read_labels(obj: JSONObject) -> Mapping[str, str]:
+    """The labels of an object; a null label is the empty text."""
+    labels = (obj.get("metadata") or {}).get("labels")
+    return {k: v or "" for k, v in labels.items()} if isinstance(labels, Mapping) else {}
+
+
+def _place(obj: JSONObject, resource: Resource, options: ApplyOptions) -> JSONObject:
+    metadata = obj.get("metadata") or {}
+    namespace = metadata.get("namespace") or ""
+    if not resource.is_namespaced:
+        return {**obj, "metadata": {k: v for k, v in metadata.items() if k != "namespace"}}
+    if not namespace:
+        return {**obj, "metadata": {**metadata, "namespace": options.namespace}}
+    if options.is_namespace_enforced and namespace != options.namespace:
+        reason = (
+            f'the namespace from the provided object "{namespace}" does not match the namespace "{options.namespace}". '
+            f"You must pass '--namespace={namespace}' to perform this operation."
+        )
+        raise ManifestError(reason, path=fields("metadata", "namespace"))
+    return obj
+
+
+def place_member(obj: JSONObject, *, options: ApplyOptions, catalog: Catalog) -> Member:
+    """Place one object.
+
+    - Raises `ManifestError` for a kind that is not served, or a namespace that was not meant.
+    """
+    gvk = GroupVersionKind.from_object(obj)
+    resource = catalog.find_resource(gvk)
+    if resource is None:
+        raise ManifestError(
+            f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}": ensure CRDs are installed first',
+            path=fields("kind"),
+        )
+    return Member(_place(obj, resource, options), resource, catalog.find_kind(gvk))

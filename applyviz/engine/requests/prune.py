@@ -1,0 +1,101 @@
+"""Prune by allowlist: delete what was applied before, matches the selector and is in the set no more.
+
+Rule: `kubectl apply --prune` (alpha): kinds of the allowlist, in the namespaces visited; an object without
+the last-applied annotation is never pruned. Cluster-scoped kinds are pruned whatever the namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.requests.calls import Target, list_objects
+from applyviz.engine.requests.flow import Catalog, Deletion, Flow, Outcome, Verb, send
+from applyviz.engine.requests.options import ApplyOptions, DryRun
+from applyviz.engine.schema.model import Resource
+
+# https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#alternative-kubectl-apply-f-directory-prune
+DEFAULT_ALLOWLIST = (
+    "core/v1/ConfigMap",
+    "core/v1/Endpoints",
+    "core/v1/PersistentVolumeClaim",
+    "core/v1/Pod",
+    "core/v1/ReplicationController",
+    "core/v1/Secret",
+    "core/v1/Service",
+    "batch/v1/Job",
+    "batch/v1/CronJob",
+    "networking.k8s.io/v1/Ingress",
+    "apps/v1/DaemonSet",
+    "apps/v1/Deployment",
+    "apps/v1/ReplicaSet",
+    "apps/v1/StatefulSet",
+    "core/v1/Namespace",
+    "core/v1/PersistentVolume",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """One live object that would be deleted, and where it is."""
+
+    resource: Resource
+    namespace: str
+    obj: JSONObject
+
+
+def read_allowlist(entries: Iterable[str], catalog: Catalog) -> tuple[list[Resource], list[str]]:
+    """The resources of `group/version/kind` texts (none: the default list), and what is wrong with them."""
+    found, problems = [], []
+    for entry in tuple(entries) or DEFAULT_ALLOWLIST:
+        parts = entry.split("/")
+        if len(parts) != 3:
+            problems.append(f"invalid GroupVersionKind format: {entry}, please follow <group/version/kind>")
+            continue
+        group, version, kind = parts
+        gvk = GroupVersionKind("" if group == "core" else group, version, kind)
+        resource = catalog.find_resource(gvk)
+        if resource is None:
+            problems.append(f'no matches for kind "{kind}" in version "{gvk.api_version}"')
+        else:
+            found.append(resource)
+    return found, problems
+
+
+def read_items(body: JSONObject, resource: Resource) -> list[JSONObject]:
+    """The objects of a list, each with the apiVersion and kind that lists leave out."""
+    gvk = resource.gvk
+    return [{"apiVersion": gvk.api_version, "kind": gvk.kind, **item} for item in body.get("items") or ()]
+
+
+def delete_one(found: Prunable, options: ApplyOptions, deletion: Deletion) -> Flow[Outcome]:
+    """Delete one object (a client-side dry run sends nothing)."""
+    name = get_at(found.obj, ("metadata", "name"), "")
+    target = Target(found.resource, found.namespace, name, options)
+    warnings: tuple[str, ...] = ()
+    if options.dry_run is not DryRun.CLIENT:
+        answer = yield from send(target.delete(deletion, found.obj, names_kind=True))
+        warnings = answer.warnings
+    return Outcome(Verb.PRUNED, found.obj, found.obj, warnings)
+
+
+def find_prunable(resource: Resource, namespace: str, selector: str, visited: Collection[str]) -> Flow[list[Prunable]]:
+    """What of one kind in one namespace was applied, matches, and was not visited this time (by uid)."""
+    answer = yield from send(list_objects(resource, namespace, selector))
+    found = []
+    for obj in read_items(answer.body, resource):
+        annotations = get_at(obj, ("metadata", "annotations")) or {}
+        if last_applied.ANNOTATION in annotations and get_at(obj, ("metadata", "uid"), "") not in visited:
+            found.append(Prunable(resource, namespace, obj))
+    return found
+
+
+def list_searches(resources: Iterable[Resource], namespaces: Iterable[str]) -> list[tuple[Resource, str]]:
+    """What is listed and where: namespaced kinds in each namespace visited, then the others once."""
+    resources = list(resources)
+    inside = [r for r in resources if r.is_namespaced]
+    searches = [(r, namespace) for namespace in sorted(namespaces) for r in inside]
+    return searches + [(r, "") for r in resources if not r.is_namespaced]
