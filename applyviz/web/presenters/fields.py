@@ -134,19 +134,24 @@ class _Place:
         return len(self.reasons) + sum(c.count() for c in self.children.values())
 
 
+def _name_element(element: PathElement) -> str:
+    named = element_value(element)
+    if element[0] == "k":
+        return " ".join(str(v) for v in named.values())
+    return str(named)
+
+
 def render_short(path: FieldPath) -> str:
-    """A path for people: list entries by what names them, `containers › web › image`."""
+    """A path for people: dots between plain fields, `›` before what is named by data."""
     text = ""
+    was_field = False
     for element in path:
-        named = element_value(element)
-        if element[0] == "f":
-            plain = "." not in named and "/" not in named
-            text += ("." if text and not text.endswith(" › ") else "") + (named if plain else f'"{named}"')
-        elif element[0] == "k":
-            text += " › " + " ".join(str(v) for v in named.values()) + " › "
-        else:
-            text += f" › {named} › "
-    return text.removesuffix(" › ").removeprefix(" › ").replace(" ›  › ", " › ")
+        name = _name_element(element)
+        is_field = element[0] == "f" and "." not in name and "/" not in name
+        between = "." if is_field and was_field else " › "
+        text += (between if text else "") + name
+        was_field = is_field
+    return text
 
 
 def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
@@ -209,7 +214,9 @@ def present_sections(
     sections = []
     for path, found in _walk_sections(tree, ()):
         rows = tuple(
-            present_field(change, index, reason, label=render_short(below or path[-1:]), mode=mode, you=you, explain=explain)
+            present_field(
+                change, index, reason, label=render_short(below or path[-1:]), mode=mode, you=you, explain=explain
+            )
             for below, index, reason in found
         )
         sections.append(Section(render_short(path), rows))
@@ -228,7 +235,9 @@ def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
     return any(o.manager == you and o.operation == "Apply" for o in owners)
 
 
-def _name_versions(change: ObjectChange, reason: FieldReason, found: marks.Marks, mode: ApplyMode) -> tuple[NamedValue, ...]:
+def _name_versions(
+    change: ObjectChange, reason: FieldReason, found: marks.Marks, mode: ApplyMode
+) -> tuple[NamedValue, ...]:
     versions = change.versions
     objects = (versions.last_applied, versions.manifest, versions.live, versions.after)
     named = tuple(

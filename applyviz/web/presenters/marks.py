@@ -18,7 +18,8 @@ from applyviz.web.presenters.values import ABSENT
 
 _SHAPES = ("a", "b", "c", "d")
 LABELS: tuple[str | Promise, ...] = (_("last applied"), _("manifest"), _("live"), _("after"))
-YOURS_BEFORE = _("yours before")
+SHORT: tuple[str | Promise, ...] = (_("last"), _("file"), _("live"), _("after"))
+YOURS_BEFORE, YOURS = _("yours before"), _("yours")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Mark:
 
     shape: str
     label: str | Promise
+    short: str | Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +55,26 @@ def _shape_values(values: tuple[JSONValue, ...]) -> list[str]:
 
 
 def _describe(marks: tuple[Mark, ...]) -> str | Promise:
-    words = {"none": _("not set"), "owned": _("owned"), "a": _("value 1"), "b": _("value 2"), "c": _("value 3"), "d": _("value 4")}
+    words = {
+        "none": _("not set"),
+        "owned": _("owned"),
+        "a": _("value 1"),
+        "b": _("value 2"),
+        "c": _("value 3"),
+        "d": _("value 4"),
+    }
     return format_lazy("{}, {}, {}, {}", *(format_lazy("{} {}", m.label, words[m.shape]) for m in marks))
 
 
 def compare_versions(last_applied: JSONValue, manifest: JSONValue, live: JSONValue, after: JSONValue) -> Marks:
     """The marks of a client-side change."""
     shapes = _shape_values((last_applied, manifest, live, after))
-    items = tuple(Mark(s, label) for s, label in zip(shapes, LABELS, strict=True))
+    items = tuple(Mark(*row) for row in zip(shapes, LABELS, SHORT, strict=True))
     return Marks(items, _describe(items))
 
 
 def compare_owned(was_yours: bool, manifest: JSONValue, live: JSONValue, after: JSONValue) -> Marks:
     """The marks of a server-side change: the first says whether you owned the field before."""
     shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after))]
-    items = tuple(Mark(s, label) for s, label in zip(shapes, (YOURS_BEFORE, *LABELS[1:]), strict=True))
+    items = tuple(Mark(*row) for row in zip(shapes, (YOURS_BEFORE, *LABELS[1:]), (YOURS, *SHORT[1:]), strict=True))
     return Marks(items, _describe(items))

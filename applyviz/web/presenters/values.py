@@ -86,7 +86,12 @@ def _is_number(text: str) -> bool:
 
 def _flat(value: JSONValue) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{k}: {_flat(v) if not isinstance(v, Mapping) else '{' + _flat(v) + '}'}" for k, v in value.items()) or "{}"
+        return (
+            ", ".join(
+                f"{k}: {_flat(v) if not isinstance(v, Mapping) else '{' + _flat(v) + '}'}" for k, v in value.items()
+            )
+            or "{}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(_flat(v) if not isinstance(v, Mapping) else "{" + _flat(v) + "}" for v in value) + "]"
     return _scalar(value)
@@ -95,7 +100,11 @@ def _flat(value: JSONValue) -> str:
 def render_yaml(value: JSONValue) -> str:
     """Write a value as YAML for reading, in the order it has."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)).removesuffix("...\n").rstrip("\n")
+    return (
+        str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120))
+        .removesuffix("...\n")
+        .rstrip("\n")
+    )
 
 
 def show_value(value: JSONValue) -> Shown | None:

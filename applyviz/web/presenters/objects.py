@@ -1,0 +1,199 @@
+"""The object list of a plan: in groups by what a reader needs, attention first, unchanged folded away.
+
+Rows of the database in, without their documents. Left out on purpose: what happens to each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.hazards.model import Severity
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import ObjectChange
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
+
+FOLDED_FROM = 40
+CELLS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectItem:
+    """One object in the list."""
+
+    position: int
+    name: str
+    kind: str
+    namespace: str
+    look: Look
+    note: str
+    url: str
+    is_current: bool
+
+    @property
+    def search(self) -> str:
+        """What the filter looks through."""
+        return f"{self.kind} {self.namespace} {self.name} {self.look.word} {self.note}".lower()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectGroup:
+    """Objects that are read together."""
+
+    title: str | Promise
+    items: tuple[ObjectItem, ...]
+    note: str = ""
+    is_folded: bool = False
+    is_same: bool = False
+
+    @property
+    def lead(self) -> tuple[ObjectItem, ...]:
+        """What is always shown: of objects that change alike, the first."""
+        return self.items[:1] if self.is_same else self.items
+
+    @property
+    def others(self) -> tuple[ObjectItem, ...]:
+        """What is folded away under the first."""
+        return self.items[1:] if self.is_same else ()
+
+    @property
+    def has_current_other(self) -> bool:
+        """Whether the chosen object is among those folded away."""
+        return any(i.is_current for i in self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One object in the picture of the plan."""
+
+    name: str
+    look: Look
+    url: str
+    has_hazard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow:
+    """One kind in the picture of the plan."""
+
+    kind: str
+    cells: tuple[Cell, ...]
+    more: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SameChange:
+    """Objects that change in the very same way, and what that change is."""
+
+    text: str
+    positions: frozenset[int] = field(default_factory=frozenset)
+
+
+_ORDER: tuple[tuple[Operation, str | Promise], ...] = (
+    (Operation.CREATE, gettext_lazy("Created")),
+    (Operation.UPDATE, gettext_lazy("Changed")),
+    (Operation.PRUNE, gettext_lazy("Removed")),
+    (Operation.UNCHANGED, gettext_lazy("Unchanged")),
+)
+
+
+def needs_attention(change: ObjectChange) -> bool:
+    """Whether a reader must look at it before anything else."""
+    return (
+        change.operation in (Operation.REFUSED, Operation.ERROR, Operation.RECREATE)
+        or change.conflicts > 0
+        or change.worst_hazard == Severity.DANGER
+    )
+
+
+def _note(change: ObjectChange) -> str:
+    notes = []
+    if change.conflicts:
+        notes.append(
+            ngettext("%(count)d conflict", "%(count)d conflicts", change.conflicts) % {"count": change.conflicts}
+        )
+    if change.hazards and change.worst_hazard != Severity.INFO:
+        notes.append(ngettext("%(count)d risk", "%(count)d risks", change.hazards) % {"count": change.hazards})
+    if change.operation == Operation.ERROR:
+        notes.append(change.error)
+    return " · ".join(notes)
+
+
+def present_item(change: ObjectChange, *, url: str, is_current: bool) -> ObjectItem:
+    """One row of the list."""
+    return ObjectItem(
+        position=change.position,
+        name=change.name,
+        kind=change.kind,
+        namespace=change.namespace,
+        look=OBJECT_LOOKS[Operation(change.operation)],
+        note=_note(change),
+        url=url,
+        is_current=is_current,
+    )
+
+
+def group_objects(
+    changes: Sequence[ObjectChange],
+    *,
+    url_of: Callable[[int], str],
+    current: int | None,
+    same: Iterable[SameChange] = (),
+) -> tuple[ObjectGroup, ...]:
+    """All groups that are not empty."""
+    rest = list(changes)
+
+    def take(wanted: Callable[[ObjectChange], bool]) -> tuple[ObjectItem, ...]:
+        taken = [c for c in rest if wanted(c)]
+        rest[:] = [c for c in rest if not wanted(c)]
+        return tuple(present_item(c, url=url_of(c.position), is_current=c.position == current) for c in taken)
+
+    groups = [ObjectGroup(_("Needs attention"), take(needs_attention))]
+    for one in same:
+        positions = one.positions
+        groups.append(
+            ObjectGroup(_("Same change"), take(lambda c, p=positions: c.position in p), note=one.text, is_same=True)
+        )  # type: ignore[misc]
+    for operation, title in _ORDER:
+        items = take(lambda c, o=operation: c.operation == o)  # type: ignore[misc]
+        is_calm = operation is Operation.UNCHANGED and not any(i.is_current for i in items)
+        groups.append(ObjectGroup(title, items, is_folded=is_calm))
+    return tuple(g for g in groups if g.items)
+
+
+def draw_picture(changes: Iterable[ObjectChange], *, url_of: Callable[[int], str]) -> tuple[KindRow, ...]:
+    """One row per kind, the kinds with most that happens first."""
+    kinds: dict[str, list[ObjectChange]] = {}
+    for change in changes:
+        kinds.setdefault(change.kind, []).append(change)
+    ordered = sorted(kinds.items(), key=lambda pair: (-_count_effects(pair[1]), -len(pair[1]), pair[0]))
+    return tuple(_draw_kind(kind, found, url_of) for kind, found in ordered)
+
+
+def _count_effects(changes: Iterable[ObjectChange]) -> int:
+    return sum(c.operation != Operation.UNCHANGED for c in changes)
+
+
+_LOUDNESS: Mapping[str, int] = {
+    Operation.ERROR: 0,
+    Operation.REFUSED: 1,
+    Operation.RECREATE: 2,
+    Operation.PRUNE: 3,
+    Operation.UPDATE: 4,
+    Operation.CREATE: 5,
+    Operation.UNCHANGED: 6,
+}
+
+
+def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str]) -> KindRow:
+    loudest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation], c.position))
+    cells = tuple(
+        Cell(c.name, OBJECT_LOOKS[Operation(c.operation)], url_of(c.position), c.worst_hazard == Severity.DANGER)
+        for c in loudest[:CELLS]
+    )
+    return KindRow(kind, cells, more=len(changes) - len(cells), total=len(changes))

@@ -1,0 +1,130 @@
+"""The shapes of the review page above the objects: deck, track, the button, the brief.
+
+Frozen values only; `presenters/decks.py` and `presenters/briefs.py` fill them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.functional import Promise
+
+from applyviz.web.presenters.objects import KindRow
+from applyviz.web.presenters.operations import Look
+
+Text = str | Promise
+
+
+class StepState(StrEnum):
+    """Where one step of the track stands."""
+
+    DONE = "done"
+    NOW = "now"
+    NEXT = "next"
+    BAD = "bad"
+
+
+_GLYPHS = {StepState.DONE: "✓", StepState.NOW: "▸", StepState.NEXT: "○", StepState.BAD: "×"}  # noqa: RUF001 drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the track, with who is next or what blocks."""
+
+    word: Text
+    state: StepState
+    note: Text = ""
+
+    @property
+    def glyph(self) -> str:
+        """The shape of the state."""
+        return _GLYPHS[self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Why the button cannot be pressed, and where to go about it."""
+
+    text: Text
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """The button: a link (`url`), a form (`form_url`), or blocked when it has neither."""
+
+    text: Text = ""
+    url: str = ""
+    form_url: str = ""
+    blockers: tuple[Blocker, ...] = ()
+    note: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deck:
+    """The sticky line."""
+
+    title: str
+    review_id: int
+    plan_number: int | None
+    target: str
+    mode: Text
+    manager: str
+    track: tuple[Step, ...]
+    action: Button
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """One hazard of the plan, with its place."""
+
+    look: Look
+    text: Text
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A labelled fact in small print."""
+
+    label: Text
+    text: Text
+    url: str = ""
+    is_code: bool = False
+    is_external: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the page has to say by itself."""
+
+    look: Look
+    title: Text
+    text: Text = ""
+    lines: tuple[Text, ...] = ()
+    url: str = ""
+    link: Text = ""
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far planning or applying is."""
+
+    text: Text
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What the plan does, at one glance."""
+
+    sentence: Text = ""
+    impact: tuple[Text, ...] = ()
+    risks: tuple[Risk, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    why: str = ""
+    facts: tuple[Fact, ...] = ()
+    picture: tuple[KindRow, ...] = ()

@@ -1,0 +1,53 @@
+"""Filters of the templates: characters that a reader would not see are shown by their number.
+
+Rule: Unicode format characters, controls and line separators can hide or reorder text (bidirectional
+overrides above all), so no text of a manifest is printed without this filter.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from django import template
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+register = template.Library()
+
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Zl", "Zp", "Co", "Cn"})
+_PLAIN_CONTROLS = frozenset("\n\t")
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a reader would not see this character, or would see others moved by it."""
+    if character in _PLAIN_CONTROLS:
+        return False
+    return unicodedata.category(character) in _HIDDEN_CATEGORIES or character in "\u00a0\u3164\u115f\u1160\uffa0"
+
+
+@register.filter
+def visible(value: object) -> SafeString:
+    """Escape a text and show its invisible characters as `U+202E`."""
+    text = str(value)
+    if text.isprintable() and text.isascii():
+        return conditional_escape(text)
+    parts: list[str] = []
+    plain = ""
+    for character in text:
+        if not is_hidden(character):
+            plain += character
+            continue
+        parts.append(conditional_escape(plain))
+        code = f"U+{ord(character):04X}"
+        name = unicodedata.name(character, code)
+        parts.append(format_html('<span class="invisible" title="{}">{}</span>', name.lower(), code))
+        plain = ""
+    parts.append(conditional_escape(plain))
+    return mark_safe("".join(parts))  # noqa: S308 every part is escaped above
+
+
+@register.filter
+def breakable(value: object) -> SafeString:
+    """As `visible`, and a line may break after a dot, a slash, a dash or an arrow of a path."""
+    return mark_safe(re.sub(r"(?<=[\w\"\]])([./]|-(?=\w))(?![^<]*>)", r"\1<wbr>", visible(value)))  # noqa: S308 escaped by `visible`

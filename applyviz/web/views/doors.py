@@ -1,0 +1,69 @@
+"""The door of every view: which right it needs, which methods it takes, how a refusal looks.
+
+A visitor who is not signed in goes to the login page, an outsider gets 404, a member with too weak a role
+403, a page that is out of date 409; each as a page, or as a fragment when htmx asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
+
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods
+
+from applyviz.workflow import access
+from applyviz.workflow.access import Action
+from applyviz.workflow.errors import WorkflowError
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+class PageRequest(HttpRequest):
+    """A request of a person who is signed in."""
+
+    user: User
+
+
+PageView = Callable[Concatenate[PageRequest, P], HttpResponse]
+
+
+def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
+    """Declare the right that a view needs and the methods it takes (GET alone when none is named)."""
+
+    def decorate(view: PageView[P]) -> View[P]:
+        @require_http_methods(list(methods or ("GET", "HEAD")))
+        @wraps(view)
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            try:
+                access.require(request.user, action)
+                response = view(cast(PageRequest, request), *args, **kwargs)  # `require` has just narrowed it
+            except WorkflowError as error:
+                response = render_refusal(request, error.status, str(error))
+            patch_vary_headers(response, ["HX-Request", "Cookie"])
+            return response
+
+        guarded.access = action  # type: ignore[attr-defined]  # read by the architecture test
+        return cast("View[P]", guarded)
+
+    return decorate
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of the page; going back in history asks for the whole of it."""
+    headers = request.headers
+    return headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"
+
+
+def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
+    """A refusal as a page or as a fragment."""
+    name = "errors/_refusal.html" if is_fragment(request) else "errors/refusal.html"
+    return render(request, name, {"status": status, "reason": reason}, status=status)
