@@ -1,0 +1,77 @@
+"""Every address asks who is there, and pages change nothing but through a use case."""
+
+import ast
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import RoutePattern
+
+from tests.architecture.tracked import ROOT, files_below
+
+# Reached without an account: the doors themselves.
+PUBLIC = {"login", "logout", "set-language", "health"}
+# Answers by a bearer token of its own, not by a session.
+BY_TOKEN = ("sandboxes/", "api/")
+SAMPLES = {"int": "1", "slug": "x", "str": "x", "path": "x", "uuid": "00000000-0000-0000-0000-000000000000"}
+WRITES = {"create", "save", "update", "delete", "get_or_create", "update_or_create", "bulk_create", "bulk_update"}
+
+
+def addresses(patterns=None, prefix=""):
+    for entry in get_resolver().url_patterns if patterns is None else patterns:
+        assert isinstance(entry.pattern, RoutePattern), "addresses are routes, so that this test can fill them"
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from addresses(entry.url_patterns, route)
+        elif isinstance(entry, URLPattern):
+            yield route, entry.name or ""
+
+
+def private_addresses():
+    for route, name in addresses():
+        if name not in PUBLIC and not route.startswith(BY_TOKEN):
+            yield "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda found: SAMPLES[found[1] or "str"], route)
+
+
+@pytest.mark.django_db
+def test_addresses_turn_visitors_away(client):
+    found = sorted(set(private_addresses()))
+
+    answers = {(path, method): getattr(client, method)(path) for path in found for method in ("get", "post")}
+    let_in = {
+        key: answer.status_code
+        for key, answer in answers.items()
+        if answer.status_code not in (401, 403, 404, 405)
+        and not answer.headers.get("Location", "").startswith("/login")
+    }
+
+    assert len(found) > 5
+    assert let_in == {}
+
+
+@pytest.mark.django_db
+def test_addresses_tell_outsiders_nothing(client):
+    client.force_login(User.objects.create_user("charlie"))
+
+    answers = {
+        (path, method): getattr(client, method)(path)
+        for path in sorted(set(private_addresses()))
+        for method in ("get", "post")
+    }
+
+    assert {key: a.status_code for key, a in answers.items() if a.status_code not in (404, 405)} == {}
+
+
+def test_pages_write_no_record():
+    found = []
+    for path in files_below("applyviz/web", ".py"):
+        if "management" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WRITES:
+                receiver = ast.unparse(node.func.value)
+                if node.func.attr == "save" or ".objects" in receiver:
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {receiver}.{node.func.attr}")
+
+    assert found == []
