@@ -1,0 +1,176 @@
+"""Finding corpora, running every family on them, and counting: agreeing / all.
+
+A path is a recorded story, a file of random cases, or a folder that is searched for both. What a runner
+cannot judge counts as disagreeing, with its reason; nothing is left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.stories import load_json, load_lines
+from applyviz.engine.objects.values import JSONValue
+
+_STORY_SUFFIXES = (".json", ".json.gz")
+_LINES_SUFFIX = ".jsonl.gz"
+_CRDS = "crds.json.gz"
+# Which module judges a family; it is loaded when asked, so that a merge needs no sandbox.
+_LINE_RUNNERS = {
+    "smp3": "merging",
+    "jmp3": "merging",
+    "ssa": "ownership",
+    "update": "ownership",
+    "csaupgrade": "ownership",
+}
+_STORY_RUNNERS = {"reading": "reading", "requests": "requests", "replay": "replay"}
+FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
+_MAX_DIFF_LINES = 60
+
+
+@dataclass
+class Tally:
+    """One family's cases so far: how many, and those that disagree."""
+
+    total: int = 0
+    disagreeing: list[CaseResult] = field(default_factory=list)
+
+    @property
+    def agree(self) -> int:
+        """How many agree."""
+        return self.total - len(self.disagreeing)
+
+    def add(self, case: CaseResult) -> None:
+        """Count one case."""
+        self.total += 1
+        if not case.agrees:
+            self.disagreeing.append(case)
+
+
+@dataclass
+class Report:
+    """All families of one run."""
+
+    families: dict[str, Tally] = field(default_factory=dict)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing disagrees."""
+        return not any(t.disagreeing for t in self.families.values())
+
+    def add(self, case: CaseResult) -> None:
+        """Count one case in its family."""
+        self.families.setdefault(case.family, Tally()).add(case)
+
+    def as_data(self) -> dict[str, JSONValue]:
+        """The figures as JSON values."""
+        return {
+            "families": {
+                name: {"agree": t.agree, "total": t.total, "disagree": [c.name for c in t.disagreeing]}
+                for name, t in self.families.items()
+            }
+        }
+
+
+def is_story(path: Path) -> bool:
+    """Whether a file holds a recorded story."""
+    if not path.name.endswith(_STORY_SUFFIXES) or path.name == _CRDS:
+        return False
+    data = load_json(path)
+    return isinstance(data, dict) and isinstance(data.get("steps"), list)
+
+
+def find_corpora(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files of both formats under the paths, in order.
+
+    - Raises `FileNotFoundError` for a path that is not there.
+    """
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file or folder")
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in found:
+            if file.name.endswith((_LINES_SUFFIX, ".jsonl")) or (file.is_file() and is_story(file)):
+                yield file
+
+
+def _judge(family: str, module: str, path: Path, *more: object) -> Iterator[CaseResult]:
+    """The cases of a family's runner; when it breaks, that is one more case, with its reason."""
+    try:
+        runner = importlib.import_module(f"{__package__}.{module}")
+        yield from runner.run_file(path, family, *more) if more else runner.run_story(path)
+    except Exception as error:
+        # One runner's defect must not hide the figures of the others.
+        yield CaseResult(family, path.name, False, f"the runner broke: {type(error).__name__}: {error}")
+
+
+def _find_crds(path: Path) -> Mapping[str, JSONValue]:
+    crds = path.parent / _CRDS
+    loaded = load_json(crds) if crds.exists() else {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _run_lines(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
+    written = Counter(str(case.get("op", "")) for _, case in load_lines(path))
+    crds = _find_crds(path)
+    for family, total in written.items():
+        if families and family not in families:
+            continue
+        if family not in _LINE_RUNNERS:
+            yield CaseResult(family, path.name, False, f"unknown operation {family!r} in {total} cases")
+            continue
+        judged = 0
+        for case in _with_reasons(
+            family, path.name, lambda f=family: _load(_LINE_RUNNERS[f], "run_file")(path, f, crds)
+        ):
+            judged += 1
+            yield case
+        for _ in range(judged, total):
+            yield CaseResult(family, path.name, False, "not judged")
+
+
+def _run_story(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
+    for family, module in _STORY_RUNNERS.items():
+        if not families or family in families:
+            yield from _judge(family, module, path)
+
+
+def run_corpora(paths: Iterable[Path], families: Collection[str] = ()) -> Report:
+    """Run all (or the named) families on all corpora under the paths."""
+    report = Report({family: Tally() for family in FAMILIES if family in families})
+    for path in find_corpora(paths):
+        is_lines = path.name.endswith((_LINES_SUFFIX, ".jsonl"))
+        for case in _run_lines(path, families) if is_lines else _run_story(path, families):
+            report.add(case)
+    return report
+
+
+def _pretty(value: JSONValue) -> list[str]:
+    text = value if isinstance(value, str) else json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    return text.splitlines()
+
+
+def render_case(case: CaseResult) -> str:
+    """One disagreement as text: where, why, and what differs."""
+    head = f"{case.family}: {case.name}: {case.reason or 'differs'}"
+    if case.expected is None and case.got is None:
+        return head
+    lines = list(difflib.unified_diff(_pretty(case.expected), _pretty(case.got), "recorded", "ours", lineterm=""))
+    if len(lines) > _MAX_DIFF_LINES:
+        lines = [*lines[:_MAX_DIFF_LINES], f"… {len(lines) - _MAX_DIFF_LINES} more lines"]
+    return "\n".join([head, *("  " + line for line in lines)])
+
+
+def render_report(report: Report, *, show: int = 0) -> str:
+    """The figures per family, then the first `show` disagreements of each."""
+    width = max((len(name) for name in report.families), default=0)
+    lines = [f"{name:<{width}}  {t.agree:>6} / {t.total}" for name, t in report.families.items()]
+    for tally in report.families.values():
+        lines += ["", *(render_case(case) for case in tally.disagreeing[:show])] if tally.disagreeing and show else []
+    return "\n".join(lines)
