@@ -13,15 +13,15 @@ from decimal import Decimal
 
 from applyviz.engine.objects.values import JSONValue
 
-_HTML = re.compile("[<>&\u2028\u2029\x08\x0c]")
+_HTML = re.compile("[<>&\u2028\u2029]")
 _SHORT = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
 def _exponent(value: float) -> str:
     """Shortest digits in the form d.ddde±xx, two exponent digits at least."""
-    _, digits, exponent = Decimal(repr(abs(value))).normalize().as_tuple()
-    text = "".join(map(str, digits))
-    power = int(exponent) + len(text) - 1
+    digits = repr(abs(value)).partition("e")[0].replace(".", "")
+    text = digits.strip("0")
+    power = Decimal(repr(value)).adjusted()
     mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
     return f"{'-' if value < 0 else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
 
@@ -67,9 +67,7 @@ def _escape(match: re.Match[str]) -> str:
 
 def json_string(text: str) -> str:
     """A JSON string with <, >, & and the line separators escaped, as Go writes it for the web."""
-    written = json.dumps(text, ensure_ascii=False)
-    written = written.replace("\\b", "\\u0008").replace("\\f", "\\u000c") if "\\" in written else written
-    return _HTML.sub(_escape, written)
+    return _HTML.sub(_escape, json.dumps(text, ensure_ascii=False))
 
 
 def json_number(value: float) -> str:
@@ -89,6 +87,8 @@ def render_json(value: JSONValue) -> str:
         return "{" + ",".join(f"{json_string(k)}:{render_json(value[k])}" for k in sorted(value)) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(render_json, value)) + "]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
+    if value is None:
+        return "null"
+    if value is True or value is False:
+        return "true" if value else "false"
     return json_number(value)
