@@ -1,0 +1,71 @@
+"""Three-way patches at random: the families `smp3` and `jmp3`.
+
+Each line of a file is one case with the answer of the Go libraries that kubectl is built from: the patch
+and what becomes of the live object, or an error. Compared as JSON values; where an error is expected, any
+error agrees.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from applyviz.conformance.cases import CaseResult
+from applyviz.engine.merge import patches
+from applyviz.engine.merge.jsonmerge import apply_json_merge, compute_json_merge
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.schema import builtin
+from applyviz.engine.schema.model import KindSchema
+
+FAMILIES = ("smp3", "jmp3")
+
+
+def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterator[CaseResult]:
+    """The verdict on every case of a gzip'd file of JSON lines; these families need no definitions."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            yield judge_case(json.loads(line), family, f"{path.name} line {number}")
+
+
+def judge_case(case: Mapping[str, Any], family: str, name: str) -> CaseResult:
+    """The verdict on one case."""
+    expected = {k: v for k, v in case["expected"].items() if k in ("patch", "result", "resultError", "error")}
+    got = answer_case(case["input"], family)
+    reason = _find_difference(expected, got)
+    return CaseResult(family, name, not reason, reason, expected, got)
+
+
+def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
+    """What the engine answers for the input of a case, in the form of the corpus."""
+    original, modified, current = given["original"], given["modified"], given["current"]
+    answer: dict[str, Any] = {}
+    try:
+        if family == "smp3":
+            kind = _find_kind(given["gvk"])
+            patch = patches.compute(original, modified, current, kind=kind)
+            answer["patch"] = patch.body
+            answer["result"] = patches.apply(current, patch.body, patch.content_type, kind=kind)
+        else:
+            answer["patch"] = compute_json_merge(original or {}, modified, current)
+            answer["result"] = apply_json_merge(current, answer["patch"])
+    except MergeError as error:
+        answer["resultError" if "patch" in answer else "error"] = str(error)
+    return answer
+
+
+def _find_kind(gvk: Mapping[str, str]) -> KindSchema | None:
+    return builtin.bundled().find_kind(GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"]))
+
+
+def _find_difference(expected: Mapping[str, Any], got: Mapping[str, Any]) -> str:
+    if set(expected) != set(got):
+        return f"expected {', '.join(sorted(expected))}, got {', '.join(sorted(got))}"
+    for part in ("patch", "result"):
+        if part in expected and not is_same_json(expected[part], got[part]):
+            return f"another {part}"
+    return ""

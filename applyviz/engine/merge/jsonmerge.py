@@ -1,0 +1,142 @@
+"""JSON merge patches: the three-way patch for kinds without a Go type, and applying one.
+
+Rule: https://www.rfc-editor.org/rfc/rfc7386 and kubectl for custom resources: additions and changes are
+the difference live → manifest without nulls, deletions the nulls of the difference last applied →
+manifest. Lists are replaced whole. apiVersion, kind and name must not change. Numbers pass through a
+64-bit float on the way, as they do in kubectl.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from applyviz.engine.merge.printed import print_value
+from applyviz.engine.objects.errors import MergeError, PatchError
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+
+_MISSING: Any = object()
+_EXACT = 1 << 53
+
+
+def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSONObject) -> dict[str, Any]:
+    """The JSON merge patch that brings the live object to the manifest.
+
+    - Raises `MergeError` when it would change apiVersion, kind or name, or contradicts itself.
+    """
+    additions = _only_values(_diff(live, manifest))
+    deletions = _only_nulls(_diff(last_applied, manifest))
+    if _contradicts(additions, deletions):
+        raise MergeError(
+            f"patch:\n{canonical_json(additions)}\nconflicts with changes made from original to current:\n"
+            f"{canonical_json(deletions)}\n"
+        )
+    patch = _merge(deletions, additions)
+    metadata = patch.get("metadata")
+    if "apiVersion" in patch or "kind" in patch or (isinstance(metadata, dict) and "name" in metadata):
+        raise MergeError(f"precondition failed for: {print_value(patch)}")
+    return patch
+
+
+def apply_json_merge(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
+    """The live object with a JSON merge patch applied."""
+    if not isinstance(patch, dict):
+        raise PatchError("Invalid JSON Patch", 400)
+    return _merge(live, patch)
+
+
+def _as_float(number: JSONValue) -> JSONValue:
+    return int(float(number)) if type(number) is int and abs(number) > _EXACT else number
+
+
+def _is_number(value: JSONValue) -> bool:
+    return type(value) in (int, float)
+
+
+def _is_equal(left: JSONValue, right: JSONValue) -> bool:
+    if _is_number(left) and _is_number(right):
+        return float(left) == float(right)
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return len(left) == len(right) and all(k in right and _is_equal(v, right[k]) for k, v in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_is_equal, left, right))
+    return bool(left == right)
+
+
+def _rounded(value: JSONValue) -> JSONValue:
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return _as_float(value)
+
+
+def _diff(before: JSONObject, after: JSONObject) -> dict[str, Any]:
+    """A merge patch from one object to the other; deleted fields are null."""
+    patch: dict[str, Any] = {}
+    for key, new in after.items():
+        old = before.get(key, _MISSING)
+        if isinstance(old, dict) and isinstance(new, dict):
+            below = _diff(old, new)
+            if below:
+                patch[key] = below
+        elif old is _MISSING or not _is_equal(old, new):
+            patch[key] = _rounded(new)
+    for key in before:
+        if key not in after:
+            patch[key] = None
+    return patch
+
+
+def _only_values(patch: JSONObject) -> dict[str, Any]:
+    """The patch without nulls; what is an empty map from the beginning stays one."""
+    kept: dict[str, Any] = {}
+    for key, value in patch.items():
+        if isinstance(value, dict) and value:
+            value = _only_values(value) or None
+        if value is not None:
+            kept[key] = value
+    return kept
+
+
+def _only_nulls(patch: JSONObject) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in patch.items():
+        if value is None:
+            kept[key] = None
+        elif isinstance(value, dict) and (below := _only_nulls(value)):
+            kept[key] = below
+    return kept
+
+
+def _contradicts(additions: JSONValue, deletions: JSONValue) -> bool:
+    """Whether both name a field and do not agree; deletions hold maps and nulls only."""
+    if not isinstance(additions, dict) or not isinstance(deletions, dict):
+        return True
+    return any(key in deletions and _contradicts(value, deletions[key]) for key, value in additions.items())
+
+
+def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
+    result = dict(target)
+    for key, value in patch.items():
+        live = result.get(key)
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(live, dict) and isinstance(value, dict):
+            result[key] = _merge(live, value)
+        elif isinstance(live, dict):
+            # The reference prunes nulls inside lists only where no map stood before.
+            result[key] = value
+        else:
+            result[key] = _without_nulls(value)
+    return result
+
+
+def _without_nulls(value: JSONValue) -> JSONValue:
+    """The value without null map fields, inside lists too; null list entries stay."""
+    if isinstance(value, dict):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [_without_nulls(v) for v in value]
+    return value

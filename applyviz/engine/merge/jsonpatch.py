@@ -1,0 +1,152 @@
+"""Applies a JSON patch as the API server does.
+
+Rule: https://www.rfc-editor.org/rfc/rfc6902 with the server's additions: indices may be negative, and
+`replace` may name a field that a map does not have yet. A patch that cannot be read is a 400, one that
+does not apply a 422, more than 10,000 operations a 413.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
+
+_MAX_OPERATIONS = 10_000
+_INDEX = re.compile(r"[+-]?[0-9]+")
+_MISSING: Any = object()
+
+
+def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
+    """The live object with all operations applied in order; the first that fails raises `PatchError`."""
+    if not isinstance(patch, list) or not all(isinstance(o, dict) for o in patch):
+        raise PatchError("a JSON patch is a list of operations", 400)
+    if len(patch) > _MAX_OPERATIONS:
+        reason = f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(patch)}"
+        raise PatchError(reason, 413)
+    document = _Document(clone(live))
+    for operation in patch:
+        document.run(operation)
+    if not isinstance(document.value, dict):
+        raise PatchError("the patched object is no map", 422)
+    return document.value
+
+
+def _refuse(reason: str) -> PatchError:
+    return PatchError(reason, 422)
+
+
+def _index(key: str, size: int, problem: str) -> int:
+    if not _INDEX.fullmatch(key):
+        raise _refuse(f"{problem}: value was not a proper array index: '{key}'")
+    position = int(key)
+    if not -size <= position < size:
+        raise _refuse(f"{problem}: Unable to access invalid index: {position}: invalid index referenced")
+    return position % size
+
+
+class _Document:
+    def __init__(self, value: JSONValue) -> None:
+        self.value = value
+
+    def run(self, operation: dict[str, Any]) -> None:
+        kind = operation.get("op")
+        runners = {
+            "add": self._add,
+            "remove": self._remove,
+            "replace": self._replace,
+            "move": self._move,
+            "copy": self._copy,
+            "test": self._test,
+        }
+        if not isinstance(kind, str) or kind not in runners:
+            raise _refuse(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+        runners[kind](operation)
+
+    def _pointer(self, operation: dict[str, Any], name: str) -> str:
+        pointer = operation.get(name)
+        if not isinstance(pointer, str):
+            raise _refuse(f"{operation['op']} operation failed to decode {name}: missing value")
+        return pointer
+
+    def _locate(self, operation: dict[str, Any], name: str) -> tuple[Any, str, str]:
+        """The container, the last key, and how errors name the place."""
+        pointer = self._pointer(operation, name)
+        problem = f'{operation["op"]} operation does not apply: doc is missing path: "{pointer}": missing value'
+        keys = [k.replace("~1", "/").replace("~0", "~") for k in pointer.split("/")]
+        if len(keys) < 2:
+            raise _refuse(problem)
+        at = self.value
+        for key in keys[1:-1]:
+            at = self._step(at, key, problem)
+        if not isinstance(at, (dict, list)):
+            raise _refuse(problem)
+        return at, keys[-1], f"error in {operation['op']} for path: '{pointer}'"
+
+    @staticmethod
+    def _step(at: JSONValue, key: str, problem: str) -> JSONValue:
+        if isinstance(at, dict) and key in at:
+            return at[key]
+        if isinstance(at, list) and _INDEX.fullmatch(key) and -len(at) <= int(key) < len(at):
+            return at[int(key)]
+        raise _refuse(problem)
+
+    @staticmethod
+    def _put(at: JSONValue, key: str, value: JSONValue, problem: str) -> None:
+        if isinstance(at, dict):
+            at[key] = value
+        elif key == "-":
+            at.append(value)
+        else:
+            at.insert(_index(key, len(at) + 1, problem), value)
+
+    def _add(self, operation: dict[str, Any]) -> None:
+        at, key, problem = self._locate(operation, "path")
+        self._put(at, key, clone(operation.get("value")), problem)
+
+    @staticmethod
+    def _take(at: JSONValue, key: str, problem: str) -> JSONValue:
+        if isinstance(at, list):
+            return at.pop(_index(key, len(at), problem))
+        if key not in at:
+            raise _refuse(f"{problem}: Unable to remove nonexistent key: {key}: missing value")
+        return at.pop(key)
+
+    def _remove(self, operation: dict[str, Any]) -> None:
+        at, key, problem = self._locate(operation, "path")
+        self._take(at, key, problem)
+
+    def _replace(self, operation: dict[str, Any]) -> None:
+        value = clone(operation.get("value"))
+        if self._pointer(operation, "path") == "":
+            if not isinstance(value, (dict, list)):
+                raise _refuse("replace operation value must be object or array")
+            self.value = value
+            return
+        at, key, problem = self._locate(operation, "path")
+        if isinstance(at, list):
+            at[_index(key, len(at), problem)] = value
+        else:
+            at[key] = value
+
+    def _move(self, operation: dict[str, Any]) -> None:
+        at, key, problem = self._locate(operation, "from")
+        value = self._take(at, key, problem)
+        at, key, problem = self._locate(operation, "path")
+        self._put(at, key, value, problem)
+
+    def _read(self, operation: dict[str, Any], name: str) -> JSONValue:
+        at, key, problem = self._locate(operation, name)
+        return at.get(key) if isinstance(at, dict) else at[_index(key, len(at), problem)]
+
+    def _copy(self, operation: dict[str, Any]) -> None:
+        value = clone(self._read(operation, "from"))
+        at, key, problem = self._locate(operation, "path")
+        self._put(at, key, value, problem)
+
+    def _test(self, operation: dict[str, Any]) -> None:
+        path = self._pointer(operation, "path")
+        found = self.value if path == "" else self._read(operation, "path")
+        if not is_same_json(found, operation.get("value")):
+            raise _refuse(f"testing value {path} failed: test failed")

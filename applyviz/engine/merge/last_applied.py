@@ -1,0 +1,77 @@
+"""The annotation that remembers what was last applied: found, written and attached byte for byte.
+
+Rule: https://kubernetes.io/docs/reference/labels-annotations-taints/#kubectl-kubernetes-io-last-applied-configuration.
+It holds the manifest as Go writes JSON: compact, keys sorted, `<`, `>` and `&` escaped, a final newline;
+without the annotation itself, and with `metadata.annotations` present even when empty.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.golang import render_json
+from applyviz.engine.objects.values import JSONObject, JSONValue
+
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+_INT64_DIGITS = 18
+
+
+def find(obj: JSONObject) -> dict[str, Any] | None:
+    """What the annotation of a live object holds; None when it has none, {} when it says nothing.
+
+    - Raises `MergeError` when it holds no JSON object.
+    """
+    metadata = obj.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
+    if not isinstance(text, str):
+        return None
+    try:
+        value = json.loads(text, parse_int=_parse_int, parse_constant=_refuse) if text else {}
+    except (ValueError, RecursionError):
+        raise MergeError("invalid JSON document") from None
+    if value is not None and not isinstance(value, dict):
+        raise MergeError("invalid JSON document")
+    return value or {}
+
+
+def _refuse(constant: str) -> JSONValue:
+    raise ValueError(constant)
+
+
+def _parse_int(text: str) -> int | float:
+    """Integers that do not fit 64 bits are floats in Go."""
+    number = int(text)
+    return number if len(text) <= _INT64_DIGITS or -(1 << 63) <= number < 1 << 63 else float(text)
+
+
+def render(manifest: JSONObject) -> str:
+    """The annotation's text for a manifest."""
+    return render_json(_annotate(manifest, None)) + "\n"
+
+
+def attach(manifest: JSONObject) -> dict[str, Any]:
+    """The manifest with the annotation for itself."""
+    return _annotate(manifest, render(manifest))
+
+
+def _annotate(manifest: JSONObject, text: str | None) -> dict[str, Any]:
+    metadata = manifest.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    annotations = _read_annotations(metadata.get("annotations"))
+    annotations.pop(ANNOTATION, None)
+    if text is not None:
+        annotations[ANNOTATION] = text
+    metadata["annotations"] = annotations
+    return {**manifest, "metadata": metadata}
+
+
+def _read_annotations(annotations: JSONValue) -> dict[str, Any]:
+    """As kubectl reads them: null is empty text; with any other value that is no text, all are lost."""
+    if not isinstance(annotations, dict):
+        return {}
+    if any(v is not None and not isinstance(v, str) for v in annotations.values()):
+        return {}
+    return {k: v or "" for k, v in annotations.items()}

@@ -1,0 +1,172 @@
+"""Lists that merge: which entry is which, and in which order they end up.
+
+Rule: https://git.k8s.io/design-proposals-archive/cli/preserve-order-in-strategic-merge-patch.md. Entries
+of a patch take the order of `$setElementOrder`, entries only the server has keep theirs, and both are
+woven by the server's order. Entries are found by value *and* type (1 is not 1.0) through an index, so
+that the cost stays linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from applyviz.engine.merge.printed import print_type, print_value
+from applyviz.engine.merge.sorting import sort_by_rank
+from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.objects.values import JSONValue
+
+DIRECTIVE = "$patch"
+
+
+def identify(value: JSONValue) -> Hashable:
+    """A key that is equal for equal scalars of one type only."""
+    kind = type(value)
+    if kind is str:
+        return str(value)
+    if kind is dict or kind is list:
+        raise PatchError("a merge key is a map or a list")
+    return (kind, value)
+
+
+def require_one_type(*lists: Sequence[JSONValue]) -> type:
+    """The type of all entries of all lists; mixed types, lists of lists and no entries are refused."""
+    kinds = {type(v) for entries in lists for v in entries}
+    if len(kinds) == 1:
+        kind: type = kinds.pop()
+        if kind is list:
+            raise PatchError("lists of lists are not supported", 422)
+        if kind is type(None):
+            raise PatchError("a list that merges holds null")
+        return kind
+    if not kinds:
+        raise PatchError("no elements in any of the given slices")
+    raise PatchError(f"list element types are not identical: {print_value([list(entries) for entries in lists])}")
+
+
+def require_map(entry: JSONValue) -> dict[str, Any]:
+    """The entry as a map, else the merge's error."""
+    if isinstance(entry, dict):
+        return entry
+    raise PatchError(f"expected a map[string]interface {{}}, but received a {print_type(entry)}")
+
+
+def require_list(entry: JSONValue) -> list[Any]:
+    """The value as a list, else the merge's error."""
+    if isinstance(entry, list):
+        return entry
+    raise PatchError(f"expected a []interface {{}}, but received a {print_type(entry)}")
+
+
+def read_merge_key(entry: dict[str, Any], merge_key: str) -> JSONValue:
+    """The value of the merge key, which every entry must have."""
+    if merge_key not in entry:
+        raise PatchError(f"map: {print_value(entry)} does not contain declared merge key: {merge_key}")
+    return entry[merge_key]
+
+
+def index_entries(entries: Iterable[JSONValue], merge_key: str | None) -> dict[Hashable, int]:
+    """The first position of each entry: by its merge key, or by itself when `merge_key` is None."""
+    found: dict[Hashable, int] = {}
+    for position, entry in enumerate(entries):
+        value = entry if merge_key is None else entry.get(merge_key) if isinstance(entry, dict) else None
+        found.setdefault(identify(value), position)
+    return found
+
+
+def _rank(entries: Sequence[JSONValue], order: dict[Hashable, int], merge_key: str | None) -> list[int]:
+    if merge_key is None:
+        return [order.get(identify(e), -1) for e in entries]
+    return [order.get(identify(e[merge_key]), -1) for e in entries]
+
+
+def split_deletions(entries: Sequence[JSONValue]) -> tuple[list[JSONValue], list[JSONValue]]:
+    """Entries to keep, and entries marked `$patch: delete`."""
+    kept: list[JSONValue] = []
+    deleted: list[JSONValue] = []
+    for entry in entries:
+        (deleted if require_map(entry).get(DIRECTIVE) == "delete" else kept).append(entry)
+    return kept, deleted
+
+
+def sort_like(entries: Sequence[JSONValue], order: Sequence[JSONValue], merge_key: str | None) -> list[JSONValue]:
+    """Sort entries as `order` has them; deletions go last. Maps need their merge key on both sides."""
+    deleted: list[JSONValue] = []
+    if merge_key is not None:
+        for entry in (*entries, *order):
+            read_merge_key(require_map(entry), merge_key)
+        entries, deleted = split_deletions(entries)
+    if len(entries) > 1:
+        entries = sort_by_rank(entries, _rank(entries, index_entries(order, merge_key), merge_key))
+    return [*entries, *deleted]
+
+
+def weave(
+    patch: Sequence[JSONValue],
+    server_only: Sequence[JSONValue],
+    patch_order: Sequence[JSONValue],
+    server_order: Sequence[JSONValue],
+    merge_key: str | None,
+) -> list[JSONValue]:
+    """Sort both lists by their orders and merge them: a server's entry goes first when it is in front there."""
+    right = sort_like(patch, patch_order, merge_key)
+    left = sort_like(server_only, server_order, merge_key)
+    places = index_entries(server_order, merge_key)
+    left_ranks, right_ranks = _rank(left, places, merge_key), _rank(right, places, merge_key)
+    woven: list[JSONValue] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if 0 <= left_ranks[i] < right_ranks[j]:
+            woven.append(left[i])
+            i += 1
+        else:
+            woven.append(right[j])
+            j += 1
+    return [*woven, *left[i:], *right[j:]]
+
+
+def partition(
+    entries: Sequence[JSONValue], order: Sequence[JSONValue], merge_key: str
+) -> tuple[list[JSONValue], list[JSONValue]]:
+    """Entries that `order` names, and the others; primitives when there is no merge key."""
+    named: list[JSONValue] = []
+    others: list[JSONValue] = []
+    if not merge_key:
+        wanted = {identify(v) for v in order}
+        for entry in entries:
+            (named if identify(entry) in wanted else others).append(entry)
+        return named, others
+    finder = EntryFinder(order, merge_key)
+    for entry in entries:
+        value = read_merge_key(require_map(entry), merge_key)
+        (named if finder.find(value) >= 0 else others).append(entry)
+    return named, others
+
+
+class EntryFinder:
+    """Positions of maps by merge key, in a list that may grow; what is no map is an error when passed by."""
+
+    __slots__ = ("_broken", "_merge_key", "_places", "_size")
+
+    def __init__(self, entries: Iterable[JSONValue], merge_key: str) -> None:
+        self._merge_key = merge_key
+        self._places: dict[Hashable, int] = {}
+        self._broken = -1
+        self._size = 0
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: JSONValue) -> None:
+        """Take note of one more entry at the end."""
+        if not isinstance(entry, dict):
+            self._broken = self._size if self._broken < 0 else self._broken
+        elif self._merge_key in entry:
+            self._places.setdefault(identify(entry[self._merge_key]), self._size)
+        self._size += 1
+
+    def find(self, value: JSONValue) -> int:
+        """The first position whose merge key is `value`, -1 when there is none."""
+        place = self._places.get(identify(value), -1)
+        if self._broken >= 0 and not 0 <= place < self._broken:
+            raise PatchError(f"value for key {self._broken} is not a map")
+        return place

@@ -1,0 +1,146 @@
+"""What strategic merge asks a schema: how is the map or list below this key merged, and how goes it on?
+
+kubectl asks three sources after one another, and each looks up a field in its own way: the OpenAPI v3
+document (declared properties only), the OpenAPI v2 document (strict about types, lenient where it knows
+nothing) and the Go type (field names without regard to case). Rule:
+https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/ (patch
+strategy and merge key). Look-ups that fail raise `PatchError`, as they do in kubectl.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.schema.model import Node
+
+RETAIN_KEYS = "retainKeys"
+MERGE = "merge"
+REPLACE = "replace"
+
+
+class Rule(NamedTuple):
+    """How one field merges: the shape below it, `retainKeys`, the strategy ("" by type), the merge key."""
+
+    shape: PatchShape
+    retains_keys: bool
+    strategy: str
+    merge_key: str
+
+
+class PatchShape:
+    """The OpenAPI v3 way: declared properties of the node, whatever their type."""
+
+    __slots__ = ("_lists", "_maps", "node")
+
+    def __init__(self, node: Node | None) -> None:
+        self.node = node
+        self._maps: dict[str, Rule] = {}
+        self._lists: dict[str, Rule] = {}
+
+    @property
+    def name(self) -> str:
+        """The type's name as the errors say it."""
+        return (self.node.type if self.node is not None else "") or "Struct"
+
+    def map_rule(self, key: str) -> Rule:
+        """The rule of a map below `key`; its shape is that of the map's fields."""
+        rule = self._maps.get(key)
+        if rule is None:
+            rule = self._maps[key] = self._find_map(key)
+        return rule
+
+    def list_rule(self, key: str) -> Rule:
+        """The rule of a list below `key`; its shape is that of the list's entries."""
+        rule = self._lists.get(key)
+        if rule is None:
+            rule = self._lists[key] = self._find_list(key)
+        return rule
+
+    def _field(self, key: str) -> Node:
+        node = self.node
+        found = node.child(key) if node is not None and node.has_field(key) else None
+        if found is None:
+            raise PatchError(f'unable to find api field "{key}"')
+        return found
+
+    def _find_map(self, key: str) -> Rule:
+        field = self._field(key)
+        return _rule(field, type(self)(field))
+
+    def _find_list(self, key: str) -> Rule:
+        field = self._field(key)
+        return _rule(field, type(self)(field.items if field.items is not None else field))
+
+
+def _rule(field: Node, shape: PatchShape) -> Rule:
+    strategies = field.patch_strategy
+    others = [s for s in strategies if s != RETAIN_KEYS]
+    retains_keys = len(others) < len(strategies)
+    if len(strategies) > 2 or len(others) > 1:
+        raise PatchError(f"unexpected patch strategy: [{' '.join(strategies)}]")
+    return Rule(shape, retains_keys, others[0] if others else "", field.patch_merge_key)
+
+
+class OpenAPIv2Shape(PatchShape):
+    """The OpenAPI v2 way: a map must be an object with fields, a list an array; unknown parts pass."""
+
+    __slots__ = ()
+
+    def _is_arbitrary(self) -> bool:
+        node = self.node
+        return node is None or not (node.type or node.properties)
+
+    def _field(self, key: str) -> Node:
+        node = self.node
+        if node is None or not node.properties:
+            kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "primitive")
+            raise PatchError(f"expected kind, but got {kind}")
+        if not node.has_field(key):
+            raise PatchError(f'field "{key}" does not exist')
+        found = node.child(key)
+        if found is None:
+            raise PatchError(f'field "{key}" does not exist')
+        return found
+
+    def _find_map(self, key: str) -> Rule:
+        if self._is_arbitrary():
+            return Rule(OpenAPIv2Shape(None), False, "", "")
+        return super()._find_map(key)
+
+    def _find_list(self, key: str) -> Rule:
+        if self._is_arbitrary():
+            return Rule(OpenAPIv2Shape(None), False, "", "")
+        field = self._field(key)
+        if field.type == "array":
+            return _rule(field, OpenAPIv2Shape(field.items))
+        if field.type or field.properties:
+            raise PatchError(f"expected slice, but got {'map' if field.type == 'object' else 'primitive'}")
+        return _rule(field, OpenAPIv2Shape(None))
+
+
+class GoTypeShape(PatchShape):
+    """The Go way: only structs have fields; a name in other case still finds its field."""
+
+    __slots__ = ()
+
+    def _field(self, key: str) -> Node:
+        node = self.node
+        if node is None or not node.properties:
+            kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "string")
+            raise PatchError(f"merging an object in json but data type is not struct, instead is: {kind}")
+        found = node.child(key) if node.has_field(key) else None
+        if found is None:
+            folded = key.casefold()
+            found = next((node.child(n) for n in node.properties if n.casefold() == folded), None)
+        if found is None:
+            raise PatchError(f'unable to find api field in struct for the json field "{key}"')
+        return found
+
+    def _find_list(self, key: str) -> Rule:
+        field = self._field(key)
+        if field.type != "array":
+            raise PatchError("expected slice or array type, but got: struct")
+        if field.items is not None and field.items.type == "array":
+            raise PatchError("unexpected slice of slice")
+        return _rule(field, GoTypeShape(field.items))

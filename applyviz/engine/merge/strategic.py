@@ -1,0 +1,44 @@
+"""The three-way strategic merge patch of client-side apply, and applying one.
+
+Additions and changes are the difference live → manifest, deletions the difference last applied →
+manifest; the first is merged into the second. Rule:
+https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (merging changes). Left
+out: which schema to ask, and preconditions (kubectl has none for this kind of patch).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from applyviz.engine.merge.application import merge_maps
+from applyviz.engine.merge.differences import Purpose, diff_maps
+from applyviz.engine.merge.disagreements import has_disagreement
+from applyviz.engine.merge.shapes import PatchShape
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.values import JSONObject, canonical_json
+
+
+def compute_strategic(
+    last_applied: JSONObject, manifest: JSONObject, live: JSONObject, shape: PatchShape, *, is_overwriting: bool
+) -> dict[str, Any]:
+    """The strategic merge patch that brings the live object to the manifest.
+
+    - Raises `PatchError` when a list or field cannot be merged by this shape.
+    - Raises `MergeError` when others changed a field of the patch and it may not be overwritten.
+    """
+    additions = diff_maps(live, manifest, shape, Purpose.ADDITIONS)
+    deletions = diff_maps(last_applied, manifest, shape, Purpose.DELETIONS)
+    patch = merge_maps(deletions, additions, shape, is_object=False)
+    if not is_overwriting:
+        changed = diff_maps(last_applied, live, shape, Purpose.EVERYTHING)
+        if has_disagreement(patch, changed, shape):
+            raise MergeError(
+                f"patch:\n{canonical_json(patch)}\nconflicts with changes made from original to current:\n"
+                f"{canonical_json(changed)}\n"
+            )
+    return patch
+
+
+def apply_strategic(live: JSONObject, patch: JSONObject, shape: PatchShape) -> dict[str, Any]:
+    """The live object with a strategic merge patch applied, before defaulting and admission."""
+    return merge_maps(live, patch, shape, is_object=True)
