@@ -126,9 +126,7 @@ def _run_lines(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
             yield CaseResult(family, path.name, False, f"unknown operation {family!r} in {total} cases")
             continue
         judged = 0
-        for case in _with_reasons(
-            family, path.name, lambda f=family: _load(_LINE_RUNNERS[f], "run_file")(path, f, crds)
-        ):
+        for case in _judge(family, _LINE_RUNNERS[family], path, crds):
             judged += 1
             yield case
         for _ in range(judged, total):
