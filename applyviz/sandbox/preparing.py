@@ -1,0 +1,178 @@
+"""What a resource does to an object before it is stored: status, generation, fields that only the server sets.
+
+Rule: `PrepareForCreate` and `PrepareForUpdate` of the strategies in k8s.io/kubernetes `pkg/registry`. Field
+ownership was computed before, so nothing that happens here is owned by the writer.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
+from applyviz.sandbox.gotypes import zero_of
+from applyviz.sandbox.targets import CRD_PLURAL, Target
+
+_WITHOUT_GENERATION = frozenset(
+    {
+        "configmaps", "secrets", "services", "serviceaccounts", "endpoints", "events", "namespaces", "nodes",
+        "limitranges", "resourcequotas", "persistentvolumes", "persistentvolumeclaims", "componentstatuses",
+        "horizontalpodautoscalers", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "leases",
+        "storageclasses", "csidrivers", "csinodes", "csistoragecapacities", "volumeattachments", "runtimeclasses",
+        "certificatesigningrequests", "controllerrevisions", "servicecidrs", "ipaddresses", "resourceclaims",
+        "resourceclaimtemplates", "volumeattributesclasses", "apiservices",
+    }
+)  # fmt: skip
+_STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
+_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
+
+
+def has_generation(target: Target) -> bool:
+    """Whether objects of the resource count their generations."""
+    return target.struct is None or target.plural not in _WITHOUT_GENERATION
+
+
+def _reset_status(target: Target, obj: MutableObject) -> None:
+    if target.struct is None:
+        obj.pop("status", None)
+        return
+    field = target.struct.fields.get("status")
+    if field is not None and target.plural not in _STATUS_FROM_CLIENT:
+        obj["status"] = zero_of(field.code)
+
+
+def prepare_create(target: Target, obj: MutableObject) -> None:
+    """Bring a new object into the shape in which it is stored; `metadata.uid` is set already."""
+    if target.has_status and target.plural != CRD_PLURAL:
+        _reset_status(target, obj)
+    if has_generation(target):
+        obj["metadata"]["generation"] = 1
+    rule = _CREATE.get(target.plural) if target.struct is not None else None
+    if rule is not None:
+        rule(obj)
+    fold_string_data(target, obj)
+
+
+def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subresource: str) -> None:
+    """Undo what this kind of write may not change, and count the generation."""
+    if subresource == "status":
+        _keep_all_but_status(target, obj, live)
+    elif target.has_status:
+        _restore(obj, live, "status")
+    if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
+        rule(obj, live)
+    fold_string_data(target, obj)
+    _count_generation(target, obj, live)
+
+
+def _restore(obj: MutableObject, live: JSONObject, name: str) -> None:
+    if name in live:
+        obj[name] = clone(live[name])
+    else:
+        obj.pop(name, None)
+
+
+def _keep_all_but_status(target: Target, obj: MutableObject, live: JSONObject) -> None:
+    for name in {*obj, *live} - {"status", "metadata", "apiVersion", "kind"}:
+        _restore(obj, live, name)
+    if target.struct is None:
+        managed = obj["metadata"].get("managedFields")
+        obj["metadata"] = clone(live["metadata"])
+        if managed is not None:
+            obj["metadata"]["managedFields"] = managed
+    elif target.plural == "deployments":
+        _restore(obj["metadata"], live["metadata"], "labels")
+
+
+def _count_generation(target: Target, obj: MutableObject, live: JSONObject) -> None:
+    if not has_generation(target):
+        return
+    meta, before = obj["metadata"], live["metadata"]
+    is_changed = any(
+        not is_same_json(obj.get(name), live.get(name))
+        for name in {*obj, *live} - {"metadata", "status", "apiVersion", "kind"}
+    )
+    if target.plural == "deployments" and meta.get("annotations") != before.get("annotations"):
+        is_changed = True
+    meta["generation"] = before.get("generation", 1) + is_changed
+
+
+def fold_string_data(target: Target, obj: MutableObject) -> None:
+    """A Secret's `stringData` is written into `data` and never read back."""
+    if target.struct is None or target.plural != "secrets" or "stringData" not in obj:
+        return
+    encoded = {k: base64.b64encode(v.encode()).decode() for k, v in obj.pop("stringData").items()}
+    obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+def _create_namespace(obj: MutableObject) -> None:
+    finalizers = obj["spec"].get("finalizers") or []
+    obj["spec"]["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+
+
+def _update_namespace(obj: MutableObject, live: JSONObject) -> None:
+    obj["spec"]["finalizers"] = clone(live.get("spec", {}).get("finalizers") or [])
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+
+
+def _create_daemon_set(obj: MutableObject) -> None:
+    obj["metadata"].setdefault("annotations", {})[_GENERATION_ANNOTATION] = "1"
+
+
+def _update_daemon_set(obj: MutableObject, live: JSONObject) -> None:
+    count = int(live["metadata"].get("annotations", {}).get(_GENERATION_ANNOTATION, "1"))
+    is_changed = not is_same_json(obj["spec"]["template"], live["spec"]["template"])
+    obj["metadata"].setdefault("annotations", {})[_GENERATION_ANNOTATION] = str(count + is_changed)
+
+
+def _create_job(obj: MutableObject) -> None:
+    spec, uid, name = obj["spec"], obj["metadata"]["uid"], obj["metadata"]["name"]
+    if spec.get("manualSelector"):
+        return
+    labels = spec["template"]["metadata"].setdefault("labels", {})
+    labels["batch.kubernetes.io/controller-uid"] = labels["controller-uid"] = uid
+    labels["batch.kubernetes.io/job-name"] = labels["job-name"] = name
+    selector = spec.setdefault("selector", {})
+    selector.setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid
+
+
+def _add_finalizer(name: str) -> Callable[[MutableObject], None]:
+    def add(obj: MutableObject) -> None:
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if name not in finalizers:
+            finalizers.append(name)
+
+    return add
+
+
+def _create_definition(obj: MutableObject) -> None:
+    stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
+    obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+
+
+def _update_secret(obj: MutableObject, live: JSONObject) -> None:
+    if not obj.get("type"):
+        obj["type"] = live.get("type", "Opaque")
+
+
+def _update_claim(obj: MutableObject, live: JSONObject) -> None:
+    for name in ("dataSource", "dataSourceRef"):
+        if live["spec"].get(name) is not None and obj["spec"].get(name) is None:
+            obj["spec"][name] = clone(live["spec"][name])
+
+
+_CREATE: Mapping[str, Callable[[MutableObject], None]] = {
+    "namespaces": _create_namespace,
+    "daemonsets": _create_daemon_set,
+    "jobs": _create_job,
+    "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
+    "persistentvolumes": _add_finalizer("kubernetes.io/pv-protection"),
+    CRD_PLURAL: _create_definition,
+}
+_UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
+    "namespaces": _update_namespace,
+    "daemonsets": _update_daemon_set,
+    "secrets": _update_secret,
+    "persistentvolumeclaims": _update_claim,
+}

@@ -1,0 +1,46 @@
+"""Which resource, object and subresource a path names.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#standard-api-terminology. Paths that are
+not about resources (discovery, OpenAPI, version) give None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_NAMESPACE_PARTS = frozenset({"status", "finalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What a path names; empty text where it names nothing."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+def _split_root(parts: list[str]) -> tuple[str, str, list[str]] | None:
+    if len(parts) >= 3 and parts[0] == "api":
+        return "", parts[1], parts[2:]
+    if len(parts) >= 4 and parts[0] == "apis":
+        return parts[1], parts[2], parts[3:]
+    return None
+
+
+def parse_path(path: str) -> Route | None:
+    """Read the path of a request."""
+    root = _split_root([p for p in path.split("/") if p])
+    if root is None:
+        return None
+    group, version, rest = root
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) >= 3 and not (len(rest) == 3 and rest[2] in _NAMESPACE_PARTS):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        return None
+    name, subresource = (*rest[1:], "", "")[:2]
+    return Route(group, version, rest[0], namespace, name, subresource)

@@ -1,0 +1,212 @@
+"""Objects of custom resources against their structural schema: pruning, defaulting, validation.
+
+Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. Messages
+are those of kube-openapi's validators. Left out: CEL rules (`x-kubernetes-validations`) and formats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
+from applyviz.sandbox.status import (
+    FieldError,
+    FieldErrorType,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+    type_invalid,
+)
+
+_ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+_GO_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+def prune(value: JSONValue, schema: JSONObject | None, path: str = "", is_root: bool = True) -> Iterator[str]:
+    """Remove unknown fields in place; yields the path of each."""
+    if schema is None:
+        return
+    if isinstance(value, dict):
+        yield from _prune_map(value, schema, path, is_root or bool(schema.get("x-kubernetes-embedded-resource")))
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        for i, item in enumerate(value):
+            yield from prune(item, schema["items"], f"{path}[{i}]", False)
+
+
+def _prune_map(value: MutableObject, schema: JSONObject, path: str, is_object: bool) -> Iterator[str]:
+    properties = schema.get("properties") or {}
+    additional = schema.get("additionalProperties")
+    for name in list(value):
+        at = f"{path}.{name}" if path else name
+        if is_object and name in _ROOT_FIELDS:
+            continue
+        if name in properties:
+            yield from prune(value[name], properties[name], at, False)
+        elif isinstance(additional, Mapping):
+            yield from prune(value[name], additional, at, False)
+        elif additional is not True and schema.get("x-kubernetes-preserve-unknown-fields") is not True:
+            del value[name]
+            yield at
+
+
+def fill_defaults(value: JSONValue, schema: JSONObject | None) -> None:
+    """Fill the schema's defaults in place; a null that is not nullable counts as absent where a default is."""
+    if schema is None:
+        return
+    if isinstance(value, dict):
+        additional = schema.get("additionalProperties")
+        properties = schema.get("properties") or {}
+        for name, child in properties.items():
+            held = value.get(name)
+            if "default" in child and (name not in value or (held is None and not child.get("nullable"))):
+                value[name] = clone(child["default"])
+            if name in value:
+                fill_defaults(value[name], child)
+        if isinstance(additional, Mapping):
+            for name in value:
+                if name not in properties:
+                    fill_defaults(value[name], additional)
+    elif isinstance(value, list):
+        for item in value:
+            fill_defaults(item, schema.get("items"))
+
+
+def validate(value: JSONValue, schema: JSONObject | None, path: str = "") -> Iterator[FieldError]:
+    """The problems of a value, in the order of the server."""
+    if schema is None or (value is None and schema.get("nullable")):
+        return
+    wrong = _check_type(value, schema, path)
+    if wrong is not None:
+        yield wrong
+        return
+    yield from _check_scalar(value, schema, path)
+    if isinstance(value, Mapping):
+        yield from _check_map(value, schema, path)
+    elif isinstance(value, list):
+        yield from _check_list(value, schema, path)
+    yield from _check_branches(value, schema, path)
+
+
+def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError | None:
+    if schema.get("x-kubernetes-int-or-string"):
+        if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+            return None
+        wanted = "integer,string"
+    else:
+        wanted = schema.get("type") or ""
+    found = "null" if value is None else _GO_TYPES[type(value)]
+    if isinstance(value, float) and value.is_integer():
+        found = "integer"
+    if not wanted or found == wanted or (wanted == "number" and found == "integer"):
+        return None
+    return type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+
+
+@lru_cache(maxsize=512)
+def _compile(pattern: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
+
+
+def _number(value: Any) -> str:
+    return json.dumps(value)
+
+
+def _check_scalar(value: JSONValue, schema: JSONObject, path: str) -> Iterator[FieldError]:
+    choices = schema.get("enum")
+    if choices and not any(is_same_json(value, c) for c in choices):
+        texts = [c if isinstance(c, str) else json.dumps(c) for c in choices]
+        yield not_supported(path, value, texts)
+    if isinstance(value, str):
+        yield from _check_string(value, schema, path)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield from _check_number(value, schema, path)
+
+
+def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldError]:
+    if (limit := schema.get("maxLength")) is not None and len(value) > limit:
+        yield FieldError(FieldErrorType.TOO_LONG, path, f"Too long: may not be more than {limit} bytes")
+    if (limit := schema.get("minLength")) is not None and len(value) < limit:
+        yield invalid(path, value, f"{path} in body should be at least {limit} chars long")
+    pattern = schema.get("pattern")
+    compiled = _compile(pattern) if pattern else None
+    if compiled is not None and not compiled.search(value):
+        yield invalid(path, value, f"{path} in body should match '{pattern}'")
+
+
+def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[FieldError]:
+    low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
+        word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
+        yield invalid(path, value, f"{path} in body should be {word} {_number(low)}")
+    if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
+        word = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
+        yield invalid(path, value, f"{path} in body should be {word} {_number(high)}")
+    if step and value % step:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_number(step)}")
+
+
+def _check_map(value: JSONObject, schema: JSONObject, path: str) -> Iterator[FieldError]:
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield required(f"{path}.{name}" if path else name)
+    limit = schema.get("maxProperties")
+    if limit is not None and len(value) > limit:
+        yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {limit} items")
+    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+    for name, item in value.items():
+        if not path and name in _ROOT_FIELDS:
+            continue
+        child = properties.get(name, additional if isinstance(additional, Mapping) else None)
+        yield from validate(item, child, f"{path}.{name}" if path else name)
+
+
+def _check_list(value: list[JSONValue], schema: JSONObject, path: str) -> Iterator[FieldError]:
+    low, high = schema.get("minItems"), schema.get("maxItems")
+    if low is not None and len(value) < low:
+        yield invalid(path, len(value), f"{path} in body should have at least {low} items")
+    if high is not None and len(value) > high:
+        yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {high} items")
+    yield from _check_unique(value, schema, path)
+    for i, item in enumerate(value):
+        yield from validate(item, schema.get("items"), f"{path}[{i}]")
+
+
+def _check_unique(value: list[JSONValue], schema: JSONObject, path: str) -> Iterator[FieldError]:
+    kind = schema.get("x-kubernetes-list-type")
+    seen: list[JSONValue] = []
+    for i, item in enumerate(value):
+        if kind == "map" and isinstance(item, Mapping):
+            mark: JSONValue = {k: item.get(k) for k in schema.get("x-kubernetes-list-map-keys") or () if k in item}
+        elif kind == "set":
+            mark = item
+        else:
+            return
+        if any(is_same_json(mark, s) for s in seen):
+            yield duplicate(f"{path}[{i}]", mark)
+        seen.append(mark)
+
+
+def _check_branches(value: JSONValue, schema: JSONObject, path: str) -> Iterator[FieldError]:
+    for part in schema.get("allOf") or ():
+        yield from validate(value, part, path)
+    found = [p for p in schema.get("anyOf") or () if not any(validate(value, p, path))]
+    if schema.get("anyOf") and not found and not schema.get("x-kubernetes-int-or-string"):
+        yield invalid(path, value, f"{path} in body must validate at least one schema (anyOf)")
+    if schema.get("oneOf"):
+        fits = sum(1 for p in schema["oneOf"] if not any(validate(value, p, path)))
+        if fits != 1:
+            yield invalid(
+                path,
+                value,
+                f"{path} in body must validate one and only one schema (oneOf). Found {'none' if not fits else fits} valid",
+            )
+    if schema.get("not") is not None and not any(validate(value, schema["not"], path)):
+        yield invalid(path, value, f"{path} in body must not validate the schema (not)")
