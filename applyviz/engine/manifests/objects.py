@@ -7,7 +7,7 @@ k8s.io/cli-runtime (names are text, labels hold text), and `kubectl apply` (`gen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,23 +19,10 @@ from applyviz.engine.manifests.documents import (
     Retyped,
     to_field_path,
 )
+from applyviz.engine.manifests.metadata import find_type_problem, name_of_type
 from applyviz.engine.manifests.yamltree import Tree
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONObject, JSONValue
-
-_TEXTS = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion")
-_TEXT_MAPS = ("labels", "annotations")
-_MAX_DNS_DEPTH = 1
-
-
-def _go_kind(value: JSONValue) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
 
 
 def _as_text(value: JSONValue) -> str:
@@ -64,7 +51,7 @@ class DocumentReader:
         """The objects of the document in order."""
         value = self._tree.value
         if not isinstance(value, dict):
-            kind = _go_kind(value)
+            kind = name_of_type(value)
             yield self._error(f"json: cannot unmarshal {kind} into Go value of type unstructured.detector")
         elif "items" in value:
             yield from self._read_list(value)
@@ -81,7 +68,7 @@ class DocumentReader:
         elif items is None:
             return
         elif not isinstance(items, list):
-            kind = _go_kind(items)
+            kind = name_of_type(items)
             reason = f"json: cannot unmarshal {kind} into Go struct field decodeList.items of type []json.RawMessage"
             yield self._error(reason, ("items",))
         else:
@@ -99,7 +86,7 @@ class DocumentReader:
             if item is None:
                 item = {}
             if not isinstance(item, dict):
-                kind = _go_kind(item)
+                kind = name_of_type(item)
                 reason = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
                 yield self._error(reason, path)
             elif "items" in item:
@@ -116,7 +103,7 @@ class DocumentReader:
         return [max(line - 1, 1) for line in starts] + [self._end_line]
 
     def _read_object(self, obj: JSONObject, path: PlainPath, end_line: int) -> ManifestDocument | ManifestError:
-        error = self._find_identity_error(obj, path) or self._find_metadata_error(obj, path)
+        error = self._find_identity_error(obj, path)
         if error is not None:
             return error
         tree = self._positions.subtree(path)
@@ -134,42 +121,18 @@ class DocumentReader:
         missing = [f"{f} not set" for f in ("apiVersion", "kind") if not _as_text(obj.get(f))]
         if missing:
             return self._error(missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]", path)
-        if obj["apiVersion"].count("/") > _MAX_DNS_DEPTH:
-            return self._error(f"unexpected GroupVersion string: {obj['apiVersion']}", (*path, "apiVersion"))
-        meta = obj.get("metadata")
-        if isinstance(meta, Mapping) and _as_text(meta.get("name")):
+        problem = find_type_problem(obj.get("metadata"))
+        if problem is not None:
+            return self._error(problem.reason, (*path, "metadata", *problem.path))
+        return self._find_name_error(obj, path)
+
+    def _find_name_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
+        meta = obj.get("metadata") or {}
+        if meta.get("name"):
             return None
-        generated = _as_text(meta.get("generateName")) if isinstance(meta, Mapping) else ""
-        if generated:
-            where: PlainPath = (*path, "metadata", "generateName")
-            return self._error(f"from {generated}: cannot use generate name with apply", where)
-        return None
-
-    def _find_metadata_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
-        meta = obj.get("metadata")
         where: PlainPath = (*path, "metadata")
-        if meta is None:
-            return self._error("resource name may not be empty", path)
-        if not isinstance(meta, Mapping):
-            reason = "into Go struct field metadataOnlyObject.metadata of type v1.ObjectMeta"
-            return self._error(f"json: cannot unmarshal {_go_kind(meta)} {reason}", where)
-        for name in _TEXTS:
-            if meta.get(name) is not None and not isinstance(meta[name], str):
-                return self._mistyped(meta[name], name, (*where, name))
-        for name in _TEXT_MAPS:
-            entries = meta.get(name)
-            if entries is not None and not isinstance(entries, Mapping):
-                return self._mistyped(entries, name, (*where, name), "map[string]string")
-            for key, text in (entries or {}).items():
-                if text is not None and not isinstance(text, str):
-                    return self._mistyped(text, name, (*where, name, key))
-        if not meta.get("name"):
-            return self._error("resource name may not be empty", where)
-        return None
-
-    def _mistyped(self, value: JSONValue, name: str, path: PlainPath, wanted: str = "string") -> ManifestError:
-        return self._error(
-            f"json: cannot unmarshal {_go_kind(value)} into Go struct field ObjectMeta.metadata.{name}"
-            f" of type {wanted}",
-            path,
-        )
+        generated = _as_text(meta.get("generateName"))
+        if generated:
+            reason = f"from {generated}: cannot use generate name with apply"
+            return self._error(reason, (*where, "generateName"))
+        return self._error("resource name may not be empty", where)

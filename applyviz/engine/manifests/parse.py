@@ -12,11 +12,15 @@ from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.manifests.objects import DocumentReader
 from applyviz.engine.manifests.scalars import Scalar
-from applyviz.engine.manifests.stream import Chunk, decode_text, is_json_like, split_documents
+from applyviz.engine.manifests.stream import (
+    Chunk,
+    decode_text,
+    is_json_like,
+    skip_space_and_line,
+    split_documents,
+)
 from applyviz.engine.manifests.yamltree import Tree, TreeReader
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
-
-_JSON_SPACE = "\t\n\v\f\r \x85\xa0"
 
 
 class _FileReader:
@@ -64,30 +68,25 @@ class _FileReader:
     def read_json(self, text: str) -> None:
         reader = JSONReader(self.file, text, self.limits)
         count = 0
-        while reader.skip_space():
-            start = reader.at
+        while True:
+            end_of_last = reader.at
+            if not reader.skip_space():
+                return
             try:
                 tree = reader.read()
             except NotJSONError as error:
-                if count > 1:
+                # With no or one JSON value read, kubectl starts over as YAML behind that value.
+                start = skip_space_and_line(text, end_of_last) if count <= 1 else None
+                if start is None:
                     self.note(error, ends_reading=True)
                 else:
-                    self._fall_back(text, start)
+                    self.read_yaml(text[start:].encode("utf-8", "replace"), text.count("\n", 0, start) + 1)
                 return
             except ManifestError as error:
                 self.note(error, ends_reading=False)
                 return
             count += 1
             self._add(tree, reader.locate(reader.at)[0])
-
-    def _fall_back(self, text: str, start: int) -> None:
-        # With no or one JSON value read, kubectl starts over as YAML behind that value: at the next
-        # text, or at the next line when only space is left on this one.
-        line = text.count("\n", 0, start) + 1
-        column = start - (text.rfind("\n", 0, start) + 1)
-        before = text[start - column : start]
-        rest = (before if not before.strip(_JSON_SPACE) else "") + text[start:]
-        self.read_yaml(rest.encode(), line)
 
 
 def parse_manifests(data: bytes, file: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> ParsedFile:

@@ -12,6 +12,7 @@ import binascii
 import math
 import re
 import struct
+from decimal import Decimal
 from typing import NamedTuple
 
 from applyviz.engine.manifests.documents import Retyping
@@ -39,11 +40,15 @@ _SAFE_INTEGER = 2**53
 
 
 class Scalar(NamedTuple):
-    """A resolved scalar; `tag` is the short tag Go gives it: str, bool, int, float, null, timestamp."""
+    """A resolved scalar; `tag` is the short tag Go gives it: str, bool, int, float, null, timestamp.
+
+    `value` is what JSON carries, `number` the float before that round trip (map keys need it).
+    """
 
     tag: str
     value: JSONValue
     retyping: Retyping | None = None
+    number: float = 0.0
 
 
 def _parse_integer(plain: str) -> int | None:
@@ -85,9 +90,13 @@ def _resolve_number(text: str) -> int | float | None:
 
 def to_json_number(number: int | float) -> int | float:
     """What the JSON round trip makes of a number: whole floats are integers, long integers floats."""
-    if isinstance(number, float):
-        return int(number) if number.is_integer() and -(2**63) <= number < 2**63 else number
-    return number if -(2**63) <= number <= _MAX_INT64 else float(number)
+    if isinstance(number, int):
+        return number if -(2**63) <= number <= _MAX_INT64 else float(number)
+    if abs(number) >= 1e21 or not number.is_integer():
+        return number
+    # Go writes the shortest digits that name the float, filled up with zeros, and reads that back.
+    whole = int(Decimal(repr(number)))
+    return whole if -(2**63) <= whole <= _MAX_INT64 else number
 
 
 def _retyping_of(text: str, value: int | float) -> Retyping | None:
@@ -118,13 +127,14 @@ def resolve_plain(text: str) -> Scalar:
         if number is None:
             return Scalar("str", text)
         value = to_json_number(number)
-        return Scalar("int" if isinstance(number, int) else "float", value, _retyping_of(text, value))
+        tag = "int" if isinstance(number, int) else "float"
+        return Scalar(tag, value, _retyping_of(text, value), float(number))
     word = _WORDS[text]
     if word is None:
         return Scalar("null", None)
     if isinstance(word, bool):
         return Scalar("bool", word, None if text in _PLAIN_BOOLEANS else Retyping.BOOLEAN)
-    return Scalar("float", word)
+    return Scalar("float", word, None, word)
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
@@ -155,7 +165,7 @@ def _write_float32(number: float) -> str:
         single = struct.pack("f", number)
     except OverflowError:
         single = struct.pack("f", math.copysign(math.inf, number))
-    rounded = struct.unpack("f", single)[0]
+    rounded: float = struct.unpack("f", single)[0]
     if math.isinf(rounded):
         return ".inf" if rounded > 0 else "-.inf"
     digits = next(n for n in range(10) if struct.pack("f", float(f"{rounded:.{n}e}")) == single)
@@ -172,7 +182,7 @@ def write_key(scalar: Scalar) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if scalar.tag == "float":
-        return _write_float32(float(value))
+        return _write_float32(scalar.number)
     if scalar.tag == "int" and isinstance(value, int):
         return str(value)
     raise ValueError(f"unsupported map key of type: {'uint64' if scalar.tag == 'int' else '<nil>'}")

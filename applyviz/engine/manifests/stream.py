@@ -35,16 +35,6 @@ class Chunk:
         return self.first_line + self.text.rstrip().count(b"\n")
 
 
-def _replace_one_byte(error: UnicodeError) -> tuple[str, int]:
-    # Go replaces each byte that is no part of a character; Python would take several at once.
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return "\ufffd", error.start + 1
-
-
-codecs.register_error("applyviz-replace-byte", _replace_one_byte)
-
-
 def decode_text(data: bytes) -> str:
     """Decode a file as kubectl does: byte order marks decide, else UTF-8; nothing is refused."""
     if data.startswith(codecs.BOM_UTF8):
@@ -53,7 +43,22 @@ def decode_text(data: bytes) -> str:
         return data[2:].decode("utf-16-le", "replace")
     elif data.startswith(codecs.BOM_UTF16_BE):
         return data[2:].decode("utf-16-be", "replace")
-    return data.decode("utf-8", "applyviz-replace-byte")
+    return data.decode("utf-8", "replace")
+
+
+def skip_space_and_line(text: str, at: int) -> int | None:
+    """Where YAML starts when kubectl gives up on JSON at `at`: behind space, at most up to the next line.
+
+    - None when fewer than four bytes are left there: kubectl then does not try YAML.
+    """
+    while True:
+        if len(text[at : at + 4].encode("utf-8", "replace")) < 4:
+            return None
+        if text[at] not in _GO_SPACE:
+            return at
+        at += 1
+        if text[at - 1] == "\n":
+            return at
 
 
 def is_json_like(text: str) -> bool:

@@ -8,6 +8,7 @@ keeps the stack flat: depth, alias and merge bombs end at a limit and never in t
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -39,6 +40,7 @@ from applyviz.engine.objects.values import JSONValue
 
 # PyYAML's stubs call the marks of events optional; the C parser always sets them.
 _Event: TypeAlias = Any
+_ESCAPED_SLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
@@ -73,12 +75,21 @@ class _Frame:
     column: int
     count_before: int
     anchored: _Anchored | None
+    is_flow: bool
     key: str | None = None
     key_line: int = 0
     key_column: int = 0
     is_merge: bool = False
     merged: set[str] | None = None
     merge_items: list[_Anchored] | None = None
+
+
+def _holds_infinite(value: JSONValue) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_infinite(v) for v in value.values())
+    if isinstance(value, list):
+        return any(_holds_infinite(v) for v in value)
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _allowed_alias_share(count: int) -> float:
@@ -104,9 +115,14 @@ class TreeReader:
     _retyped: list[Retyped] = field(default_factory=list)
     _duplicates: list[DuplicateKey] = field(default_factory=list)
     _root: Tree = field(default_factory=Tree)
+    _text: bytes = b""
+    _characters: str = ""
+    _has_escaped_slash: bool = False
+    _infinite: ManifestError | None = None
 
     def read(self, text: bytes) -> Tree:
         """Read the document; raises `ManifestError` with the position of what is wrong."""
+        self._text, self._has_escaped_slash = text, b"\\/" in text
         parser = CParser(text)
         handlers = {
             ScalarEvent: self._on_scalar,
@@ -126,6 +142,8 @@ class TreeReader:
                 if handler is not None:
                     handler(event)
                 elif event.__class__ is DocumentEndEvent or event.__class__ is StreamEndEvent:
+                    if self._infinite is not None and _holds_infinite(self._root.value):
+                        raise self._infinite
                     return self._root
         except YAMLError as error:
             raise self._syntax_error(error) from None
@@ -135,7 +153,11 @@ class TreeReader:
     def _syntax_error(self, error: YAMLError) -> ManifestError:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        where = (mark.line + self.first_line, mark.column + 1) if mark else (self.first_line, 0)
+        if mark:
+            where = (mark.line + self.first_line, mark.column + 1)
+        else:
+            offset = getattr(error, "position", 0)
+            where = (self.first_line + self._text.count(b"\n", 0, offset), 0)
         return ManifestError(f"YAML syntax: {reason}", SourcePosition(self.file, *where))
 
     def _fail(self, event: _Event, reason: str) -> ManifestError:
@@ -176,40 +198,61 @@ class TreeReader:
         scalar = self.cache.get(text)
         if scalar is None:
             scalar = self.cache[text] = resolve_plain(text)
+        if scalar.tag != "str" and event.end_mark.index - event.start_mark.index != len(text):
+            # `! 5` and `! '5'`: libyaml does not tell the tag `!`, which makes text of anything.
+            before = self._source_of(event).partition(text)[0] if text else self._source_of(event)
+            if "!" in before or event.style:
+                return Scalar("str", text)
         return scalar
+
+    def _source_of(self, event: _Event) -> str:
+        if not self._characters:
+            self._characters = self._text.decode("utf-8", "replace")
+        return self._characters[event.start_mark.index : event.end_mark.index]
+
+    def _check_spelling(self, event: _Event, frame: _Frame) -> None:
+        # What libyaml has come to read and Go's library still refuses.
+        if frame.is_flow and not event.style and "?" in event.value[1:]:
+            end = "}" if frame.is_map else "]"
+            raise self._fail(event, f"YAML syntax: did not find expected ',' or '{end}'")
+        if self._has_escaped_slash and event.style == '"' and _ESCAPED_SLASH.search(self._source_of(event)):
+            raise self._fail(event, "YAML syntax: found unknown escape character")
 
     def _on_scalar(self, event: _Event) -> None:
         frame = self._frames[-1] if self._frames else None
         text = event.value
-        if frame is not None and frame.is_map and frame.key is None:
-            self._on_key(event, frame)
-            return
-        # Most scalars are plain or quoted text: they take the short way.
-        scalar = None
-        if event.implicit[0]:
-            if text and text[0] not in HINTS:
-                value = text
-            else:
-                scalar = self._resolve(event)
-                value = scalar.value
-        elif event.tag is None:
-            value = text
-        else:
-            scalar = self._resolve(event)
-            value = scalar.value
+        if frame is not None:
+            if frame.is_flow or self._has_escaped_slash:
+                self._check_spelling(event, frame)
+            if frame.is_map and frame.key is None:
+                self._on_key(event, frame)
+                return
+            if frame.is_merge or frame.merge_items is not None:
+                raise self._fail(event, "map merge requires map or sequence of maps as the value")
         self._count += 1
-        if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(scalar or Scalar("str", value), value)
+        # Most scalars are plain or quoted text: they take the short way.
+        implicit = event.implicit[0]
+        if (implicit and text and text[0] not in HINTS) or (not implicit and event.tag is None):
+            value = text
+            if event.anchor is not None:
+                self._anchors[event.anchor] = _Anchored(Scalar("str", text), text)
+        else:
+            value = self._read_typed(event)
         mark = event.start_mark
-        if scalar is not None:
-            if value.__class__ is float and not math.isfinite(value):
-                shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-                raise self._fail(event, f"json: unsupported value: {shown}")
-            if scalar.retyping is not None:
-                self._note_retyped(event, scalar, self._path(), is_key=False)
-        if frame is not None and frame.is_merge:
-            raise self._fail(event, "map merge requires map or sequence of maps as the value")
         self._put(frame, value, mark.line + self.first_line, mark.column + 1, None)
+
+    def _read_typed(self, event: _Event) -> JSONValue:
+        scalar = self._resolve(event)
+        value = scalar.value
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(scalar, value)
+        if isinstance(value, float) and not math.isfinite(value) and self._infinite is None:
+            # A later duplicate key may still take its place, so this is judged at the end.
+            shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
+            self._infinite = self._fail(event, f"json: unsupported value: {shown}")
+        if scalar.retyping is not None:
+            self._note_retyped(event, scalar, self._path(), is_key=False)
+        return value
 
     def _note_retyped(self, event: _Event, scalar: Scalar, path: PlainPath, *, is_key: bool) -> None:
         mark = event.start_mark
@@ -284,6 +327,7 @@ class TreeReader:
             mark.column + 1,
             self._count - 1,
             anchored,
+            event.flow_style,
         )
         if above is not None and above.is_merge and not is_map:
             # Go does not decode the list of a merge itself, only the mappings in it.
