@@ -16,7 +16,7 @@ from typing import Any
 
 from applyviz.engine.manifests.documents import DuplicateKey, PlainPath, Retyped, Retyping
 from applyviz.engine.manifests.limits import ReadLimits
-from applyviz.engine.manifests.yamltree import Tree
+from applyviz.engine.manifests.treeparts import Tree
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONValue
 

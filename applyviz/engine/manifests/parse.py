@@ -19,7 +19,8 @@ from applyviz.engine.manifests.stream import (
     skip_space_and_line,
     split_documents,
 )
-from applyviz.engine.manifests.yamltree import Tree, TreeReader
+from applyviz.engine.manifests.treeparts import Tree
+from applyviz.engine.manifests.yamltree import TreeReader
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 
 

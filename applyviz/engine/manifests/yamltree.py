@@ -29,12 +29,18 @@ from yaml.events import (
 from applyviz.engine.manifests.documents import (
     DuplicateKey,
     PlainPath,
-    PositionTree,
     Retyped,
     to_field_path,
 )
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.scalars import HINTS, Scalar, resolve_plain, resolve_tagged, write_key
+from applyviz.engine.manifests.treeparts import (
+    Anchored,
+    Frame,
+    Tree,
+    allowed_alias_share,
+    holds_infinite,
+)
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONValue
 
@@ -42,62 +48,6 @@ from applyviz.engine.objects.values import JSONValue
 _Event: TypeAlias = Any
 _ESCAPED_SLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\/")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A document's value with what was noticed on the way; None for an empty document."""
-
-    value: JSONValue = None
-    positions: PositionTree = (0, 0, None)
-    retyped: tuple[Retyped, ...] = ()
-    duplicates: tuple[DuplicateKey, ...] = ()
-
-
-@dataclass(slots=True)
-class _Anchored:
-    # What an alias stands for. `size` is what one decoding of it costs Go's library; `is_open` while
-    # its own entries are still being read: an alias then would hold itself.
-    scalar: Scalar | None = None
-    value: JSONValue = None
-    places: Any = None
-    size: int = 1
-    is_open: bool = False
-
-
-@dataclass(slots=True)
-class _Frame:
-    # One open list or mapping; `key` waits for its value, `is_merge` when that key is `<<`.
-    value: Any
-    places: Any
-    is_map: bool
-    line: int
-    column: int
-    count_before: int
-    anchored: _Anchored | None
-    is_flow: bool
-    key: str | None = None
-    key_line: int = 0
-    key_column: int = 0
-    is_merge: bool = False
-    merged: set[str] | None = None
-    merge_items: list[_Anchored] | None = None
-
-
-def _holds_infinite(value: JSONValue) -> bool:
-    if isinstance(value, dict):
-        return any(_holds_infinite(v) for v in value.values())
-    if isinstance(value, list):
-        return any(_holds_infinite(v) for v in value)
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-def _allowed_alias_share(count: int) -> float:
-    # Go's library: 99 % up to 400,000 steps, falling to 10 % at 4,000,000.
-    low, high = 400_000, 4_000_000
-    if count <= low:
-        return 0.99
-    return 0.10 if count >= high else 0.99 - 0.89 * ((count - low) / (high - low))
 
 
 @dataclass(slots=True)
@@ -110,8 +60,8 @@ class TreeReader:
     cache: dict[str, Scalar] = field(default_factory=dict)
     _count: int = 0
     _alias_count: int = 0
-    _anchors: dict[str, _Anchored] = field(default_factory=dict)
-    _frames: list[_Frame] = field(default_factory=list)
+    _anchors: dict[str, Anchored] = field(default_factory=dict)
+    _frames: list[Frame] = field(default_factory=list)
     _retyped: list[Retyped] = field(default_factory=list)
     _duplicates: list[DuplicateKey] = field(default_factory=list)
     _root: Tree = field(default_factory=Tree)
@@ -142,7 +92,7 @@ class TreeReader:
                 if handler is not None:
                     handler(event)
                 elif event.__class__ is DocumentEndEvent or event.__class__ is StreamEndEvent:
-                    if self._infinite is not None and _holds_infinite(self._root.value):
+                    if self._infinite is not None and holds_infinite(self._root.value):
                         raise self._infinite
                     return self._root
         except YAMLError as error:
@@ -210,7 +160,7 @@ class TreeReader:
             self._characters = self._text.decode("utf-8", "replace")
         return self._characters[event.start_mark.index : event.end_mark.index]
 
-    def _check_spelling(self, event: _Event, frame: _Frame) -> None:
+    def _check_spelling(self, event: _Event, frame: Frame) -> None:
         # What libyaml has come to read and Go's library still refuses.
         if frame.is_flow and not event.style and "?" in event.value[1:]:
             end = "}" if frame.is_map else "]"
@@ -235,7 +185,7 @@ class TreeReader:
         if (implicit and text and text[0] not in HINTS) or (not implicit and event.tag is None):
             value = text
             if event.anchor is not None:
-                self._anchors[event.anchor] = _Anchored(Scalar("str", text), text)
+                self._anchors[event.anchor] = Anchored(Scalar("str", text), text)
         else:
             value = self._read_typed(event)
         mark = event.start_mark
@@ -245,7 +195,7 @@ class TreeReader:
         scalar = self._resolve(event)
         value = scalar.value
         if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(scalar, value)
+            self._anchors[event.anchor] = Anchored(scalar, value)
         if isinstance(value, float) and not math.isfinite(value) and self._infinite is None:
             # A later duplicate key may still take its place, so this is judged at the end.
             shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
@@ -261,7 +211,7 @@ class TreeReader:
             note = Retyped(path, event.value, scalar.value, scalar.retyping, position, is_key)
             self._retyped.append(note)
 
-    def _on_key(self, event: _Event, frame: _Frame) -> None:
+    def _on_key(self, event: _Event, frame: Frame) -> None:
         mark = event.start_mark
         frame.key_line, frame.key_column = mark.line + self.first_line, mark.column + 1
         text = event.value
@@ -271,12 +221,12 @@ class TreeReader:
         self._step(event)
         scalar = self._resolve(event)
         if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(scalar, scalar.value)
+            self._anchors[event.anchor] = Anchored(scalar, scalar.value)
         self._set_key(event, frame, scalar)
         if scalar.retyping is not None and scalar.value is not text:
             self._note_retyped(event, scalar, self._path(), is_key=True)
 
-    def _set_key(self, event: _Event, frame: _Frame, scalar: Scalar) -> None:
+    def _set_key(self, event: _Event, frame: Frame, scalar: Scalar) -> None:
         try:
             key = write_key(scalar)
         except ValueError as error:
@@ -288,7 +238,7 @@ class TreeReader:
             second = SourcePosition(self.file, frame.key_line, frame.key_column)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
 
-    def _put(self, frame: _Frame | None, value: JSONValue, line: int, column: int, places: Any) -> None:
+    def _put(self, frame: Frame | None, value: JSONValue, line: int, column: int, places: Any) -> None:
         if frame is None:
             self._root = Tree(value, (line, column, places), tuple(self._retyped), tuple(self._duplicates))
         elif frame.is_map:
@@ -316,10 +266,10 @@ class TreeReader:
         self._step(event)
         anchored = None
         if event.anchor is not None:
-            anchored = self._anchors[event.anchor] = _Anchored(is_open=True)
+            anchored = self._anchors[event.anchor] = Anchored(is_open=True)
         mark = event.start_mark
         value: Any = {} if is_map else []
-        frame = _Frame(
+        frame = Frame(
             value,
             {} if is_map else [],
             is_map,
@@ -348,17 +298,17 @@ class TreeReader:
             self._put(above, frame.value, frame.line, frame.column, frame.places)
             return
         if above.merge_items is not None:
-            above.merge_items.append(_Anchored(None, frame.value, frame.places))
+            above.merge_items.append(Anchored(None, frame.value, frame.places))
         elif frame.merge_items is not None:
             # Earlier maps of the list win, so they are merged last.
             for item in reversed(frame.merge_items):
                 self._merge(above, item)
             above.key, above.is_merge = None, False
         else:
-            self._merge(above, _Anchored(None, frame.value, frame.places))
+            self._merge(above, Anchored(None, frame.value, frame.places))
             above.key, above.is_merge = None, False
 
-    def _merge(self, frame: _Frame, source: _Anchored) -> None:
+    def _merge(self, frame: Frame, source: Anchored) -> None:
         frame.value.update(source.value)
         frame.places.update(source.places)
         if frame.merged is None:
@@ -374,7 +324,7 @@ class TreeReader:
         self._step(event, 1 + anchored.size)
         self._alias_count += anchored.size
         is_many = self._alias_count > 100 and self._count > 1000
-        if is_many and self._alias_count > self._count * _allowed_alias_share(self._count):
+        if is_many and self._alias_count > self._count * allowed_alias_share(self._count):
             raise self._fail(event, "document contains excessive aliasing")
         frame = self._frames[-1] if self._frames else None
         if frame is None:
@@ -391,7 +341,7 @@ class TreeReader:
         else:
             self._put(frame, anchored.value, line, column, anchored.places)
 
-    def _merge_alias(self, event: _Event, frame: _Frame, anchored: _Anchored) -> None:
+    def _merge_alias(self, event: _Event, frame: Frame, anchored: Anchored) -> None:
         if not isinstance(anchored.value, dict):
             raise self._fail(event, "map merge requires map or sequence of maps as the value")
         if frame.merge_items is not None:

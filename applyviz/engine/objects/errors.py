@@ -2,6 +2,7 @@
 
     ApplyVizError
       - ManifestError      a document cannot be read: file, line, column, reason
+      - SourceError        bytes cannot be brought in: what was refused and why
       - SchemaError        a schema document or a CRD cannot be used
       - MergeError         a three-way patch cannot be computed or applied
           - PatchError     a patch does not fit the object: HTTP status, reason
@@ -50,6 +51,10 @@ class ManifestError(ApplyVizError):
         return f"{self.position}: {self.reason}"
 
 
+class SourceError(ApplyVizError):
+    """Bytes cannot be brought in: a limit, a refused name or address, a tool that failed."""
+
+
 class SchemaError(ApplyVizError):
     """A schema document or a CustomResourceDefinition cannot be used."""
 
@@ -86,7 +91,7 @@ class Conflict:
     """One field that an apply would change although another field manager owns it.
 
     `api_version` and `subresource` are those of the owner's entry; `time` too ("" when it has none).
-    `message` is the text of the API server's cause.
+    `message` is the text of the API server's cause, `field` the path as it writes it.
     """
 
     manager: str
@@ -96,6 +101,7 @@ class Conflict:
     path: FieldPath
     message: str
     time: str = ""
+    field: str = ""
 
 
 @dataclass(eq=False)

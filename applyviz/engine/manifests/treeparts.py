@@ -1,0 +1,77 @@
+"""What the YAML reader holds while it reads: the finished tree, open frames, anchors, the alias budget.
+
+The budget is that of go.yaml.in/yaml/v2, so that what kubectl calls "excessive aliasing" is refused here
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from applyviz.engine.manifests.documents import DuplicateKey, PositionTree, Retyped
+from applyviz.engine.manifests.scalars import Scalar
+from applyviz.engine.objects.values import JSONValue
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A document's value with what was noticed on the way; None for an empty document."""
+
+    value: JSONValue = None
+    positions: PositionTree = (0, 0, None)
+    retyped: tuple[Retyped, ...] = ()
+    duplicates: tuple[DuplicateKey, ...] = ()
+
+
+@dataclass(slots=True)
+class Anchored:
+    """What an alias stands for.
+
+    `size` is what one decoding of it costs Go's library; it `is_open` while its own entries are still
+    being read: an alias then would hold itself.
+    """
+
+    scalar: Scalar | None = None
+    value: JSONValue = None
+    places: Any = None
+    size: int = 1
+    is_open: bool = False
+
+
+@dataclass(slots=True)
+class Frame:
+    """One open list or mapping; `key` waits for its value, `is_merge` when that key is `<<`."""
+
+    value: Any
+    places: Any
+    is_map: bool
+    line: int
+    column: int
+    count_before: int
+    anchored: Anchored | None
+    is_flow: bool
+    key: str | None = None
+    key_line: int = 0
+    key_column: int = 0
+    is_merge: bool = False
+    merged: set[str] | None = None
+    merge_items: list[Anchored] | None = None
+
+
+def holds_infinite(value: JSONValue) -> bool:
+    """Whether NaN or an infinity is anywhere in a value."""
+    if isinstance(value, dict):
+        return any(holds_infinite(v) for v in value.values())
+    if isinstance(value, list):
+        return any(holds_infinite(v) for v in value)
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def allowed_alias_share(count: int) -> float:
+    """Which part of the decoding steps aliases may cause: 99 % up to 400,000, 10 % from 4,000,000 on."""
+    low, high = 400_000, 4_000_000
+    if count <= low:
+        return 0.99
+    return 0.10 if count >= high else 0.99 - 0.89 * ((count - low) / (high - low))
