@@ -164,17 +164,21 @@ class FieldSetBuilder:
         """Put a path into the set; the empty path names the whole object and is not tracked."""
         if not path:
             return
+        self.descend(path[:-1]).members.add(path[-1])
+
+    def descend(self, path: FieldPath) -> FieldSetBuilder:
+        """The builder of what is below a path, made when there is none yet."""
         node = self
-        for element in path[:-1]:
+        for element in path:
             below = node.children.get(element)
             if below is None:
                 below = node.children[element] = FieldSetBuilder()
             node = below
-        node.members.add(path[-1])
+        return node
 
     def build(self) -> FieldSet:
         """The set of all paths added."""
-        children = {e: c.build() for e, c in self.children.items()}
+        children = {e: built for e, c in self.children.items() if (built := c.build())}
         return FieldSet(frozenset(self.members), children)
 
 

@@ -36,7 +36,7 @@ def render_float(value: float, *, low: float, high: float = 1e21) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def render_number(value: float) -> str:
+def render_number(value: JSONValue) -> str:
     """A number as `%v` prints it."""
     return render_float(value, low=1e-4, high=1e6) if isinstance(value, float) else str(value)
 
@@ -70,7 +70,7 @@ def json_string(text: str) -> str:
     return _HTML.sub(_escape, json.dumps(text, ensure_ascii=False))
 
 
-def json_number(value: float) -> str:
+def json_number(value: JSONValue) -> str:
     """A number as Go's JSON writes it: 1.0 is 1, exponents are short."""
     if not isinstance(value, float):
         return str(value)

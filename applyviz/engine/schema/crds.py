@@ -34,7 +34,7 @@ def _embed(schema: Any) -> Any:
     """Add apiVersion, kind and metadata to embedded resources, all the way down."""
     if not isinstance(schema, Mapping):
         return schema
-    grown = dict(schema)
+    grown = {k: v for k, v in schema.items() if not k.startswith("x-kubernetes-patch-")}  # not for custom kinds
     if isinstance(schema.get("properties"), Mapping):
         grown["properties"] = {k: _embed(v) for k, v in schema["properties"].items()}
     for key in ("items", "additionalProperties"):

@@ -53,7 +53,6 @@ class SchemaNode:
     """A `Node` over one schema object; see `model.Node` for what its members mean."""
 
     __slots__ = (
-        "__weakref__",
         "_additional",
         "_children",
         "_definitions",
@@ -78,12 +77,14 @@ class SchemaNode:
         "patch_strategy",
         "preserves_unknown",
         "required",
+        "topology",
         "type",
     )
 
     def __init__(self, raw: JSONObject, definitions: Definitions, *, allows_unknown: bool = False) -> None:
         self._raw = raw
         self._definitions = definitions
+        self.topology: object = None  # kept here by `topology.of`, so that both live and die together
         self._children: dict[str, SchemaNode] = {}
         self._is_complete = False
         self._items: Any = _MISSING

@@ -1,0 +1,162 @@
+"""Single calculations of ownership, answered by the API server's own libraries: `ssa`, `update`, `csaupgrade`.
+
+One gzip'd JSON line is one case. Results agree as JSON values, conflicts as a set of manager and field with the
+code, errors by code and text up to its first value in Go's formatting (lists of typed errors by field path).
+Built-in kinds are known at one version in these files: entries of any other are entries of a gone version.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from applyviz.conformance.cases import CaseResult
+from applyviz.engine.objects.errors import ConflictError, OwnershipError
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
+from applyviz.engine.ownership import migrate, serverside, updates
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import KindSchema
+
+FAMILIES: tuple[str, ...] = ("ssa", "update", "csaupgrade")
+# Later than every other time of a case, so that an entry that was written shows.
+NOW = "2026-06-01T00:00:00Z"
+_GO_VALUE = re.compile(r"&\{|&value|map\[|%!|\[\]interface|&v1\.|\{\"")
+
+
+class Kinds:
+    """The kinds of a file: custom ones by the key of their definition, built-in ones at one version."""
+
+    def __init__(self, crds: Mapping[str, JSONObject]) -> None:
+        self._crds = crds
+        self._sources: dict[str, CRDSource] = {}
+
+    def get(self, gvk: GroupVersionKind, crd: str) -> KindSchema:
+        """The kind of a case.
+
+        - Raises `LookupError` when nothing defines it.
+        """
+        if crd:
+            source = self._sources.setdefault(crd, CRDSource([self._crds[crd]]))
+            kind = source.find_kind(gvk)
+        else:
+            kind = bundled().find_kind(gvk)
+            kind = replace(kind, served_versions=(gvk.version,)) if kind else None
+        if kind is None:
+            raise LookupError(f"no schema for {gvk.api_version} {gvk.kind}")
+        return kind
+
+
+def _answer_ssa(case: JSONObject, kinds: Kinds) -> JSONValue:
+    try:
+        applied = serverside.apply(
+            case["live"],
+            case["applied"],
+            kind=_find_kind(case, kinds),
+            manager=case["manager"],
+            force=case.get("force", False),
+            subresource=case.get("subresource", ""),
+            now=NOW,
+        )
+    except ConflictError as error:
+        conflicts = [{"manager": c.manager, "field": c.field, "message": c.message} for c in error.conflicts]
+        return {"conflicts": conflicts, "message": error.message, "code": 409}
+    return {"result": applied.result}
+
+
+def _answer_update(case: JSONObject, kinds: Kinds) -> JSONValue:
+    entries = updates.update(
+        case["live"],
+        case["new"],
+        kind=_find_kind(case, kinds),
+        manager=case["manager"],
+        subresource=case.get("subresource", ""),
+        now=NOW,
+    )
+    return {"result": entries}
+
+
+def _answer_upgrade(case: JSONObject, kinds: Kinds) -> JSONValue:
+    return {"result": migrate.upgrade(case["live"], manager=case["manager"], csa_managers=case.get("csaManagers"))}
+
+
+_ANSWERS: Mapping[str, Callable[[JSONObject, Kinds], JSONValue]] = {
+    "ssa": _answer_ssa,
+    "update": _answer_update,
+    "csaupgrade": _answer_upgrade,
+}
+
+
+def _find_kind(case: JSONObject, kinds: Kinds) -> KindSchema:
+    named = case["gvk"]
+    return kinds.get(GroupVersionKind(named["group"], named["version"], named["kind"]), case.get("crd") or "")
+
+
+def answer(family: str, case: JSONObject, kinds: Kinds) -> JSONValue:
+    """What the engine makes of the input of one case."""
+    try:
+        return _ANSWERS[family](case, kinds)
+    except OwnershipError as error:
+        return {"error": error.reason, "code": error.code}
+
+
+def _reduce_error(text: str) -> Any:
+    """What of an error is compared: its text before the first Go value, or the paths of its list."""
+    head, mark, tail = text.partition("errors:\n")
+    if mark:
+        return head, frozenset(line.strip().partition(": ")[0] for line in tail.splitlines())
+    return _GO_VALUE.split(text, maxsplit=1)[0]
+
+
+def _agrees_on_error(expected: JSONObject, got: JSONObject) -> bool:
+    if "code" in expected and expected["code"] != got.get("code"):
+        return False
+    wanted, found = _reduce_error(expected["error"]), _reduce_error(str(got.get("error", "")))
+    if isinstance(wanted, tuple) and isinstance(found, tuple):
+        return wanted[0] == found[0] and bool(wanted[1] & found[1])
+    return bool(wanted == found)
+
+
+def _name_conflicts(answer_: JSONObject) -> set[tuple[str, str]]:
+    return {(c["manager"], c["field"]) for c in answer_.get("conflicts", ())}
+
+
+def compare_answers(expected: JSONObject, got: JSONObject) -> str:
+    """Where two answers differ, in one line; "" when they agree."""
+    if "error" in expected:
+        return "" if _agrees_on_error(expected, got) else "another error, or none"
+    if "conflicts" in expected:
+        if got.get("code") != expected["code"]:
+            return "no conflict"
+        return "" if _name_conflicts(expected) == _name_conflicts(got) else "other conflicts"
+    if "result" not in got:
+        return f"no result: {got.get('error') or got.get('message')}"
+    return "" if is_same_json(expected["result"], got["result"]) else "another result"
+
+
+def _read_integer(text: str) -> int | float:
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else float(text)
+
+
+def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterator[CaseResult]:
+    """Answer every case of a file of one family and say whether it agrees."""
+    kinds = Kinds(crds)
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            case = json.loads(line, parse_int=_read_integer)
+            name = f"{path.name} line {number}"
+            try:
+                got = answer(family, case["input"], kinds)
+            except Exception as error:  # one broken case is one disagreement; the others go on
+                got = {"error": f"{type(error).__name__}: {error}", "code": 0}
+            reason = compare_answers(case["expected"], got)
+            yield CaseResult(
+                family, name, not reason, reason, case["expected"] if reason else None, got if reason else None
+            )

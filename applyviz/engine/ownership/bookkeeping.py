@@ -1,0 +1,211 @@
+"""Who owns what after an object changed: the part that applies and updates share.
+
+Rule: structured-merge-diff `merge.Updater` and the field managers of apimachinery around it. Each entry is
+compared at its own version; who owns a field that was removed, or changed by somebody else, loses it; an
+entry without fields is gone. Names, versions and system metadata are nobody's. Beyond ten Update entries the
+oldest are folded into `ancient-changes`, by version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, from_paths
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.comparing import Comparison, compare
+from applyviz.engine.ownership.conflicts import render_identity
+from applyviz.engine.ownership.errors import name_object
+from applyviz.engine.ownership.managedfields import UPDATE, Identity, Managed, Owned, identify
+from applyviz.engine.ownership.removing import reconcile
+from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions, make_typed
+from applyviz.engine.schema.model import KindSchema
+
+MAX_UPDATE_ENTRIES: Final = 10
+ANCIENT_CHANGES: Final = "ancient-changes"
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+
+_SYSTEM_METADATA = ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation")
+_NOBODYS: Final = from_paths(
+    [
+        fields("apiVersion"),
+        fields("kind"),
+        fields("metadata"),
+        *(fields("metadata", n) for n in (*_SYSTEM_METADATA, "managedFields", "resourceVersion")),
+    ]
+)
+# The manager of the present update, before its fields are joined with those of its entry.
+_CURRENT: Final = Identity("current-operation", UPDATE, "", "")
+
+
+class TakenFieldsError(Exception):
+    """Other managers own what would change: their identities with the fields."""
+
+    def __init__(self, found: Mapping[Identity, FieldSet]) -> None:
+        super().__init__(f"{len(found)} managers")
+        self.found = found
+
+
+class Bookkeeper:
+    """Ownership of one object in one operation on one subresource ("" for the main resource)."""
+
+    def __init__(self, kind: KindSchema, subresource: str) -> None:
+        self.kind = kind
+        self.subresource = subresource
+        self.api_version = kind.gvk.api_version
+        self.versions = Versions(kind)
+        self._resets = {v: from_paths(paths) for (s, v), paths in kind.reset_fields.items() if s == subresource}
+
+    def get_resets(self, api_version: str) -> FieldSet:
+        """The fields that this write leaves out of ownership at a version."""
+        return self._resets.get(api_version, EMPTY)
+
+    def identify(self, manager: str, operation: str) -> Identity:
+        """The identity under which this operation owns fields."""
+        return identify(manager or "unknown", operation, self.api_version, self.subresource)
+
+    def check(self, obj: JSONObject, what: str, how: str, *, allow_duplicates: bool) -> TypedObject:
+        """The object as a typed one.
+
+        - Raises `OwnershipError` that begins with `what`, names the object and says `how` it failed.
+        """
+        try:
+            return make_typed(self.versions.place, obj, self.api_version, allow_duplicates=allow_duplicates)
+        except OwnershipError as error:
+            reason = f"{what} ({name_object(obj)}){how}: {error.reason}"
+            raise OwnershipError(reason, error.code, error.errors) from None
+
+    def at_own_version(self, obj: JSONObject) -> JSONObject:
+        """The object with the version of the request; a live custom resource may be stored at another."""
+        if not self.kind.is_custom or obj.get("apiVersion") == self.api_version:
+            return obj
+        return {**obj, "apiVersion": self.api_version}
+
+    def reconcile(self, live: TypedObject, owned: Mapping[Identity, Owned]) -> dict[Identity, Owned]:
+        """All entries under the present topology; those of versions that are gone are dropped."""
+        result = {}
+        for identity, entry in owned.items():
+            if self.versions.is_kept(entry.api_version):
+                result[identity] = entry
+                continue
+            try:
+                place = self.versions.convert(live, entry.api_version).place
+            except MissingVersionError:
+                continue
+            result[identity] = Owned(reconcile(place, entry.fields), entry.api_version)
+        return result
+
+    def settle(
+        self,
+        before: TypedObject,
+        after: TypedObject,
+        owned: dict[Identity, Owned],
+        current: Identity,
+        *,
+        force: bool,
+    ) -> Comparison:
+        """Take from all others what the change took, in `owned` itself; answers what changed.
+
+        - Raises `TakenFieldsError` when others own changed fields and they are not to be forced.
+        """
+        try:
+            own = self._compare(before, after)
+        except OwnershipError as error:
+            raise OwnershipError(f"failed to compare objects: {error.reason}", errors=error.errors) from None
+        changes = {self.api_version: own}
+        lost: dict[Identity, tuple[FieldSet, FieldSet]] = {}
+        for identity, entry in list(owned.items()):
+            if identity == current or self.versions.is_kept(entry.api_version):
+                continue
+            change = changes.get(entry.api_version)
+            if change is None:
+                try:
+                    change = changes[entry.api_version] = self._compare_at(before, after, entry.api_version)
+                except MissingVersionError:
+                    del owned[identity]
+                    continue
+            lost[identity] = (entry.fields.intersection(change.changed), change.removed)
+        conflicts = {i: taken for i, (taken, _) in lost.items() if taken}
+        if conflicts and not force:
+            raise TakenFieldsError(conflicts)
+        for identity, (taken, removed) in lost.items():
+            entry = owned[identity]
+            owned[identity] = Owned(entry.fields.difference(taken).difference(removed), entry.api_version)
+        for identity in [i for i, entry in owned.items() if not entry.fields]:
+            del owned[identity]
+        return own
+
+    def _compare(self, before: TypedObject, after: TypedObject) -> Comparison:
+        return compare(before.place, before.value, after.value).without(self.get_resets(before.api_version))
+
+    def _compare_at(self, before: TypedObject, after: TypedObject, api_version: str) -> Comparison:
+        old = self._convert(before, api_version, "old")
+        new = self._convert(after, api_version, "new")
+        return self._compare(old, new)
+
+    def _convert(self, obj: TypedObject, api_version: str, which: str) -> TypedObject:
+        try:
+            return self.versions.convert(obj, api_version)
+        except OwnershipError as error:
+            reason = f"failed to convert {which} object: {error.reason}"
+            raise OwnershipError(reason, errors=error.errors) from None
+
+    def book_update(self, live: JSONObject, new: JSONObject, managed: Managed, manager: str, now: str) -> Managed:
+        """Entries after a write that is no apply.
+
+        - Raises `OwnershipError` when an object does not fit its schema.
+        """
+        how = " to smd typed"
+        new = self.at_own_version(new)
+        after = self.check(new, "failed to convert new object", how, allow_duplicates=True)
+        before = self.check(self.at_own_version(live), "failed to convert live object", how, allow_duplicates=True)
+        try:
+            owned = self.reconcile(before, managed.owned)
+            change = self.settle(before, after, owned, _CURRENT, force=True)
+        except OwnershipError as error:
+            reason = f"failed to update ManagedFields ({name_object(new)}): {error.reason}"
+            raise OwnershipError(reason, errors=error.errors) from None
+        mine = change.changed.recursive_difference(self.get_resets(self.api_version)).difference(_NOBODYS)
+        times = dict(managed.times)
+        if mine:
+            identity = self.identify(manager, UPDATE)
+            if identity in owned:
+                mine = mine.union(owned[identity].fields)
+            owned[identity] = Owned(mine, self.api_version)
+            times[identity] = now
+        booked = Managed(owned, times)
+        _cap(booked)
+        return booked
+
+
+def strip(fields_: FieldSet) -> FieldSet:
+    """The set without what is nobody's: names, versions, system metadata."""
+    return fields_.difference(_NOBODYS)
+
+
+def _cap(managed: Managed) -> None:
+    """Fold the oldest Update entries into one per version until ten are left, in the entries themselves."""
+    owned, times = managed.owned, managed.times
+    updaters = [i for i in owned if i.operation == UPDATE]
+    count = len(updaters)
+    if count <= MAX_UPDATE_ENTRIES:
+        return
+    updaters.sort(key=lambda i: (times.get(i) or "1970-01-01T00:00:00Z", render_identity(i)))
+    first_of_version: dict[str, Identity] = {}
+    for identity in updaters:
+        if count <= MAX_UPDATE_ENTRIES:
+            break
+        entry = owned[identity]
+        first = first_of_version.setdefault(entry.api_version, identity)
+        if first is identity:
+            continue
+        bucket = identify(ANCIENT_CHANGES, UPDATE, entry.api_version, "")
+        if bucket not in owned:
+            owned[bucket] = owned.pop(first)
+        owned[bucket] = Owned(entry.fields.union(owned[bucket].fields), entry.api_version)
+        times[bucket] = times.get(identity, "")
+        # As the API server does it: a bucket that is itself among the folded entries goes with them.
+        del owned[identity]
+        count -= 1

@@ -1,0 +1,174 @@
+"""What changed between two objects, as sets of fields: added, removed, modified.
+
+Rule: structured-merge-diff `typed.Compare`: atomic values and empty maps and lists compare as one; an item
+or entry that came or went counts itself and all below it; duplicates in a list compare as one group. 1 and
+1.0 are equal. Parts that are the very same Python object are not looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetBuilder
+from applyviz.engine.objects.paths import FieldPath, PathElement, render_path
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.ownership.merging import LIST, MAP, choose_form, find_form
+from applyviz.engine.schema.topology import ItemError, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The fields that an object gained, lost or changed."""
+
+    added: FieldSet = EMPTY
+    removed: FieldSet = EMPTY
+    modified: FieldSet = EMPTY
+
+    @property
+    def changed(self) -> FieldSet:
+        """Added and modified fields."""
+        return self.modified.union(self.added)
+
+    def without(self, fields: FieldSet) -> Comparison:
+        """The same, fields and all below them left out."""
+        if not fields:
+            return self
+        return Comparison(
+            self.added.recursive_difference(fields),
+            self.removed.recursive_difference(fields),
+            self.modified.recursive_difference(fields),
+        )
+
+
+def compare(place: Topology, left: JSONValue, right: JSONValue) -> Comparison:
+    """Compare two objects of one kind and version.
+
+    - Raises `OwnershipError` for list entries that cannot be named.
+    """
+    if left is right:
+        return Comparison()
+    walk = _Walk()
+    walk.compare(place, left, right, ())
+    return Comparison(walk.added.build(), walk.removed.build(), walk.modified.build())
+
+
+def _group(place: Topology, items: list[JSONValue], path: FieldPath) -> dict[PathElement, list[JSONValue]]:
+    groups: dict[PathElement, list[JSONValue]] = {}
+    for position, item in enumerate(items):
+        try:
+            element = place.name_item(item)
+        except ItemError as error:
+            text = f"{render_path(path)}: element {position}: {error}"
+            raise OwnershipError(text, errors=(text,)) from None
+        groups.setdefault(element, []).append(item)
+    return groups
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.added = FieldSetBuilder()
+        self.removed = FieldSetBuilder()
+        self.modified = FieldSetBuilder()
+
+    def compare(self, place: Topology | None, left: JSONValue, right: JSONValue, path: FieldPath) -> None:
+        if left is right or place is None:
+            return
+        left_form, right_form = find_form(place, left), find_form(place, right)
+        if left_form is not right_form:
+            first, second = choose_form(place, left_form), choose_form(place, right_form)
+            self._compare_as(place, first, left, right, path)
+            if second is first:
+                return
+            right_form = second
+        self._compare_as(place, choose_form(place, right_form), left, right, path)
+
+    def _compare_as(self, place: Topology, form: str, left: JSONValue, right: JSONValue, path: FieldPath) -> None:
+        if form is MAP:
+            mine = left if isinstance(left, dict) else {}
+            theirs = right if isinstance(right, dict) else {}
+            if not place.is_atomic_map and (mine or theirs):
+                self._compare_maps(place, mine, theirs, path)
+                return
+        elif form is LIST:
+            items = left if isinstance(left, list) else []
+            others = right if isinstance(right, list) else []
+            if not place.is_atomic_list and (items or others):
+                self._compare_lists(place, items, others, path)
+                return
+        if not is_same_json(left, right):
+            self.modified.add(path)
+
+    def _compare_maps(
+        self, place: Topology, left: Mapping[str, JSONValue], right: Mapping[str, JSONValue], path: FieldPath
+    ) -> None:
+        for name, entry in left.items():
+            if name not in right:
+                mark(place.child(name), entry, self.removed, path, "f:" + name)
+            elif right[name] is not entry:
+                self.compare(place.child(name), entry, right[name], (*path, "f:" + name))
+        for name, entry in right.items():
+            if name not in left:
+                mark(place.child(name), entry, self.added, path, "f:" + name)
+
+    def _compare_lists(self, place: Topology, left: list[JSONValue], right: list[JSONValue], path: FieldPath) -> None:
+        mine, theirs = _group(place, left, path), _group(place, right, path)
+        for element, items in mine.items():
+            self._compare_groups(place.item, items, theirs.get(element, []), path, element)
+        for element, others in theirs.items():
+            if element not in mine:
+                self._compare_groups(place.item, [], others, path, element)
+
+    def _compare_groups(
+        self,
+        place: Topology,
+        items: list[JSONValue],
+        others: list[JSONValue],
+        path: FieldPath,
+        element: PathElement,
+    ) -> None:
+        """Compare the entries of one name: one to one, or as a whole where a name is there twice."""
+        if len(items) == 1 and len(others) == 1:
+            self.compare(place, items[0], others[0], (*path, element))
+        elif len(items) > 1 and len(others) > 1:
+            if not is_same_json(items, others):
+                self.modified.add((*path, element))
+        else:
+            self._mark_group(place, items, self.removed, path, element)
+            self._mark_group(place, others, self.added, path, element)
+
+    @staticmethod
+    def _mark_group(
+        place: Topology, items: list[JSONValue], builder: FieldSetBuilder, path: FieldPath, element: PathElement
+    ) -> None:
+        if len(items) == 1:
+            mark(place, items[0], builder, path, element)
+        elif items:
+            builder.add((*path, element))
+
+
+def mark(
+    place: Topology | None, value: JSONValue, builder: FieldSetBuilder, path: FieldPath, element: PathElement
+) -> None:
+    """Put an entry that is on one side only into a set, with all below it."""
+    _mark(place, value, builder.descend(path), (*path, element))
+
+
+def _mark(place: Topology | None, value: JSONValue, node: FieldSetBuilder, path: FieldPath) -> None:
+    element = path[-1]
+    node.members.add(element)
+    if not value or place is None:
+        return
+    if isinstance(value, dict):
+        if place.is_map and not place.is_atomic_map:
+            below = node.descend((element,))
+            for name, entry in value.items():
+                _mark(place.child(name), entry, below, (*path, "f:" + name))
+    elif isinstance(value, list) and place.is_list and not place.is_atomic_list:
+        below = node.descend((element,))
+        for name, items in _group(place, value, path).items():
+            if len(items) == 1:
+                _mark(place.item, items[0], below, (*path, name))
+            else:
+                below.members.add(name)

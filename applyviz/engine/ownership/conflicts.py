@@ -1,0 +1,71 @@
+"""Conflicts, worded as the API server words them.
+
+Rule: one cause per manager and field; owners by Update are named with their version. The order of managers
+in the text is that of their identities written as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from applyviz.engine.objects.errors import Conflict, ConflictError
+from applyviz.engine.objects.fieldsets import FieldSet
+from applyviz.engine.objects.golang import quote, render_json
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.ownership.managedfields import UPDATE, Identity, Managed
+
+
+def render_identity(identity: Identity) -> str:
+    """An identity as the JSON text by which the API server sorts managers."""
+    named = {"manager": identity.manager, "operation": identity.operation, "apiVersion": identity.api_version}
+    parts = [*named.items(), ("subresource", identity.subresource)]
+    return "{" + ",".join(f"{render_json(k)}:{render_json(v)}" for k, v in parts if v) + "}"
+
+
+def name_manager(identity: Identity) -> str:
+    """A manager as messages name it: `"hpa" with subresource "scale" using apps/v1`."""
+    text = quote(identity.manager)
+    if identity.subresource:
+        text += f" with subresource {quote(identity.subresource)}"
+    return f"{text} using {identity.api_version}" if identity.operation == UPDATE else text
+
+
+def list_conflicts(
+    found: Mapping[Identity, FieldSet], managed: Managed, fresh: frozenset[Identity] = frozenset()
+) -> tuple[Conflict, ...]:
+    """One conflict per manager and field, managers in the order of the message.
+
+    - `fresh`: managers whose fields were not read from managedFields (numbers in paths are printed so).
+    """
+    conflicts = []
+    for identity in sorted(found, key=render_identity):
+        for path in found[identity]:
+            conflicts.append(
+                Conflict(
+                    manager=identity.manager,
+                    operation=identity.operation,
+                    api_version=managed.owned[identity].api_version,
+                    subresource=identity.subresource,
+                    path=path,
+                    message=f"conflict with {name_manager(identity)}",
+                    time=managed.times.get(identity, ""),
+                    field=render_path(path, is_stored=identity not in fresh),
+                )
+            )
+    return tuple(conflicts)
+
+
+def make_error(conflicts: Sequence[Conflict]) -> ConflictError:
+    """The error of an apply that is refused, with the server's message."""
+    if len(conflicts) == 1:
+        only = conflicts[0]
+        return ConflictError(tuple(conflicts), f"Apply failed with 1 conflict: {only.message}: {only.field}")
+    lines = []
+    last = ""
+    for conflict in conflicts:
+        if conflict.message != last:
+            last = conflict.message
+            lines.append(f"conflicts with {last.removeprefix('conflict with ')}:")
+        lines.append(f"- {conflict.field}")
+    text = "\n".join(lines)
+    return ConflictError(tuple(conflicts), f"Apply failed with {len(conflicts)} conflicts: {text}")

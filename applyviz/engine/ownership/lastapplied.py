@@ -1,0 +1,87 @@
+"""The last-applied annotation in a server-side apply by the manager `kubectl`.
+
+Rule: apimachinery's last-applied managers: an object that client-side apply made can be taken over without
+conflicts where the live value still is what was last applied, and the annotation is kept up to date for
+clients that still read it. It is dropped where it would make the annotations too large. Other managers
+leave the annotation alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import FieldSet
+from applyviz.engine.objects.golang import render_json
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.engine.ownership.bookkeeping import Bookkeeper
+from applyviz.engine.ownership.comparing import compare
+from applyviz.engine.ownership.typed import collect_fields
+from applyviz.engine.ownership.versions import make_typed
+
+KUBECTL: Final = "kubectl"
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
+
+
+def find_annotations(obj: JSONObject) -> dict[str, str] | None:
+    """The annotations of an object; None when there are none that could be read."""
+    found = get_at(obj, ("metadata", "annotations"))
+    if not isinstance(found, Mapping) or not all(isinstance(v, str) for v in found.values()):
+        return None
+    return dict(found)
+
+
+def _parse_integer(text: str) -> int | float:
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else float(text)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text, parse_int=_parse_integer)
+    except (ValueError, RecursionError):
+        return None
+
+
+def find_allowed(keeper: Bookkeeper, live: JSONObject) -> FieldSet | None:
+    """The fields whose live value still is the last applied one; None when nothing can be said."""
+    text = (find_annotations(live) or {}).get(ANNOTATION)
+    last = _parse(text) if text else None
+    if not isinstance(last, dict) or GroupVersionKind.from_object(last) != keeper.kind.gvk:
+        return None
+    place, version = keeper.versions.place, keeper.api_version
+    try:
+        present = make_typed(place, keeper.at_own_version(live), version)
+        applied = make_typed(place, last, version)
+    except OwnershipError:
+        return None
+    change = compare(place, applied.value, present.value)
+    mine = collect_fields(place, applied.value)
+    return mine.difference(change.modified).difference(change.added).difference(change.removed)
+
+
+def refresh(obj: MutableObject, applied: JSONObject) -> MutableObject:
+    """The object with its annotation, if it has one, saying what was applied now."""
+    annotations = find_annotations(obj)
+    if annotations is None or not annotations.get(ANNOTATION):
+        return obj
+    annotations[ANNOTATION] = _render(applied)
+    size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
+    if size > MAX_ANNOTATIONS_SIZE:
+        del annotations[ANNOTATION]
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def _render(applied: JSONObject) -> str:
+    annotations = find_annotations(applied)
+    metadata = applied.get("metadata")
+    if isinstance(metadata, Mapping):
+        cleaned = {k: v for k, v in metadata.items() if k != "annotations"}
+        if annotations is not None:
+            cleaned["annotations"] = {k: v for k, v in annotations.items() if k != ANNOTATION}
+        applied = {**applied, "metadata": cleaned}
+    return render_json(applied) + "\n"

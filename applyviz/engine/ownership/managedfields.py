@@ -1,0 +1,219 @@
+"""managedFields: reading them, writing them, and asking who owns a field.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An Apply entry is
+known by manager and subresource, an Update entry by its version as well. Entries are ordered by operation,
+time in whole seconds, manager, version, subresource. What is no list of entries counts as absent, as it
+does for the API server; an entry that breaks a rule is an error of the whole list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import FieldSet, read_fields
+from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
+
+APPLY, UPDATE = "Apply", "Update"
+_TEXTS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
+_EPOCH = "1970-01-01T00:00:00Z"
+
+
+class Identity(NamedTuple):
+    """What makes an entry the same entry; `api_version` is "" for Apply."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+
+
+class Owned(NamedTuple):
+    """The fields of an entry, and the version in which they are named."""
+
+    fields: FieldSet
+    api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """All entries of an object; times are kept apart, as an entry may go and come back."""
+
+    owned: dict[Identity, Owned] = field(default_factory=dict)
+    times: dict[Identity, str] = field(default_factory=dict)
+
+
+def identify(manager: str, operation: str, api_version: str, subresource: str) -> Identity:
+    """The identity of an entry; a manager without a name is `unknown`."""
+    return Identity(manager, operation, "" if operation == APPLY else api_version, subresource)
+
+
+@lru_cache(maxsize=4096)
+def normalize_time(text: str) -> str:
+    """A time in UTC and whole seconds.
+
+    - Raises `ValueError` for what is no RFC 3339 time.
+    """
+    if "T" not in text.upper() or len(text) < 20:
+        raise ValueError(f"no RFC 3339 time: {text}")
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def _is_entry(raw: JSONValue) -> bool:
+    if not isinstance(raw, Mapping):
+        return False
+    time = raw.get("time")
+    if any(raw.get(k) is not None and not isinstance(raw[k], str) for k in _TEXTS):
+        return False
+    if time is None:
+        return True
+    try:
+        normalize_time(time)
+    except (ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def find_entries(obj: JSONObject) -> list[JSONObject] | None:
+    """The raw entries of an object; None when there are none that could be read."""
+    raw = get_at(obj, ("metadata", "managedFields"))
+    if not isinstance(raw, list) or not all(map(_is_entry, raw)):
+        return None
+    return raw
+
+
+def _check_entry(position: int, raw: JSONObject) -> None:
+    fields_type = raw.get("fieldsType")
+    if raw.get("operation") not in (APPLY, UPDATE):
+        raise OwnershipError("operation must be `Apply` or `Update`")
+    if not raw.get("apiVersion"):
+        raise OwnershipError("apiVersion must not be empty")
+    if not fields_type:
+        raise OwnershipError(f"missing fieldsType in managed fields entry {position}")
+    if fields_type != "FieldsV1":
+        raise OwnershipError(f"invalid fieldsType {quote(fields_type)} in managed fields entry {position}")
+
+
+def decode(entries: Iterable[JSONObject]) -> Managed:
+    """Read raw entries; a later entry of one identity replaces an earlier one.
+
+    - Raises `OwnershipError` (without the server's introduction) at the first entry that breaks a rule.
+    """
+    managed = Managed()
+    for position, raw in enumerate(entries):
+        _check_entry(position, raw)
+        identity = identify(raw.get("manager") or "", raw["operation"], raw["apiVersion"], raw.get("subresource") or "")
+        try:
+            fields = read_fields(raw.get("fieldsV1"))
+        except OwnershipError as error:
+            raise OwnershipError(f"error decoding versioned set from {raw.get('manager')}: {error}") from None
+        managed.owned[identity] = Owned(fields, raw["apiVersion"])
+        time = raw.get("time")
+        managed.times[identity] = normalize_time(time) if time is not None else ""
+    return managed
+
+
+def _sort_key(entry: JSONObject) -> tuple[str, ...]:
+    return (
+        entry["operation"],
+        entry.get("time") or _EPOCH,
+        entry.get("manager", ""),
+        entry["apiVersion"],
+        entry.get("subresource", ""),
+    )
+
+
+def render_entry(raw: JSONObject) -> MutableObject:
+    """An entry as the API server writes it: known keys only, empty ones left out, time in UTC."""
+    entry: MutableObject = {k: raw[k] for k in _TEXTS if raw.get(k)}
+    if raw.get("time"):
+        entry["time"] = normalize_time(raw["time"])
+    if raw.get("fieldsV1") is not None:
+        entry["fieldsV1"] = raw["fieldsV1"]
+    return entry
+
+
+def encode(managed: Managed) -> list[MutableObject]:
+    """All entries as the API server writes them, in its order."""
+    entries = []
+    for identity, owned in managed.owned.items():
+        raw = {
+            "manager": identity.manager,
+            "operation": identity.operation,
+            "apiVersion": owned.api_version,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": owned.fields.render(),
+            "subresource": identity.subresource,
+            "time": managed.times.get(identity),
+        }
+        entries.append(render_entry(raw))
+    return sorted(entries, key=_sort_key)
+
+
+def with_entries(obj: JSONObject, entries: list[MutableObject] | None) -> MutableObject:
+    """The object with its managedFields replaced; None and [] remove them."""
+    metadata = obj.get("metadata")
+    if not entries:
+        if not isinstance(metadata, Mapping) or "managedFields" not in metadata:
+            return dict(obj)
+        return {**obj, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
+    known: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+    return {**obj, "metadata": {**known, "managedFields": entries}}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedFields:
+    """One entry: its owner and the fields it owns."""
+
+    owner: Owner
+    fields: FieldSet
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOwners:
+    """Who owns what in an object, in the order of its entries."""
+
+    entries: tuple[OwnedFields, ...] = ()
+
+    def of(self, path: FieldPath) -> tuple[Owner, ...]:
+        """The owners of a field, also those who own an enclosing value as one."""
+        return tuple(e.owner for e in self.entries if _owns(e.fields, path))
+
+
+def _owns(fields: FieldSet, path: FieldPath) -> bool:
+    node: FieldSet | None = fields
+    for depth, element in enumerate(path, 1):
+        if node is None:
+            return False
+        below = node.children.get(element)
+        if element in node.members and (below is None or depth == len(path)):
+            return True
+        node = below
+    return False
+
+
+def read_owners(obj: JSONObject) -> FieldOwners:
+    """Who owns what, from the managedFields of an object; entries that cannot be read are left out."""
+    found = []
+    for raw in find_entries(obj) or ():
+        try:
+            fields = read_fields(raw.get("fieldsV1"))
+        except OwnershipError:
+            continue
+        owner = Owner(
+            raw.get("manager") or "",
+            raw.get("operation") or "",
+            raw.get("apiVersion") or "",
+            raw.get("subresource") or "",
+            normalize_time(raw["time"]) if raw.get("time") else "",
+        )
+        found.append(OwnedFields(owner, fields))
+    return FieldOwners(tuple(found))

@@ -1,0 +1,155 @@
+"""What an object becomes when a partial object is applied over it.
+
+Rule: structured-merge-diff `typed.Merge`: nothing is removed; leaves take the applied value; maps merge by
+entry, sets and map lists by item. The order of a merged list is that of the applied list, with the live
+items that it does not name kept at their places. Parts that do not change are the very same Python objects,
+which is what makes the comparison afterwards cheap.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from applyviz.engine.objects.paths import PathElement
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.topology import Topology
+
+MAP, LIST, SCALAR, ANY = "map", "list", "scalar", "any"
+
+
+def find_form(place: Topology, value: JSONValue) -> str:
+    """Which of the forms that a place allows a value has; ANY for null and for what does not fit."""
+    if isinstance(value, dict):
+        return MAP if place.is_map else ANY
+    if isinstance(value, list):
+        return LIST if place.is_list else ANY
+    return SCALAR if value is not None and place.scalar else ANY
+
+
+def choose_form(place: Topology, form: str) -> str:
+    """The form in which a value is handled: maps before scalars before lists where it is open."""
+    if form is not ANY:
+        return form
+    if place.is_map:
+        return MAP
+    return SCALAR if place.scalar else LIST
+
+
+def merge(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValue:
+    """Merge an applied value over a live one; both are present and valid."""
+    form = choose_form(place, find_form(place, applied))
+    if form is MAP:
+        return _merge_map(place, live, applied)
+    if form is LIST:
+        return _merge_list(place, live, applied)
+    return live if type(live) is type(applied) and live == applied else applied
+
+
+def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValue:
+    has_live = isinstance(live, dict) and bool(live)
+    has_applied = isinstance(applied, dict) and bool(applied)
+    if place.is_atomic_map or not (has_live or has_applied):
+        return live if is_identical(live, applied) else applied
+    if not has_applied:
+        return live
+    if not has_live:
+        return applied
+    merged = None
+    for name, entry in applied.items():
+        if name not in live:
+            outcome = entry
+        else:
+            old = live[name]
+            child = place.find_field(name) or place.entry
+            outcome = merge(child, old, entry) if child is not None else entry
+            if outcome is old:
+                continue
+        if merged is None:
+            merged = dict(live)
+        merged[name] = outcome
+    return live if merged is None else merged
+
+
+def is_identical(left: JSONValue, right: JSONValue) -> bool:
+    """Whether two values are equal to the last type, so that either may stand for both."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return len(left) == len(right) and all(k in right and is_identical(v, right[k]) for k, v in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(is_identical, left, right))
+    return bool(left == right)
+
+
+def _merge_list(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValue:
+    has_live = isinstance(live, list) and bool(live)
+    has_applied = isinstance(applied, list) and bool(applied)
+    if place.is_atomic_list or not (has_live or has_applied):
+        return live if is_identical(live, applied) else applied
+    if not has_applied:
+        return live
+    if not has_live:
+        return applied
+    merged = _ListMerge(place, live, applied).run()
+    if len(merged) == len(live) and all(a is b for a, b in zip(merged, live, strict=True)):
+        return live
+    return merged
+
+
+class _ListMerge:
+    """One merge of two lists by item, walking both at once as the API server does."""
+
+    def __init__(self, place: Topology, live: list[JSONValue], applied: list[JSONValue]) -> None:
+        self.place = place
+        self.live, self.applied = live, applied
+        self.live_elements = [place.name_item(i) for i in live]
+        self.applied_elements = [place.name_item(i) for i in applied]
+        self.live_items: dict[PathElement, JSONValue] = {}
+        for element, item in zip(self.live_elements, live, strict=True):
+            # Duplicates do not merge item by item: they count as null.
+            self.live_items[element] = None if element in self.live_items else item
+        self.applied_items = dict(zip(self.applied_elements, applied, strict=True))
+        self.shared = deque(e for e in self.applied_elements if e in self.live_items)
+        self.next_shared = self._advance()
+        self.done: set[PathElement] = set()
+        self.out: list[JSONValue] = []
+
+    def _advance(self) -> PathElement | None:
+        return self.shared.popleft() if self.shared else None
+
+    def _take_applied(self, element: PathElement) -> None:
+        item = self.applied_items[element]
+        if element in self.live_items:
+            item = merge(self.place.item, self.live_items[element], item)
+        self.out.append(item)
+        self.done.add(element)
+
+    def run(self) -> list[JSONValue]:
+        left = right = 0
+        live, applied = self.live_elements, self.applied_elements
+        while left < len(live) or right < len(applied):
+            if left < len(live) and right < len(applied):
+                element = live[left]
+                if element == applied[right]:
+                    self._take_applied(element)
+                    left, right = left + 1, right + 1
+                    self.next_shared = self._advance()
+                    continue
+                if element in self.applied_items and self.next_shared is not None and self.next_shared != element:
+                    left += 1  # shared, but another item comes first in the applied order
+                    continue
+            if left < len(live):
+                element = live[left]
+                if element not in self.applied_items:
+                    self.out.append(self.live[left])
+                    left += 1
+                    continue
+                if element in self.done:
+                    left += 1
+            if right < len(applied):
+                element = applied[right]
+                self._take_applied(element)
+                right += 1
+                if self.next_shared == element:
+                    self.next_shared = self._advance()
+        return self.out

@@ -1,0 +1,85 @@
+"""From client-side to server-side apply: whose Update entries become part of the Apply entry.
+
+Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The Apply entry of the manager takes
+the fields of the Update entry of the same version; without one, the first Update entry becomes the Apply
+entry. All Update entries of the names go. By default those names own the last-applied annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import FieldSet, read_fields
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.ownership.managedfields import APPLY, UPDATE, find_entries, render_entry
+
+LAST_APPLIED_PATH: Final = fields("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+
+
+def _read(entry: JSONObject) -> FieldSet:
+    if entry.get("fieldsV1") is None:
+        raise OwnershipError("failed to convert fields to set: EOF")
+    try:
+        return read_fields(entry["fieldsV1"])
+    except OwnershipError as error:
+        raise OwnershipError(f"failed to convert fields to set: {error.reason}") from None
+
+
+def find_owners(live: JSONObject) -> tuple[str, ...]:
+    """The Update managers that own the last-applied annotation."""
+    found = []
+    for entry in find_entries(live) or ():
+        try:
+            if entry.get("operation") == UPDATE and _read(entry).has(LAST_APPLIED_PATH):
+                found.append(entry.get("manager") or "")
+        except OwnershipError:
+            continue
+    return tuple(dict.fromkeys(found))
+
+
+def upgrade(live: JSONObject, *, manager: str, csa_managers: Iterable[str] | None = None) -> list[MutableObject]:
+    """managedFields of the object after the entries of client-side apply went over to `manager`.
+
+    - `csa_managers`: names to take over; None takes those that own the last-applied annotation.
+    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    """
+    names = find_owners(live) if csa_managers is None else tuple(csa_managers)
+    entries = [render_entry(e) for e in find_entries(live) or ()]
+    for name in sorted(set(names)):
+        entries = _upgrade_one(entries, name, manager)
+    return entries
+
+
+def _find_index(entries: list[MutableObject], manager: str, operation: str, api_version: str | None = None) -> int:
+    for position, entry in enumerate(entries):
+        if (
+            entry.get("manager", "") == manager
+            and entry.get("operation") == operation
+            and not entry.get("subresource")
+            and api_version in (None, entry.get("apiVersion", ""))
+        ):
+            return position
+    return -1
+
+
+def _upgrade_one(entries: list[MutableObject], csa_manager: str, manager: str) -> list[MutableObject]:
+    target = _find_index(entries, manager, APPLY)
+    entries = list(entries)
+    if target < 0:
+        target = _find_index(entries, csa_manager, UPDATE)
+        if target < 0:
+            return entries
+        entries[target] = {**entries[target], "manager": manager, "operation": APPLY}
+    joined = _read(entries[target])
+    source = _find_index(entries, csa_manager, UPDATE, entries[target].get("apiVersion", ""))
+    if source >= 0:
+        joined = joined.union(_read(entries[source]))
+    entries[target] = {**entries[target], "fieldsV1": joined.render()}
+    return [
+        e
+        for e in entries
+        if e.get("manager", "") != csa_manager or e.get("operation") != UPDATE or e.get("subresource")
+    ]

@@ -1,0 +1,108 @@
+"""Which fields an apply removes: those its manager applied last time and not this time, and nobody owns.
+
+Rule: structured-merge-diff `Updater.prune`: remove what was applied last time, put back what anybody owns at
+any version, and put back what the manager did not own. Nothing needs to be done when the last set is within
+the new one, at one version: every item and entry on the way to a field is then in the new set too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
+from applyviz.engine.ownership.managedfields import Identity, Owned
+from applyviz.engine.ownership.removing import name_parents, remove_fields
+from applyviz.engine.ownership.typed import collect_fields
+from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions
+
+
+def _with_value(obj: TypedObject, value: object) -> TypedObject:
+    return TypedObject(obj.place, value, obj.api_version)
+
+
+def _named(obj: TypedObject) -> FieldSet:
+    return name_parents(obj.place, collect_fields(obj.place, obj.value))
+
+
+class _Pruning:
+    def __init__(self, versions: Versions, owned: Mapping[Identity, Owned]) -> None:
+        self.versions = versions
+        self.owned = owned
+
+    def convert(self, obj: TypedObject, api_version: str, what: str) -> TypedObject:
+        try:
+            return self.versions.convert(obj, api_version)
+        except OwnershipError as error:
+            raise OwnershipError(f"failed to convert {what}: {error.reason}", errors=error.errors) from None
+
+    def restore_owned(self, merged: TypedObject, pruned: TypedObject) -> TypedObject:
+        """Put back what any manager owns, at the versions of the entries, the one pruned at first."""
+        by_version: dict[str, FieldSet] = {}
+        for entry in self.owned.values():
+            if not self.versions.is_kept(entry.api_version):
+                by_version[entry.api_version] = by_version.get(entry.api_version, EMPTY).union(entry.fields)
+        first = merged.api_version
+        for api_version in sorted(by_version, key=lambda v: (v != first, v)):
+            fields = by_version[api_version]
+            try:
+                merged = self.convert(merged, api_version, f"merged object at version {api_version}")
+                pruned = self.convert(pruned, api_version, f"pruned object at version {api_version}")
+            except MissingVersionError:
+                continue
+            keep = _named(pruned).union(name_parents(merged.place, fields))
+            gone = _named(merged).difference(keep)
+            pruned = _with_value(merged, remove_fields(merged.place, merged.value, gone))
+        return pruned
+
+    def restore_dangling(self, merged: TypedObject, pruned: TypedObject, last: FieldSet) -> TypedObject:
+        """Put back what the manager did not own."""
+        try:
+            pruned = self.convert(pruned, merged.api_version, "pruned object to last applied version")
+        except MissingVersionError:
+            return merged
+        gone = _named(merged).difference(_named(pruned)).intersection(name_parents(merged.place, last))
+        if not gone:
+            return merged
+        return _with_value(merged, remove_fields(merged.place, merged.value, gone))
+
+
+def prune(
+    versions: Versions,
+    merged: TypedObject,
+    owned: Mapping[Identity, Owned],
+    current: Identity,
+    last: Owned | None,
+) -> TypedObject:
+    """The merged object without what its manager gave up and nobody else owns.
+
+    - Raises `OwnershipError` when a version cannot be converted to.
+    """
+    if last is None or not last.fields or versions.is_kept(last.api_version):
+        return merged
+    mine = owned[current]
+    is_one_version = all(entry.api_version == mine.api_version for entry in (*owned.values(), last))
+    if is_one_version and last.fields.is_subset(mine.fields):
+        return merged
+    try:
+        return _prune(_Pruning(versions, owned), merged, last, mine.api_version)
+    except OwnershipError as error:
+        raise OwnershipError(f"failed to prune fields: {error.reason}", errors=error.errors) from None
+
+
+def _prune(pruning: _Pruning, merged: TypedObject, last: Owned, api_version: str) -> TypedObject:
+    try:
+        converted = pruning.convert(merged, last.api_version, "merged object to last applied version")
+    except MissingVersionError:
+        return merged
+    fields = name_parents(converted.place, last.fields)
+    pruned = _with_value(converted, remove_fields(converted.place, converted.value, fields))
+    try:
+        pruned = pruning.restore_owned(converted, pruned)
+    except OwnershipError as error:
+        raise OwnershipError(f"failed add back owned items: {error.reason}", errors=error.errors) from None
+    try:
+        pruned = pruning.restore_dangling(converted, pruned, last.fields)
+    except OwnershipError as error:
+        raise OwnershipError(f"failed add back dangling items: {error.reason}", errors=error.errors) from None
+    return pruning.versions.convert(pruned, api_version)

@@ -1,0 +1,109 @@
+"""Take fields out of an object, and the two readings of a field set that this needs.
+
+Rule: structured-merge-diff `RemoveItems`, `EnsureNamedFieldsAreMembers`, `ReconcileFieldSetWithSchema`. What
+becomes empty becomes null; a set that was written under another topology is brought to the present one:
+fields below a value that is atomic now become the value itself. Atomic values turned granular stay as they are.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.fieldsets import FieldSet
+from applyviz.engine.objects.paths import PathElement
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.ownership.merging import LIST, MAP, choose_form, find_form
+from applyviz.engine.schema.topology import Topology
+
+
+def remove_fields(place: Topology | None, value: JSONValue, fields: FieldSet) -> JSONValue:
+    """The value without the given fields; the parts not touched are shared with it."""
+    if place is None:
+        return None
+    form = choose_form(place, find_form(place, value))
+    if form is MAP:
+        return _remove_from_map(place, value, fields)
+    return _remove_from_list(place, value, fields) if form is LIST else value
+
+
+def _remove_from_map(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
+    if not isinstance(value, dict) or not value or place.is_atomic_map:
+        return None
+    kept = {}
+    for name, entry in value.items():
+        element = "f:" + name
+        if element in fields.members:
+            continue
+        below = fields.children.get(element)
+        kept[name] = entry if below is None else remove_fields(place.child(name), entry, below)
+    return kept or None
+
+
+def _remove_from_list(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
+    if not isinstance(value, list) or not value or place.is_atomic_list:
+        return None
+    kept = []
+    for item in value:
+        element = place.name_item(item)
+        if element in fields.members:
+            continue
+        below = fields.children.get(element)
+        kept.append(item if below is None else remove_fields(place.item, item, below))
+    return kept or None
+
+
+def _find_place(place: Topology, element: PathElement) -> Topology | None:
+    if element[0] == "f":
+        return place.child(element[2:]) if place.is_map else None
+    return place.item if place.is_list and element[0] == "k" else None
+
+
+def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
+    """The set with every declared field that has fields below it; map entries and items are not added."""
+    if place is None or not fields.children:
+        return fields
+    members = set(fields.members)
+    children = {}
+    for element, below in fields.children.items():
+        if place.is_map and element[0] == "f" and place.find_field(element[2:]) is not None:
+            members.add(element)
+        children[element] = name_parents(_find_place(place, element), below)
+    return FieldSet(frozenset(members), children)
+
+
+def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
+    """The set under the present topology; the very same set when nothing changed."""
+    if place.is_map:
+        if place.is_free_form:
+            return fields
+        return _reconcile_below(place, fields, is_map=True)
+    if place.scalar or not place.is_list:
+        return fields
+    return _reconcile_below(place, fields, is_map=False)
+
+
+def _is_whole(place: Topology) -> bool:
+    """Whether what is below this place is owned as one now."""
+    if place.is_map:
+        return place.is_atomic_map and not place.is_free_form
+    return not place.scalar and place.is_list and place.is_atomic_list
+
+
+def _reconcile_below(place: Topology, fields: FieldSet, *, is_map: bool) -> FieldSet:
+    changed: dict[PathElement, FieldSet | None] = {}
+    for element, below in fields.children.items():
+        if is_map:
+            child = place.child(element[2:]) if element[0] == "f" else place.entry
+        else:
+            child = place.item
+        if child is None:
+            continue
+        if _is_whole(child):
+            changed[element] = None
+        else:
+            reconciled = reconcile(child, below)
+            if reconciled is not below:
+                changed[element] = reconciled
+    if not changed:
+        return fields
+    whole = {e for e, below in changed.items() if below is None}
+    children = {e: changed.get(e, below) for e, below in fields.children.items() if e not in whole}
+    return FieldSet(fields.members | whole, {e: c for e, c in children.items() if c is not None})

@@ -1,0 +1,174 @@
+"""Whether an object fits its topology, and which fields it has.
+
+Rule: structured-merge-diff `typed`: undeclared fields, wrong forms, entries that cannot be named and
+duplicate entries are errors (duplicates are let through in live objects). The fields of an object are its
+leaves (scalars, atomic values, empty and null maps), every list entry, and every undeclared map entry.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
+from applyviz.engine.objects.paths import PathElement, render_path
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.ownership.errors import TypedError, expect_form, expect_scalar
+from applyviz.engine.schema.topology import BOOLEAN, NUMERIC, STRING, ItemError, Topology
+
+BLANK_ELEMENT: PathElement = ""
+
+
+def _prefixed(prefix: str, errors: list[TypedError] | None) -> list[TypedError]:
+    return [(prefix + where, what) for where, what in errors] if errors else []
+
+
+def validate(place: Topology | None, value: JSONValue, allow_duplicates: bool = False) -> list[TypedError] | None:
+    """All that is wrong with a value at a place; None when nothing is (the common case costs nothing)."""
+    if place is None:
+        return [("", "schema error: invalid atom: inlined")]
+    if value is None or place.takes_anything:
+        return None
+    if isinstance(value, dict):
+        if place.is_map:
+            return _validate_map(place, value, allow_duplicates)
+    elif isinstance(value, list):
+        if place.is_list:
+            return _validate_list(place, value, allow_duplicates)
+    elif place.scalar:
+        return _validate_scalar(place.scalar, value)
+    return [("", _word_mismatch(place, value))]
+
+
+def _word_mismatch(place: Topology, value: JSONValue) -> str:
+    if place.is_map:
+        return expect_form("map", value)
+    if place.scalar:
+        return expect_scalar(place.scalar, value)
+    return expect_form("list", value)
+
+
+def _validate_scalar(scalar: str, value: JSONValue) -> list[TypedError] | None:
+    form = type(value)
+    if (
+        (scalar == STRING and form is not str)
+        or (scalar == NUMERIC and form is not int and form is not float)
+        or (scalar == BOOLEAN and form is not bool)
+    ):
+        return [("", expect_scalar(scalar, value))]
+    return None
+
+
+def _validate_map(place: Topology, value: dict[str, JSONValue], allow_duplicates: bool) -> list[TypedError] | None:
+    errors: list[TypedError] | None = None
+    for name, entry in value.items():
+        child = place.find_field(name) or place.entry
+        if child is None:
+            found: list[TypedError] | None = [("", "field not declared in schema")]
+        else:
+            found = validate(child, entry, allow_duplicates)
+        if found:
+            errors = (errors or []) + _prefixed(f".{name}", found)
+    return errors
+
+
+def _validate_list(place: Topology, value: list[JSONValue], allow_duplicates: bool) -> list[TypedError] | None:
+    item_place = place.item
+    if place.is_atomic_list:
+        if item_place.takes_anything:
+            return None
+        errors: list[TypedError] = []
+        for position, item in enumerate(value):
+            found = validate(item_place, item, allow_duplicates)
+            if found:
+                errors += _prefixed(f"[{position}]", found)
+        return errors or None
+    errors = []
+    seen: set[PathElement] = set()
+    for position, item in enumerate(value):
+        try:
+            element = place.name_item(item)
+        except ItemError as error:
+            errors.append(("", f"element {position}: {error}"))
+            return errors
+        if element in seen and not allow_duplicates:
+            errors.append(("", f"duplicate entries for key {render_path((element,))}"))
+        seen.add(element)
+        found = validate(item_place, item, allow_duplicates)
+        if found:
+            errors += _prefixed(render_path((element,)), found)
+    return errors or None
+
+
+def collect_fields(place: Topology, value: JSONValue) -> FieldSet:
+    """The fields of a whole object (it must be valid)."""
+    return _collect(place, value) or EMPTY
+
+
+def _collect(place: Topology | None, value: JSONValue) -> FieldSet | None:
+    """The fields below a value; None when the value itself is a leaf."""
+    if place is None:
+        return EMPTY
+    if isinstance(value, dict):
+        if place.is_map:
+            return None if place.is_atomic_map else _collect_map(place, value)
+    elif isinstance(value, list):
+        if place.is_list:
+            return None if place.is_atomic_list else _collect_list(place, value)
+    elif value is not None and place.scalar:
+        return None
+    return _collect_null(place)
+
+
+def _collect_null(place: Topology) -> FieldSet | None:
+    if place.is_map:
+        return None if place.is_atomic_map else EMPTY
+    if place.scalar:
+        return None
+    return None if place.is_atomic_list else EMPTY
+
+
+def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
+    members: list[PathElement] = []
+    children: dict[PathElement, FieldSet] = {}
+    for name, entry in value.items():
+        field = place.find_field(name)
+        below = _collect(field or place.entry, entry)
+        element = "f:" + name
+        if below is None:
+            members.append(element)
+            continue
+        if below:
+            children[element] = below
+        if field is None or entry is None or entry == {}:
+            members.append(element)
+    return FieldSet(frozenset(members), children)
+
+
+def _name_leniently(place: Topology, item: JSONValue) -> PathElement:
+    """An item that pruning emptied is null and has no name; the API server keeps a blank element for it."""
+    try:
+        return place.name_item(item)
+    except ItemError:
+        return BLANK_ELEMENT
+
+
+def _collect_list(place: Topology, value: list[JSONValue]) -> FieldSet:
+    item_place = place.item
+    elements = [_name_leniently(place, item) for item in value]
+    members = frozenset(elements)
+    children: dict[PathElement, FieldSet] = {}
+    duplicates = find_duplicates(elements) if len(members) != len(elements) else ()
+    for element, item in zip(elements, value, strict=True):
+        if element in duplicates:
+            continue
+        below = _collect(item_place, item)
+        if below:
+            children[element] = below
+    return FieldSet(members, children)
+
+
+def find_duplicates(elements: list[PathElement]) -> frozenset[PathElement]:
+    """The elements that name more than one entry."""
+    seen: set[PathElement] = set()
+    twice: set[PathElement] = set()
+    for element in elements:
+        (twice if element in seen else seen).add(element)
+    return frozenset(twice)

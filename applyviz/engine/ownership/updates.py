@@ -1,0 +1,65 @@
+"""managedFields after a create, an update, or a patch of any type but apply.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. The writer owns what it
+changed and everybody else loses it. What the client sent as managedFields counts unless it is absent or
+unreadable, `[]` and `[{}]` clear them; through a subresource it never counts. An object that exists without
+entries stays without: tracking begins with a create or with the first apply.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.engine.ownership.bookkeeping import Bookkeeper
+from applyviz.engine.ownership.managedfields import Managed, decode, encode, find_entries, with_entries
+from applyviz.engine.schema.model import KindSchema
+
+
+def _decode_or_nothing(entries: list[JSONObject] | None) -> Managed:
+    try:
+        return decode(entries or ())
+    except OwnershipError:
+        return Managed()
+
+
+def _is_reset(entries: list[JSONObject] | None) -> bool:
+    """Whether the client asks to clear: an empty list, or one entry that says nothing."""
+    if entries is None:
+        return False
+    return not entries or (len(entries) == 1 and not any(_says(v) for v in entries[0].values()))
+
+
+def _says(value: object) -> bool:
+    return value is not None and value != ""
+
+
+def _choose_entries(live: JSONObject, new: JSONObject, subresource: str) -> Managed:
+    if subresource:
+        return _decode_or_nothing(find_entries(live))
+    sent = find_entries(new)
+    if _is_reset(sent):
+        return Managed()
+    managed = _decode_or_nothing(sent)
+    return managed if managed.owned else _decode_or_nothing(find_entries(live))
+
+
+def update(
+    live: JSONObject | None,
+    new: JSONObject,
+    *,
+    kind: KindSchema,
+    manager: str,
+    subresource: str = "",
+    now: str,
+) -> list[MutableObject]:
+    """managedFields of the object `new` that a write leads to; `live` is None for a create.
+
+    - `now`: RFC 3339 time of the write.
+    - Raises `OwnershipError` when an object does not fit its schema (the API server then drops the entries).
+    """
+    before = live if live is not None else kind.zero
+    managed = _choose_entries(before, new, subresource)
+    if not managed.owned and get_at(before, ("metadata", "uid")):
+        return []
+    keeper = Bookkeeper(kind, subresource)
+    return encode(keeper.book_update(before, with_entries(new, None), managed, manager, now))
