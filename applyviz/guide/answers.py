@@ -1,0 +1,128 @@
+"""What does the engine answer to a worked example?
+
+A three-way example (manifest, last applied, live) gives patch and result; a story of applies, updates and
+migrations gives the object and its field owners, or the conflicts at which it stops; a reading example gives what
+kubectl would read. The clock of a story is its step number, so that answers never depend on the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.merge import patches
+from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestError
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.engine.ownership import managedfields, migrate, serverside, updates
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.guide.pages import Block, Example, Part
+
+_EPOCH = "2026-01-01T00:00:{:02d}Z"
+_SERVER_FIELDS = ("managedFields", "creationTimestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What came out; parts that an example does not have are None or empty.
+
+    `owners` is one line per field owner: name, operation, subresource and its fields.
+    """
+
+    patch: JSONValue = None
+    after: JSONObject | None = None
+    owners: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+def read_object(text: str, file: str) -> JSONObject:
+    """Read the one object of a block.
+
+    - Raises `ManifestError` when the block holds no single readable object.
+    """
+    parsed = parse_manifests(text.encode(), file)
+    if parsed.problems:
+        raise ManifestError(parsed.problems[0].reason, parsed.problems[0].position)
+    if len(parsed.documents) != 1:
+        raise ManifestError(f"expected one object, got {len(parsed.documents)}")
+    return parsed.documents[0].obj
+
+
+def _find_kind(obj: JSONObject) -> KindSchema:
+    gvk = GroupVersionKind.from_object(obj)
+    unknown = KindSchema(gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
+    return bundled().find_kind(gvk) or unknown
+
+
+def _without_server_fields(obj: JSONObject) -> JSONObject:
+    shown = clone(dict(obj))
+    for name in _SERVER_FIELDS:
+        shown.get("metadata", {}).pop(name, None)
+    return {k: v for k, v in shown.items() if k != "status" or v}
+
+
+def _answer_three_way(example: Example) -> Answers:
+    manifest = read_object(example.find(Part.MANIFEST) or "", "manifest")
+    live = read_object(example.find(Part.LIVE) or "", "live")
+    last_text = example.find(Part.LAST_APPLIED)
+    last_applied = read_object(last_text, "last applied") if last_text else None
+    kind = _find_kind(manifest)
+    patch = patches.compute(last_applied, manifest, live, kind=kind)
+    return Answers(patch=patch.body, after=patches.apply(live, patch.body, patch.content_type, kind=kind))
+
+
+def _take_step(live: JSONObject | None, step: Block, now: str) -> JSONObject:
+    if step.part is Part.MIGRATE and live is not None:
+        moved = migrate.upgrade(live, manager=step.words[0], csa_managers=list(step.words[1:]))
+        return {**live, "metadata": {**live["metadata"], "managedFields": moved}}
+    obj = read_object(step.text, " ".join((step.part, *step.words)))
+    kind, manager = _find_kind(obj), step.words[0]
+    if step.part is Part.APPLY:
+        is_forced = "force" in step.words
+        return serverside.apply(live, obj, kind=kind, manager=manager, force=is_forced, now=now).result
+    new: MutableObject = clone(dict(obj))
+    kept = {k: v for k, v in (live or {}).get("metadata", {}).items() if k in _SERVER_FIELDS}
+    new["metadata"] = {**new["metadata"], **kept}
+    new["metadata"]["managedFields"] = updates.update(live, new, kind=kind, manager=manager, now=now)
+    return new
+
+
+def _owner_lines(obj: JSONObject) -> tuple[str, ...]:
+    lines = []
+    for entry in managedfields.read_owners(obj).entries:
+        owner = entry.owner
+        what = f"{owner.operation} {owner.subresource}" if owner.subresource else owner.operation
+        fields = " ".join(sorted(render_path(p) for p in entry.fields))
+        lines.append((owner.manager, owner.operation, owner.subresource, f"{owner.manager} ({what}): {fields}"))
+    return tuple(line[-1] for line in sorted(lines))
+
+
+def _conflict_line(conflict: Conflict) -> str:
+    return f"{conflict.message}: {render_path(conflict.path)}"
+
+
+def _answer_story(example: Example) -> Answers:
+    live_text = example.find(Part.LIVE)
+    live: JSONObject | None = read_object(live_text, "live") if live_text else None
+    for number, step in enumerate(example.steps):
+        try:
+            live = _take_step(live, step, _EPOCH.format(number + 1))
+        except ConflictError as error:
+            return Answers(conflicts=tuple(sorted(_conflict_line(c) for c in error.conflicts)))
+        # an object that exists has a creation time: it tells the merge that this is no create
+        live = {**live, "metadata": {"creationTimestamp": _EPOCH.format(0), **live["metadata"]}}
+    return Answers(after=_without_server_fields(live or {}), owners=_owner_lines(live or {}))
+
+
+def compute_answers(example: Example) -> Answers:
+    """Run one example through the engine.
+
+    - Raises `ApplyVizError` when it cannot be read or merged; conflicts are an answer, not an error.
+    """
+    if example.steps:
+        return _answer_story(example)
+    if example.find(Part.LIVE) is None:
+        return Answers(after=read_object(example.find(Part.MANIFEST) or "", "manifest"))
+    return _answer_three_way(example)

@@ -1,0 +1,97 @@
+"""Which pages are there, and which worked examples do they hold?
+
+A page is a Markdown file of `docs/semantics`: prose, and sections titled "Example: …" whose fenced blocks are the
+inputs and the recorded answers. The word after the language says what a block is: `manifest`, `last-applied` and
+`live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER` and `migrate MANAGER FROM…` are
+steps, in order; `patch`, `after`, `owners`, `conflict` and `read` are answers. Files are read by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+_HEADING = re.compile(r"^## Example: (?P<title>.+)$", re.MULTILINE)
+_TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
+_FENCE = re.compile(r"^```(?P<language>\w+) (?P<info>[^\n]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Part(StrEnum):
+    """What a fenced block of an example is."""
+
+    MANIFEST = "manifest"
+    LAST_APPLIED = "last-applied"
+    LIVE = "live"
+    APPLY = "apply"
+    UPDATE = "update"
+    MIGRATE = "migrate"
+    PATCH = "patch"
+    AFTER = "after"
+    OWNERS = "owners"
+    CONFLICT = "conflict"
+    READ = "read"
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is one write of a story."""
+        return self in (Part.APPLY, Part.UPDATE, Part.MIGRATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block: what it is, its further words (manager, `force`), and its text."""
+
+    part: Part
+    words: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One worked example: its title, the prose around its blocks, and the blocks in order."""
+
+    title: str
+    prose: str
+    blocks: tuple[Block, ...]
+
+    def find(self, part: Part) -> str | None:
+        """The text of the first block of that part."""
+        return next((b.text for b in self.blocks if b.part is part), None)
+
+    @property
+    def steps(self) -> tuple[Block, ...]:
+        """The writes of a story, in order."""
+        return tuple(b for b in self.blocks if b.part.is_step)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: its name in addresses, title, the prose before the examples, and the examples."""
+
+    name: str
+    title: str
+    prose: str
+    examples: tuple[Example, ...]
+
+
+def _parse_block(match: re.Match[str]) -> Block:
+    part, *words = match["info"].split()
+    return Block(Part(part), tuple(words), match["text"])
+
+
+def _parse_example(title: str, text: str) -> Example:
+    blocks = tuple(_parse_block(m) for m in _FENCE.finditer(text))
+    return Example(title, _FENCE.sub("", text).strip(), blocks)
+
+
+def parse_page(name: str, text: str) -> Page:
+    """Read one page.
+
+    - Raises `ValueError` for a block whose first word is no `Part`: a page is checked by its test.
+    """
+    title = _TITLE.search(text)
+    prose, *sections = _HEADING.split(text)
+    pairs = zip(sections[::2], sections[1::2], strict=True)
+    examples = tuple(_parse_example(heading, body) for heading, body in pairs)
+    return Page(name, title["title"] if title else name, _TITLE.sub("", prose, count=1).strip(), examples)
