@@ -13,8 +13,8 @@ from dataclasses import replace
 from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone
 from applyviz.engine.requests.calls import Target, read_namespace
+from applyviz.engine.requests.deletion import delete_and_wait
 from applyviz.engine.requests.flow import (
-    AnswerError,
     Deletion,
     Flow,
     Outcome,
@@ -80,23 +80,9 @@ def _missing_annotation(target: Target) -> str:
     )
 
 
-def _is_gone(target: Target, deletion: Deletion) -> Flow[bool]:
-    """Read until the object is gone: at once, then as many times as there are seconds to wait."""
-    for _ in range(1 + max(deletion.timeout, 0)):
-        answer = yield target.read()
-        if is_not_found(answer):
-            return True
-        if not answer.is_ok:
-            raise refusal(target.read(), answer)
-    return False
-
-
 def _recreate(target: Target, manifest: JSONObject, live: JSONObject, deletion: Deletion) -> Flow[JSONObject]:
     """Delete, wait, create; when the create fails, put back what was there and report the failure."""
-    dropped = target.delete(deletion, live)
-    yield from send(dropped)
-    if not (yield from _is_gone(target, deletion)):
-        raise AnswerError("context deadline exceeded", 0, False, dropped)
+    yield from delete_and_wait(target, live, deletion)
     request = target.create(_without_version(last_applied.attach(manifest)))
     answer = yield request
     if not answer.is_ok:

@@ -1,0 +1,30 @@
+"""What planning is told from outside: kinds, the time, what may be asked, and what the set makes itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from applyviz.engine.hazards.model import Neighbours
+from applyviz.engine.requests.flow import Catalog, Deletion
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """The surroundings of a plan.
+
+    - `catalog`: schemas and addresses of kinds (a `SourceChain`).
+    - `now`: RFC 3339 in UTC with whole seconds; it dates calculated managedFields entries.
+    - `can_dry_run`: whether writes may be confirmed by the server; `dry_run_reason` says why not.
+    - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
+    - `neighbours`: the other objects that hazards look at.
+    """
+
+    catalog: Catalog
+    now: str
+    can_dry_run: bool = True
+    dry_run_reason: str = ""
+    namespaces_created: frozenset[str] = frozenset()
+    kinds_created: frozenset[tuple[str, str]] = frozenset()
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    applyset: str = ""
+    deletion: Deletion = field(default_factory=lambda: Deletion(timeout=60))

@@ -1,0 +1,64 @@
+"""Requests as templates: which places are left open, and how they are filled at send time.
+
+Rule: nothing but holes is filled. `uid` and `resourceVersion` come from the object just read, managedFields
+of a migration are computed from it anew. A template holds null in each hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from applyviz.engine.objects.errors import StalePlanError
+from applyviz.engine.objects.exchange import Hole, Request
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.ownership import migrate
+from applyviz.engine.requests.calls import MANAGED_FIELDS, RESOURCE_VERSION, UID
+
+
+def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
+    """The body with one place changed; everything beside it is shared."""
+    if not path:
+        return value
+    step = element_value(path[0])
+    if path[0].startswith("i:"):
+        if not isinstance(body, list) or not 0 <= step < len(body):
+            raise StalePlanError(f"no place {render_path(path)} in the request")
+        return [_put(item, path[1:], value) if n == step else item for n, item in enumerate(body)]
+    if not isinstance(body, Mapping):
+        raise StalePlanError(f"no place {render_path(path)} in the request")
+    return {**body, step: _put(body.get(step), path[1:], value)}
+
+
+def template(request: Request) -> Request:
+    """The request with null in each of its holes."""
+    body = request.body
+    for hole in request.holes:
+        body = _put(body, hole.path, None)
+    return replace(request, body=body)
+
+
+def _find_value(hole: Hole, live: JSONObject, manager: str) -> JSONValue:
+    if hole.rule in (UID, RESOURCE_VERSION):
+        value = get_at(live, ("metadata", hole.rule))
+        if not value:
+            raise StalePlanError(f"the live object has no {hole.rule} to bind the write to")
+        return value
+    if hole.rule == MANAGED_FIELDS:
+        return migrate.upgrade(live, manager=manager)
+    raise StalePlanError(f"nothing fills a hole of rule {hole.rule!r}")
+
+
+def fill(request: Request, live: JSONObject | None) -> Request:
+    """The request as it is sent: each hole filled from the object as last read or answered.
+
+    - A request without holes needs no object.
+    - Raises `StalePlanError` when there is nothing to fill a hole with.
+    """
+    body = request.body
+    for hole in request.holes:
+        if live is None:
+            raise StalePlanError(f"{request.ref or request.path}: planned against an object that is not there")
+        body = _put(body, hole.path, _find_value(hole, live, request.query.get("fieldManager", "")))
+    return replace(request, body=body)

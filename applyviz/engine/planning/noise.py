@@ -1,0 +1,38 @@
+"""What of an object is no effect of an apply: versions, times and what controllers report.
+
+Rule: `docs/architecture.md`, invariant 1: a new resourceVersion alone is no reason to stop, and neither is
+a status, a time, or the order of managedFields entries. Used to compare objects and to digest effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
+
+_NOISE = frozenset(("resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "selfLink"))
+
+
+def _quiet_entries(entries: JSONValue) -> JSONValue:
+    """managedFields without times, in one order."""
+    if not isinstance(entries, list):
+        return entries
+    timeless = [{k: v for k, v in e.items() if k != "time"} if isinstance(e, Mapping) else e for e in entries]
+    return sorted(timeless, key=canonical_json)
+
+
+def without_noise(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
+    """The object without what every write changes; `has_status`: its status is the controllers' own."""
+    metadata = obj.get("metadata")
+    quiet = {k: v for k, v in obj.items() if k != "status" or not has_status}
+    if isinstance(metadata, Mapping):
+        kept = {k: v for k, v in metadata.items() if k not in _NOISE}
+        if "managedFields" in kept:
+            kept["managedFields"] = _quiet_entries(kept["managedFields"])
+        quiet["metadata"] = kept
+    return quiet
+
+
+def is_same_object(left: JSONObject, right: JSONObject, *, has_status: bool = True) -> bool:
+    """Whether two objects are the same but for noise."""
+    return is_same_json(without_noise(left, has_status=has_status), without_noise(right, has_status=has_status))

@@ -1,0 +1,147 @@
+"""Answers to writes as an API server would give them, as far as they can be calculated.
+
+Merge and ownership are the engine's; defaulting, conversion, validation and admission are left out, so an
+answer from here is never more than *calculated*. Rule: REST semantics of
+https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from applyviz.engine.merge import patches
+from applyviz.engine.objects.errors import ConflictError, MergeError, OwnershipError, PatchError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.ownership import serverside, updates
+from applyviz.engine.schema.model import KindSchema
+
+_PRECONDITIONS = ("uid", "resourceVersion")
+
+
+def status_answer(code: int, reason: str, message: str, causes: list[JSONValue] | None = None) -> Answer:
+    """An answer that is no success, as the API server words it."""
+    body: dict[str, JSONValue] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+    body |= {"reason": reason, "message": message}
+    if causes:
+        body["details"] = {"causes": causes}
+    return Answer(code, body)
+
+
+def _drop_preconditions(body: JSONObject) -> dict[str, JSONValue]:
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return dict(body)
+    kept = {k: v for k, v in metadata.items() if k not in _PRECONDITIONS}
+    return {**body, "metadata": kept} if kept else {k: v for k, v in body.items() if k != "metadata"}
+
+
+def _with_managed_fields(obj: JSONObject, entries: list[JSONValue]) -> dict[str, JSONValue]:
+    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**obj, "metadata": metadata}
+
+
+def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JSONObject:
+    """A created object without the empty Go values that nobody asked for."""
+    kept = {}
+    for key, value in result.items():
+        if key in zero and key not in asked and value in (None, {}, zero[key]):
+            continue
+        below, wanted = zero.get(key), asked.get(key)
+        is_deep = isinstance(value, Mapping) and isinstance(below, Mapping) and isinstance(wanted, Mapping)
+        kept[key] = _without_zero(value, below or {}, wanted or {}) if is_deep else value
+    return kept
+
+
+@dataclass
+class Rehearsal:
+    """One object as it would be after each write so far; `live` is None while it is absent."""
+
+    kind: KindSchema
+    now: str
+    live: JSONObject | None = None
+    subresource: str = ""
+
+    def answer(self, request: Request) -> Answer:
+        """Answer one request of a flow and remember what it would leave behind."""
+        if not request.is_write:
+            return self._read()
+        try:
+            return self._write(request)
+        except ConflictError as error:
+            causes: list[JSONValue] = [
+                {"reason": "FieldManagerConflict", "message": c.message, "field": render_path(c.path)}
+                for c in error.conflicts
+            ]
+            return status_answer(409, "Conflict", error.message, causes)
+        except OwnershipError as error:
+            return status_answer(error.code, "", str(error))
+        except PatchError as error:
+            return status_answer(error.status, "", str(error))
+        except MergeError as error:
+            return status_answer(422, "Invalid", str(error))
+
+    def _read(self) -> Answer:
+        return status_answer(404, "NotFound", "not found") if self.live is None else Answer(200, self.live)
+
+    def check_conflicts(self, request: Request | None) -> None:
+        """Raise what the engine says of an apply that was refused.
+
+        - Raises `ConflictError` when the engine sees the conflicts too.
+        """
+        if request is not None and request.content_type == APPLY_PATCH:
+            self._apply(request, is_forced=False)
+
+    def taken_over(self, request: Request | None) -> JSONObject | None:
+        """What the same apply would give by force; None when it is no apply."""
+        if request is None or request.content_type != APPLY_PATCH:
+            return None
+        return self._apply(request, is_forced=True)
+
+    def _apply(self, request: Request, *, is_forced: bool) -> JSONObject:
+        result: JSONObject = serverside.apply(
+            self.live,
+            _drop_preconditions(request.body),
+            kind=self.kind,
+            manager=request.query.get("fieldManager", ""),
+            force=is_forced,
+            subresource=self.subresource,
+            now=self.now,
+        ).result
+        return result if self.live is not None else _without_zero(result, self.kind.zero, request.body)
+
+    def _write(self, request: Request) -> Answer:
+        if request.method == "DELETE":
+            self.live = None
+            return Answer(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
+        is_new = self.live is None
+        if is_new and request.method == "PATCH" and request.content_type != APPLY_PATCH:
+            return status_answer(404, "NotFound", "not found")
+        self.live = self._result(request)
+        return Answer(201 if is_new else 200, self.live)
+
+    def _result(self, request: Request) -> JSONObject:
+        if request.content_type == APPLY_PATCH:
+            return self._apply(request, is_forced=request.query.get("force") == "true")
+        body: Any = request.body if isinstance(request.body, list) else _drop_preconditions(request.body)
+        new: JSONObject = body
+        if self.live is not None and request.method == "PATCH":
+            new = patches.apply(self.live, body, request.content_type, kind=self.kind)
+        return _with_managed_fields(new, self._book(request, new))
+
+    def _book(self, request: Request, new: JSONObject) -> list[JSONValue]:
+        manager = request.query.get("fieldManager", "")
+        try:
+            return list(
+                updates.update(
+                    self.live, new, kind=self.kind, manager=manager, subresource=self.subresource, now=self.now
+                )
+            )
+        except OwnershipError:
+            # The API server logs such an error and drops the entries.
+            return []

@@ -1,0 +1,98 @@
+"""What a server's answer to a dry run means for a plan: confirmed, refused, an error, or not tried at all.
+
+Rule: a dry run runs admission, defaulting and validation and persists nothing; a person may be allowed to
+read and not to write, a webhook may not support dry runs, and neither says anything of the change itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.values import get_at
+
+_RIGHTS = re.compile(r"\bcannot (create|patch|update|delete|get|list) resource\b")
+_NO_NAMESPACE = re.compile(r'namespaces "([^"]*)" not found')
+_OWNER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"(?: with subresource "([^"]*)")?(?: using ([^ ]+))?')
+_BUSY = (429, 502, 503, 504)
+
+
+class Verdict(StrEnum):
+    """The closed set of meanings."""
+
+    CONFIRMED = "confirmed"
+    CONFLICTS = "conflicts"
+    CHANGED = "changed meanwhile"
+    REFUSED = "refused"
+    UNTRIED = "untried"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with its reason in plain words ("" when confirmed)."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+def missing_namespace(answer: Answer) -> str:
+    """The namespace that the server did not find, "" when that is not what it says."""
+    found = _NO_NAMESPACE.search(answer.message) if answer.status == 404 else None
+    return found[1] if found else ""
+
+
+def _causes(answer: Answer) -> list[dict[str, str]]:
+    causes = get_at(answer.body, ("details", "causes"))
+    return [c for c in causes if isinstance(c, dict)] if isinstance(causes, list) else []
+
+
+def read_conflicts(answer: Answer) -> tuple[tuple[str, str], ...]:
+    """Field manager and field of each conflict the server names, sorted."""
+    found = set()
+    for cause in _causes(answer):
+        owner = _OWNER.search(cause.get("message", ""))
+        if cause.get("reason") == "FieldManagerConflict" and owner:
+            found.add((owner[1], cause.get("field", "")))
+    return tuple(sorted(found))
+
+
+def describe_conflicts(answer: Answer) -> tuple[Conflict, ...]:
+    """The server's conflicts, when only the server knows of them; their paths stay in the message."""
+    conflicts = []
+    for cause in _causes(answer):
+        owner = _OWNER.search(cause.get("message", ""))
+        if cause.get("reason") == "FieldManagerConflict" and owner:
+            message = f"{cause.get('message', '')}: {cause.get('field', '')}"
+            operation = "Update" if owner[3] else "Apply"
+            conflicts.append(Conflict(owner[1], operation, owner[3] or "", owner[2] or "", (), message))
+    return tuple(conflicts)
+
+
+def describe_refusal(answer: Answer) -> str:
+    """Why the server refuses, in plain words: the causes when it names them."""
+    causes = [f"{c['field']}: {c['message']}" if c.get("field") else c.get("message", "") for c in _causes(answer)]
+    if answer.status == 422 and causes:
+        return "not valid: " + "; ".join(dict.fromkeys(causes))
+    return answer.message or f"the server answered {answer.status}"
+
+
+def judge_dry_run(answer: Answer) -> Judgement:
+    """Say what the answer to a dry run means."""
+    if answer.is_ok:
+        return Judgement(Verdict.CONFIRMED)
+    if answer.status == 409:
+        if read_conflicts(answer):
+            return Judgement(Verdict.CONFLICTS, answer.message)
+        return Judgement(Verdict.CHANGED, "the object changed while it was planned")
+    if answer.status == 0:
+        return Judgement(Verdict.UNTRIED, f"no answer to the dry run: {answer.message or 'unreachable'}")
+    if answer.status in (401, 403) and (_RIGHTS.search(answer.message) or not answer.message):
+        return Judgement(Verdict.UNTRIED, "a dry run is not allowed here: " + answer.message)
+    if answer.status == 400 and "dry run" in answer.message.replace("dryRun", "dry run"):
+        return Judgement(Verdict.UNTRIED, answer.message)
+    if answer.status in _BUSY:
+        return Judgement(Verdict.UNTRIED, f"the server could not try it: {describe_refusal(answer)}")
+    return Judgement(Verdict.REFUSED, describe_refusal(answer))

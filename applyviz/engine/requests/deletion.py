@@ -1,0 +1,32 @@
+"""Deleting an object so that it can be made anew: delete, then read until it is gone.
+
+Rule: `kubectl apply --force`. The one who drives the flow paces the reads, one a second; there are as many
+as there are seconds to wait, so the loop ends.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.flow import AnswerError, Deletion, Flow, is_not_found, refusal, send
+
+
+def _is_gone(target: Target, deletion: Deletion) -> Flow[bool]:
+    for _ in range(1 + max(deletion.timeout, 0)):
+        answer = yield target.read()
+        if is_not_found(answer):
+            return True
+        if not answer.is_ok:
+            raise refusal(target.read(), answer)
+    return False
+
+
+def delete_and_wait(target: Target, live: JSONObject, deletion: Deletion) -> Flow[None]:
+    """Delete the object and wait until it is gone.
+
+    - Raises `AnswerError` when the server refuses, or the object is still there at the end of the time.
+    """
+    request = target.delete(deletion, live)
+    yield from send(request)
+    if not (yield from _is_gone(target, deletion)):
+        raise AnswerError(f"{target.ref} is still there: context deadline exceeded", 0, False, request)
