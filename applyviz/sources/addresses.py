@@ -1,0 +1,76 @@
+"""May the server connect to this address? Only to public unicast ones, whatever form they hide in.
+
+Rule: IANA special-purpose registries as `ipaddress` knows them, after unwrapping every form of IPv6 that
+carries an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo, ISATAP); `is_global` alone accepts some
+of those, multicast, and the metadata addresses of clouds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+_REFUSED_V4 = (
+    IPv4Network("0.0.0.0/8"),
+    IPv4Network("100.64.0.0/10"),  # carrier-grade NAT, and the metadata service of one cloud
+    IPv4Network("168.63.129.16/32"),  # the platform address of another
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),  # relay of 6to4
+    IPv4Network("198.18.0.0/15"),
+    IPv4Network("224.0.0.0/3"),
+)
+_REFUSED_V6 = (
+    IPv6Network("::/96"),  # unspecified, loopback, IPv4-compatible
+    IPv6Network("100::/64"),
+    IPv6Network("2001::/23"),
+    IPv6Network("2001:db8::/32"),
+    IPv6Network("2002::/16"),
+    IPv6Network("3fff::/20"),
+    IPv6Network("5f00::/16"),
+    IPv6Network("fc00::/7"),
+    IPv6Network("fe80::/9"),
+    IPv6Network("ff00::/8"),
+    *_NAT64,
+)
+_ISATAP_MARKS = (0x00005EFE, 0x02005EFE)
+
+
+def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
+    number = int(address)
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield from address.teredo
+    if (number >> 32) & 0xFFFFFFFF in _ISATAP_MARKS:
+        yield IPv4Address(number & 0xFFFFFFFF)
+    if any(address in network for network in _NAT64):
+        yield IPv4Address(number & 0xFFFFFFFF)
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is a public unicast one, and every address hidden in it too."""
+    if not address.is_global or address.is_multicast or address.is_reserved:
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return mapped is not None and is_public(mapped)
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_V4)
+    if address.ipv4_mapped is not None:
+        return is_public(address.ipv4_mapped)
+    if any(address in network for network in _REFUSED_V6):
+        return False
+    return all(is_public(inner) for inner in _embedded(address))
+
+
+def find_public(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The addresses when every one of them is public, else (): one bad answer spoils the name."""
+    try:
+        addresses = [ip_address(text) for text in texts]
+    except ValueError:
+        return ()
+    return texts if addresses and all(is_public(address) for address in addresses) else ()
