@@ -47,7 +47,8 @@ def read_object(text: str, file: str) -> JSONObject:
         raise ManifestError(parsed.problems[0].reason, parsed.problems[0].position)
     if len(parsed.documents) != 1:
         raise ManifestError(f"expected one object, got {len(parsed.documents)}")
-    return parsed.documents[0].obj
+    obj: JSONObject = parsed.documents[0].obj
+    return obj
 
 
 def _find_kind(obj: JSONObject) -> KindSchema:
