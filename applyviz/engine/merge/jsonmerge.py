@@ -12,7 +12,7 @@ from typing import Any
 
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.objects.errors import MergeError, PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 _MISSING: Any = object()
 _EXACT = 1 << 53
@@ -21,15 +21,11 @@ _EXACT = 1 << 53
 def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSONObject) -> dict[str, Any]:
     """The JSON merge patch that brings the live object to the manifest.
 
-    - Raises `MergeError` when it would change apiVersion, kind or name, or contradicts itself.
+    - Raises `MergeError` when it would change apiVersion, kind or name.
     """
     additions = _only_values(_diff(live, manifest))
     deletions = _only_nulls(_diff(last_applied, manifest))
-    if _contradicts(additions, deletions):
-        raise MergeError(
-            f"patch:\n{canonical_json(additions)}\nconflicts with changes made from original to current:\n"
-            f"{canonical_json(deletions)}\n"
-        )
+    # Both follow the manifest, so they never contradict each other.
     patch = _merge(deletions, additions)
     metadata = patch.get("metadata")
     if "apiVersion" in patch or "kind" in patch or (isinstance(metadata, dict) and "name" in metadata):
@@ -108,13 +104,6 @@ def _only_nulls(patch: JSONObject) -> dict[str, Any]:
         elif isinstance(value, dict) and (below := _only_nulls(value)):
             kept[key] = below
     return kept
-
-
-def _contradicts(additions: JSONValue, deletions: JSONValue) -> bool:
-    """Whether both name a field and do not agree; deletions hold maps and nulls only."""
-    if not isinstance(additions, dict) or not isinstance(deletions, dict):
-        return True
-    return any(key in deletions and _contradicts(value, deletions[key]) for key, value in additions.items())
 
 
 def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:

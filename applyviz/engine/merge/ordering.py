@@ -20,27 +20,28 @@ DIRECTIVE = "$patch"
 
 
 def identify(value: JSONValue) -> Hashable:
-    """A key that is equal for equal scalars of one type only."""
+    """A key that is equal for equal scalars of one type only.
+
+    - Maps and lists are no merge keys; the reference breaks when it compares two of them, so any will do.
+    """
     kind = type(value)
     if kind is str:
         return str(value)
-    if kind is dict or kind is list:
-        raise PatchError("a merge key is a map or a list")
-    return (kind, value)
+    return kind if kind is dict or kind is list else (kind, value)
 
 
 def require_one_type(*lists: Sequence[JSONValue]) -> type:
     """The type of all entries of all lists; mixed types, lists of lists and no entries are refused."""
     kinds = {type(v) for entries in lists for v in entries}
-    if len(kinds) == 1:
-        kind: type = kinds.pop()
-        if kind is list:
-            raise PatchError("lists of lists are not supported", 422)
-        if kind is type(None):
-            raise PatchError("a list that merges holds null")
-        return kind
     if not kinds:
         raise PatchError("no elements in any of the given slices")
+    first: type = type(next(v for entries in lists for v in entries))
+    if first is list:
+        raise PatchError("lists of lists are not supported", 422)
+    if first is type(None):
+        raise PatchError("a list that merges holds null")
+    if len(kinds) == 1:
+        return first
     raise PatchError(f"list element types are not identical: {print_value([list(entries) for entries in lists])}")
 
 

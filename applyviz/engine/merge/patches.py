@@ -25,6 +25,7 @@ STRATEGIC = "strategic merge patch"
 JSON_MERGE = "JSON merge patch"
 
 _OPENAPI_V3 = "openapi v3 spec"
+_INT64 = 1 << 63
 _SHAPES: dict[str, type[PatchShape]] = {"openapi-v2": OpenAPIv2Shape, "builtin": GoTypeShape}
 
 
@@ -49,6 +50,15 @@ def _shape(kind: type[PatchShape], root: Node) -> PatchShape:
     """Shapes are kept: they remember which rules they found."""
     shape: PatchShape = _make_shape(kind, root)
     return shape
+
+
+def _as_sent(value: JSONValue) -> JSONValue:
+    """The value as it is after Go wrote it as JSON: 2.0 is written as 2."""
+    if isinstance(value, dict):
+        return {k: _as_sent(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_as_sent(v) for v in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _INT64 else value
 
 
 def _sources(kind: KindSchema | None) -> list[tuple[str, PatchShape]]:
@@ -85,9 +95,9 @@ def compute(
             document = _OPENAPI_V3 if name == "openapi-v3" else "openapi spec"
             warnings.append(f"error calculating patch from {document}: {error}")
         else:
-            return ThreeWayPatch(body, STRATEGIC_MERGE_PATCH, STRATEGIC, tuple(warnings))
+            return ThreeWayPatch(_as_sent(body), STRATEGIC_MERGE_PATCH, STRATEGIC, tuple(warnings))
     body = compute_json_merge(original, manifest, live)
-    return ThreeWayPatch(body, MERGE_PATCH, JSON_MERGE, tuple(warnings))
+    return ThreeWayPatch(_as_sent(body), MERGE_PATCH, JSON_MERGE, tuple(warnings))
 
 
 def apply(live: JSONObject, patch: JSONValue, content_type: str, *, kind: KindSchema | None) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""Named cases of the three-way patch: what is sent, and what the live object becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from applyviz.engine.merge import patches
+from applyviz.engine.merge.shapes import GoTypeShape, OpenAPIv2Shape, PatchShape
+from applyviz.engine.objects.errors import MergeError, PatchError
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import clone
+from applyviz.engine.schema import builtin
+
+CASES = [
+    case
+    for file in sorted(Path(__file__).parents[2].joinpath("cases/merge").glob("strategic-*.yaml"))
+    for case in yaml.safe_load(file.read_text())
+]
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+
+
+def kind_of(obj):
+    return builtin.bundled().find_kind(GroupVersionKind.from_object(obj))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
+def test_named_case_agrees_with_the_reference(case):
+    kind, expect = kind_of(case["manifest"]), case["expect"]
+    before = clone([case["last_applied"], case["manifest"], case["live"]])
+
+    if "error" in expect:
+        with pytest.raises(MergeError) as caught:
+            patches.compute(case["last_applied"], case["manifest"], case["live"], kind=kind)
+        assert str(caught.value).startswith(expect["error"])
+        return
+    patch = patches.compute(case["last_applied"], case["manifest"], case["live"], kind=kind)
+
+    assert patch.body == expect["patch"]
+    assert patch.method == expect.get("method", patches.STRATEGIC)
+    if "refused" in expect:
+        with pytest.raises(PatchError) as caught:
+            patches.apply(case["live"], patch.body, patch.content_type, kind=kind)
+        assert str(caught.value) == expect["refused"]
+    else:
+        assert patches.apply(case["live"], patch.body, patch.content_type, kind=kind) == expect["after"]
+    assert [case["last_applied"], case["manifest"], case["live"]] == before
+
+
+def test_other_sources_warn_before_the_one_that_answers():
+    case = next(c for c in CASES if c["name"] == "crd-falls-back")
+
+    patch = patches.compute(case["last_applied"], case["manifest"], case["live"], kind=kind_of(case["manifest"]))
+
+    assert patch.content_type == MERGE_PATCH
+    assert [w.partition(":")[0] for w in patch.warnings] == [
+        "error calculating patch from openapi v3 spec",
+        "error calculating patch from openapi spec",
+    ]
+
+
+def test_kind_nobody_knows_takes_a_json_merge_patch():
+    patch = patches.compute(None, {"a": [1]}, {"a": [1, 2], "b": 1}, kind=None)
+
+    assert (patch.body, patch.content_type) == ({"a": [1]}, MERGE_PATCH)
+
+
+def test_overwriting_is_refused_where_others_changed_the_same_field():
+    kind = builtin.bundled().find_kind(DEPLOYMENT)
+
+    def compute(live_replicas):
+        objects = [{"spec": {"replicas": n}} for n in (1, 2, live_replicas)]
+        return patches.compute(*objects, kind=kind, is_overwriting=False)
+
+    with pytest.raises(MergeError, match="conflicts with changes made from original to current"):
+        compute(5)
+    assert compute(1).body == {"spec": {"replicas": 2}}
+
+
+def test_overwriting_looks_into_lists_that_merge_by_name():
+    kind = builtin.bundled().find_kind(DEPLOYMENT)
+
+    def pod(image, **more):
+        return {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": image, **more}]}}}}
+
+    with pytest.raises(MergeError, match="conflicts"):
+        patches.compute(pod("a"), pod("b"), pod("c"), kind=kind, is_overwriting=False)
+    kept = patches.compute(pod("a"), pod("b"), pod("a", tty=True), kind=kind, is_overwriting=False)
+    assert kept.body["spec"]["template"]["spec"]["containers"] == [{"name": "web", "image": "b"}]
+
+
+def apply_strategic(live, patch, gvk=DEPLOYMENT):
+    return patches.apply(live, patch, STRATEGIC_MERGE_PATCH, kind=builtin.bundled().find_kind(gvk))
+
+
+def test_apply_replaces_a_map_that_says_so():
+    live = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+
+    assert apply_strategic(live, {"metadata": {"labels": {"$patch": "replace", "c": "3"}}}) == {
+        "metadata": {"labels": {"c": "3"}}
+    }
+    assert apply_strategic(live, {"metadata": {"labels": {"$patch": "delete"}}}) == {"metadata": {"labels": {}}}
+
+
+def test_apply_replaces_a_list_that_says_so():
+    live = {"metadata": {"ownerReferences": [{"uid": "a"}, {"uid": "b"}]}}
+    patch = {"metadata": {"ownerReferences": [{"$patch": "replace"}, {"uid": "c"}]}}
+
+    assert apply_strategic(live, patch) == {"metadata": {"ownerReferences": [{"uid": "c"}]}}
+
+
+def test_apply_drops_nulls_where_nothing_was():
+    assert apply_strategic({}, {"spec": {"paused": None, "replicas": 1}, "status": None}) == {"spec": {"replicas": 1}}
+
+
+@pytest.mark.parametrize(
+    "patch,status,reason",
+    [
+        ({"metadata": {"ownerReferences": [["a"]]}}, 422, "lists of lists are not supported"),
+        ({"metadata": {"$setElementOrder/finalizers": "a"}}, 500, "expected a []interface {}, but received a string"),
+        ({"metadata": {"$deleteFromPrimitiveList": ["a"]}}, 400, "invalid patch format of primitive list"),
+        ({"metadata": {"$retainKeys": ["name"], "labels": {}}}, 400, "invalid patch format of retainKeys"),
+        ({"metadata": {"$patch": "upsert"}}, 500, "unknown patch type: upsert in map: map[$patch:upsert]"),
+        (["a"], 400, "invalid JSON document"),
+    ],
+)
+def test_apply_refuses_with_the_status_of_the_server(patch, status, reason):
+    with pytest.raises(PatchError) as caught:
+        apply_strategic({"metadata": {"finalizers": ["x"], "name": "web", "ownerReferences": []}}, patch)
+
+    assert (caught.value.status, str(caught.value)) == (status, reason)
+
+
+def test_apply_knows_its_content_types():
+    kind = builtin.bundled().find_kind(DEPLOYMENT)
+
+    for content_type, given in ((APPLY_PATCH, kind), (STRATEGIC_MERGE_PATCH, None)):
+        with pytest.raises(PatchError) as caught:
+            patches.apply({}, {}, content_type, kind=given)
+        assert caught.value.status == 415
+
+
+def test_shapes_look_fields_up_in_their_own_way():
+    root = builtin.bundled().find_kind(DEPLOYMENT).root
+
+    assert GoTypeShape(root).map_rule("Spec").shape.list_rule is not None
+    for shape, key in ((PatchShape(root), "Spec"), (OpenAPIv2Shape(root), "Spec"), (GoTypeShape(root), "nothing")):
+        with pytest.raises(PatchError):
+            shape.map_rule(key)
+    with pytest.raises(PatchError, match="expected slice, but got map"):
+        OpenAPIv2Shape(root).list_rule("spec")
+    assert OpenAPIv2Shape(None).map_rule("anything").strategy == ""
