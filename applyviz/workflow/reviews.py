@@ -5,10 +5,7 @@ Plans are immutable: whatever changes makes a new one, with a number of its own.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -26,19 +23,11 @@ from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.numbers import next_number
 
-if TYPE_CHECKING:
-    from applyviz.sources.bundle import SourceFile as BundleFile
-
-
-def _provenance(file: BundleFile) -> dict[str, Any]:
-    given = file.provenance
-    return dict(given) if isinstance(given, Mapping) else {"from": str(given)}
-
 
 def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
     revision = SourceRevision.objects.create(
         digest=bundle.digest,
-        provenance={"files": len(bundle.files), "bytes": sum(len(file.data) for file in bundle.files)},
+        provenance={"files": len(bundle.files), "bytes": bundle.size},
         created_at=timezone.now(),
         created_by=by,
     )
@@ -48,9 +37,9 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             position=position,
             name=file.name,
             content=Sealed.of_bytes(file.data),
-            digest=hashlib.sha256(file.data).hexdigest(),
+            digest=file.sha256,
             size=len(file.data),
-            provenance=_provenance(file),
+            provenance=dict(file.provenance),
         )
         for position, file in enumerate(bundle.files)
     )

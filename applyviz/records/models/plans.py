@@ -82,8 +82,10 @@ class ObjectChange(models.Model):
 
     class Meta:
         ordering = ["position"]
-        constraints = [models.UniqueConstraint(fields=["plan", "position"], name="one_change_per_position")]
-        indexes = [models.Index(fields=["group", "kind", "namespace", "name"], name="change_by_object")]
+        indexes = [
+            models.Index(fields=["plan", "position"], name="change_by_position"),
+            models.Index(fields=["group", "kind", "namespace", "name"], name="change_by_object"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.operation} {self.kind} {self.namespace}/{self.name}"

@@ -47,7 +47,10 @@ class ApplyRun(models.Model):
 class ObjectResult(models.Model):
     """What came out for one object of a run.
 
-    `detail` is one sentence; `differences` are masked {path, promised, got} when the answer differs.
+    - `detail` is one sentence.
+    - `checked` is the {uid, resourceVersion} at which the effect was found to be the approved one ({} for
+      absent, None: not checked yet).
+    - `differences` are masked: {path, promised, got} when the answer differs, {path, reviewed, live} when stale.
     """
 
     run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="results")
@@ -56,6 +59,7 @@ class ObjectResult(models.Model):
     step = models.PositiveIntegerField()
     outcome = models.CharField(max_length=24, choices=Outcome.choices, default=Outcome.WAITING)
     detail = models.TextField(blank=True)
+    checked = models.JSONField(null=True)
     differences = models.JSONField(default=list)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -71,12 +75,15 @@ class ObjectResult(models.Model):
 class JournalEntry(models.Model):
     """One request of a run: written as an intent before it is sent, completed when it is answered.
 
+    - `part` counts the requests of the object change; a part that is sent again has several entries.
+    - `before` is the {uid, resourceVersion} that the object had when it was sent, {} for absent.
     - `request` and `answer` are masked; `sealed_request` and `sealed_answer` hold the bytes.
     - `request_digest` is keyed over the bytes that went out.
     """
 
     result = models.ForeignKey(ObjectResult, on_delete=models.PROTECT, related_name="journal")
     sequence = models.PositiveIntegerField()
+    part = models.PositiveIntegerField()
     epoch = models.PositiveIntegerField()
     state = models.CharField(max_length=16, choices=EntryState.choices, default=EntryState.INTENT)
     purpose = models.CharField(max_length=20)
@@ -84,6 +91,7 @@ class JournalEntry(models.Model):
     path = models.TextField()
     query = models.JSONField(default=dict)
     content_type = models.CharField(max_length=80, blank=True)
+    before = models.JSONField(default=dict)
     request = models.JSONField(null=True)
     sealed_request = SealedField(null=True)
     request_digest = models.CharField(max_length=80)

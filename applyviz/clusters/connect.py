@@ -1,0 +1,45 @@
+"""From the row of a cluster to something that carries requests; the one place that knows both kinds."""
+
+from __future__ import annotations
+
+from applyviz.clusters import live
+from applyviz.clusters.kubeconfig import Credential
+from applyviz.clusters.reader import ClusterReader
+from applyviz.clusters.sandbox import SandboxTransport
+from applyviz.clusters.transport import Transport
+from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.models import Cluster
+
+OWN_CONTEXT, SERVICE_ACCOUNT, UPLOADED = "own-context", "service-account", "uploaded"
+
+
+def _open_live(credential: JSONValue) -> Transport:
+    match credential.get("form"):
+        case "own-context":
+            return live.from_own_context(credential.get("context", ""), path=credential.get("path", ""))
+        case "service-account":
+            return live.from_service_account()
+        case "uploaded":
+            return live.from_credential(Credential(**credential["credential"]))
+        case form:
+            raise ClusterError(f"the credential has a form that is not known: {form!r}")
+
+
+def open_transport(cluster: Cluster) -> Transport:
+    """Connect to a cluster; the credential is opened here and nowhere else."""
+    if cluster.is_sandbox:
+        return SandboxTransport(cluster)
+    if cluster.credential is None:
+        raise ClusterError(f"cluster {cluster.slug} has no credential")
+    return _open_live(cluster.credential.open_json())
+
+
+def reader_over(cluster: Cluster, transport: Transport) -> ClusterReader:
+    """A reader over a connection; a sandbox is asked one request after the other."""
+    return ClusterReader(transport, parallel=1) if cluster.is_sandbox else ClusterReader(transport)
+
+
+def open_reader(cluster: Cluster) -> ClusterReader:
+    """Connect for reading and dry runs."""
+    return reader_over(cluster, open_transport(cluster))

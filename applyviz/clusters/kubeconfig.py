@@ -1,0 +1,191 @@
+"""Uploaded kubeconfigs: only what names a server and proves who asks is taken; the rest is refused.
+
+A kubeconfig is code: `exec` and `auth-provider` run commands, `tokenFile` and the file paths read this
+machine's files, `proxy-url` sends credentials elsewhere, `insecure-skip-tls-verify` asks for no proof.
+Each is refused with its reason, all at once. The file is never handed to a loader that would act on it.
+Rule: https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import yaml
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.values import JSONValue
+
+MAX_BYTES = 512 * 1024
+_CLUSTER_TAKEN = frozenset({"server", "certificate-authority-data", "tls-server-name", "extensions"})
+_USER_TAKEN = frozenset({"token", "client-certificate-data", "client-key-data", "extensions"})
+_REASONS = {
+    "exec": "it runs a command on this machine",
+    "auth-provider": "it runs a login plugin on this machine",
+    "tokenFile": "it reads a file of this machine; put the token itself in `token`",
+    "certificate-authority": "it reads a file of this machine; put its content in `certificate-authority-data`",
+    "client-certificate": "it reads a file of this machine; put its content in `client-certificate-data`",
+    "client-key": "it reads a file of this machine; put its content in `client-key-data`",
+    "proxy-url": "it would send the credential through another host",
+    "insecure-skip-tls-verify": "the server would not have to prove who it is",
+    "username": "basic authentication was removed from Kubernetes",
+    "password": "basic authentication was removed from Kubernetes",
+    "as": "impersonation is not taken from an upload",
+    "as-uid": "impersonation is not taken from an upload",
+    "as-groups": "impersonation is not taken from an upload",
+    "as-user-extra": "impersonation is not taken from an upload",
+}
+
+
+@dataclass(eq=False)
+class KubeconfigError(ApplyVizError):
+    """An uploaded kubeconfig cannot be taken; every reason is listed."""
+
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What is taken of one context: the server, and what proves each side. Never printed."""
+
+    server: str
+    ca_data: str = ""
+    tls_server_name: str = ""
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    namespace: str = ""
+
+    def __repr__(self) -> str:
+        return f"Credential(server={self.server!r}, …)"
+
+    def to_json(self) -> dict[str, str]:
+        """As it is sealed."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _named(config: Mapping[str, JSONValue], section: str, name: JSONValue) -> JSONValue:
+    entries = config.get(section)
+    inner = section.removesuffix("s")
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, Mapping) and entry.get("name") == name:
+            return entry.get(inner)
+    return None
+
+
+def _refusals(where: str, given: Mapping[str, JSONValue], taken: frozenset[str]) -> list[str]:
+    found = []
+    for name, value in given.items():
+        if name in taken or value in (None, "", False, [], {}):
+            continue
+        found.append(f"{where}: `{name}` is refused: {_REASONS.get(str(name), 'it is not a field that is taken')}")
+    return found
+
+
+def _check_server(server: str) -> list[str]:
+    try:
+        parts = urlsplit(server)
+        has_host, _ = bool(parts.hostname), parts.port
+    except ValueError:
+        return ["cluster: `server` is not a URL"]
+    if parts.scheme != "https" or not has_host:
+        return ["cluster: `server` must be an https URL"]
+    if parts.username or parts.password or parts.query or parts.fragment:
+        return ["cluster: `server` must be plain: no user, query or fragment"]
+    return []
+
+
+def _check_data(where: str, name: str, text: str) -> list[str]:
+    if not text:
+        return []
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return [f"{where}: `{name}` is not base64"]
+    return [] if b"-----BEGIN " in decoded else [f"{where}: `{name}` holds no PEM block"]
+
+
+def _load(data: bytes) -> Mapping[str, JSONValue]:
+    if len(data) > MAX_BYTES:
+        raise KubeconfigError((f"the file is larger than {MAX_BYTES // 1024} KiB",))
+    try:
+        text = data.decode("utf-8")
+        # Aliases could make a small file a huge value, and no tool writes them into a kubeconfig.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise KubeconfigError(("YAML aliases are refused in a kubeconfig",))
+        config = yaml.safe_load(text)
+    except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        raise KubeconfigError(("the file is not readable YAML",)) from error
+    if not isinstance(config, Mapping) or config.get("kind") not in (None, "Config"):
+        raise KubeconfigError(("the file is not a kubeconfig (kind: Config)",))
+    return config
+
+
+def list_contexts(data: bytes) -> tuple[tuple[str, ...], str]:
+    """The names of the contexts of an upload, and the current one ("" when none)."""
+    config = _load(data)
+    contexts = config.get("contexts")
+    names = (
+        [entry.get("name") for entry in contexts if isinstance(entry, Mapping)] if isinstance(contexts, list) else []
+    )
+    current = config.get("current-context")
+    return tuple(str(name) for name in names if name), current if isinstance(current, str) else ""
+
+
+def _text(given: Mapping[str, JSONValue], name: str) -> str:
+    value = given.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _check(cluster: Mapping[str, JSONValue], user: Mapping[str, JSONValue]) -> list[str]:
+    reasons = _refusals("cluster", cluster, _CLUSTER_TAKEN) + _refusals("user", user, _USER_TAKEN)
+    reasons += _check_server(_text(cluster, "server"))
+    reasons += _check_data("cluster", "certificate-authority-data", _text(cluster, "certificate-authority-data"))
+    for name in ("client-certificate-data", "client-key-data"):
+        reasons += _check_data("user", name, _text(user, name))
+    if any(character in _text(user, "token") for character in "\r\n"):
+        reasons.append("user: `token` must be one line")
+    if bool(_text(user, "client-certificate-data")) != bool(_text(user, "client-key-data")):
+        reasons.append("user: a client certificate needs its key, and the key its certificate")
+    if not _text(user, "token") and not _text(user, "client-certificate-data"):
+        reasons.append("user: there is neither a token nor a client certificate")
+    return reasons
+
+
+def read_kubeconfig(data: bytes, *, context: str = "") -> Credential:
+    """Take one context of an upload ("" the current one).
+
+    - Raises `KubeconfigError` with every reason at once.
+    """
+    config = _load(data)
+    name = context or config.get("current-context")
+    chosen = _named(config, "contexts", name)
+    if not isinstance(chosen, Mapping):
+        raise KubeconfigError((f"there is no context {name!r}" if name else "no context is named",))
+    cluster = _named(config, "clusters", chosen.get("cluster"))
+    user = _named(config, "users", chosen.get("user"))
+    missing = [
+        f"context {name!r} names a {what} that is not there"
+        for what, value in (("cluster", cluster), ("user", user))
+        if not isinstance(value, Mapping)
+    ]
+    if missing or not isinstance(cluster, Mapping) or not isinstance(user, Mapping):
+        raise KubeconfigError(tuple(missing))
+    reasons = _check(cluster, user)
+    if reasons:
+        raise KubeconfigError(tuple(reasons))
+    return Credential(
+        server=_text(cluster, "server").rstrip("/"),
+        ca_data=_text(cluster, "certificate-authority-data"),
+        tls_server_name=_text(cluster, "tls-server-name"),
+        token=_text(user, "token"),
+        client_certificate_data=_text(user, "client-certificate-data"),
+        client_key_data=_text(user, "client-key-data"),
+        namespace=_text(chosen, "namespace"),
+    )

@@ -1,0 +1,245 @@
+"""A live API server: raw requests over the pool of the `kubernetes` client, nothing of its typed API.
+
+The client brings kubeconfigs, tokens that rotate, TLS and proxies; here are the limits: no redirect is
+followed, one deadline per request, bounded answers, `Retry-After` of 429 honoured within a budget. A write
+is sent again only when the server said that it did not take it, or when the connection never stood.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import urllib3
+from kubernetes import client, config
+from kubernetes.client.rest import RESTClientObject
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from applyviz import __version__
+from applyviz.clusters.errors import NotSentError
+from applyviz.clusters.kubeconfig import Credential
+from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONValue
+
+_WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
+_CHUNK = 256 * 1024
+# The two discovery requests that tell everything; servers older than 1.30 answer the second form.
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds to connect, seconds for a whole request, greatest answer, budget for `Retry-After`."""
+
+    connect: float = 5.0
+    total: float = 30.0
+    max_bytes: int = 64 * 1024 * 1024
+    max_wait: float = 10.0
+    max_retries: int = 3
+
+
+def read_warnings(header: str) -> tuple[str, ...]:
+    """The texts of a Warning header (RFC 9111, code 299 from an API server)."""
+    return tuple(re.sub(r"\\(.)", r"\1", text) for text in _WARNING.findall(header))
+
+
+def _accept(request: Request) -> str:
+    return AGGREGATED if request.path in ("/api", "/apis") else "application/json"
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    try:
+        return max(0.0, float(headers.get("Retry-After", "0")))
+    except ValueError:
+        return 0.0
+
+
+def _parse(status: int, raw: bytes) -> JSONValue:
+    if not raw:
+        return None
+    try:
+        return json.loads(raw)
+    except ValueError as error:
+        if 200 <= status < 300:
+            raise UnreachableError(f"the server answered {status} with something that is not JSON", status) from error
+        return {"kind": "Status", "code": status, "message": f"the server answered {status} without a Status"}
+
+
+class LiveTransport:
+    """Carries requests to one API server; several threads may use it."""
+
+    def __init__(
+        self,
+        configuration: Any,
+        *,
+        limits: Limits | None = None,
+        folder: tempfile.TemporaryDirectory[str] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._configuration = configuration
+        self._rest = RESTClientObject(configuration)
+        self._pool: urllib3.PoolManager = self._rest.pool_manager
+        self._limits = limits or Limits()
+        self._folder = folder
+        self._sleep, self._clock = sleep, clock
+
+    @property
+    def server(self) -> str:
+        """The address that is asked."""
+        return str(self._configuration.host)
+
+    def send(self, request: Request) -> Answer:
+        """Send one request; 429 with `Retry-After` is waited for within the budget."""
+        waited = 0.0
+        for _ in range(self._limits.max_retries):
+            answer = self._send_once(request)
+            wait = answer.retry_after or 1.0
+            if answer.status != 429 or waited + wait > self._limits.max_wait:
+                return answer
+            waited += wait
+            self._sleep(wait)
+        return self._send_once(request)
+
+    def close(self) -> None:
+        """Give connections back; remove the files of a client certificate."""
+        self._pool.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        headers = {"Accept": _accept(request), "User-Agent": f"applyviz/{__version__}"}
+        if request.content_type:
+            headers["Content-Type"] = request.content_type
+        for setting in self._configuration.auth_settings().values():
+            headers[setting["key"]] = setting["value"]
+        return headers
+
+    def _send_once(self, request: Request) -> Answer:
+        body = None if request.body is None else json.dumps(request.body, ensure_ascii=False).encode()
+        url = self.server.rstrip("/") + quote(request.path, safe="/:.-_~")
+        if request.query:
+            url += "?" + urlencode(request.query)
+        deadline = self._clock() + self._limits.total
+        try:
+            response = self._pool.request(
+                request.method,
+                url,
+                body=body,
+                headers=self._headers(request),
+                redirect=False,
+                retries=False,
+                preload_content=False,
+                timeout=urllib3.Timeout(connect=self._limits.connect, read=self._limits.total),
+            )
+            try:
+                raw = self._read(response, deadline)
+            finally:
+                response.release_conn()
+        except HTTPError as error:
+            raise self._failure(request, error) from error
+        return self._answer(response, raw)
+
+    def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while chunk := response.read1(_CHUNK, decode_content=True):
+            parts.append(chunk)
+            size += len(chunk)
+            if size > self._limits.max_bytes:
+                response.close()
+                raise UnreachableError(f"the answer is larger than {self._limits.max_bytes} bytes", response.status)
+            if self._clock() > deadline:
+                response.close()
+                raise ClusterTimeoutError(f"the answer took longer than {self._limits.total:g} s", 0, retryable=True)
+        return b"".join(parts)
+
+    def _answer(self, response: urllib3.BaseHTTPResponse, raw: bytes) -> Answer:
+        if 300 <= response.status < 400:
+            raise ClusterError("the server redirects elsewhere, which is never followed", response.status)
+        warnings = read_warnings(", ".join(response.headers.getlist("Warning")))
+        return Answer(response.status, _parse(response.status, raw), warnings, _retry_after(response.headers))
+
+    def _failure(self, request: Request, error: HTTPError) -> ClusterError:
+        what = f"{request.method} {request.path}"
+        if isinstance(error, SSLError):
+            return NotSentError(f"{what}: the server could not prove who it is")
+        if isinstance(error, (NewConnectionError, NameResolutionError)):
+            return NotSentError(f"{what}: no connection to {self.server}", retryable=True)
+        if isinstance(error, ConnectTimeoutError):
+            return NotSentError(f"{what}: no connection to {self.server} within the time", retryable=True)
+        if isinstance(error, ReadTimeoutError):
+            return ClusterTimeoutError(f"{what}: no answer within {self._limits.total:g} s", retryable=True)
+        return UnreachableError(f"{what}: the connection broke before the answer was complete", retryable=True)
+
+
+def _write_private(folder: Path, name: str, data: str) -> str:
+    path = folder / name
+    path.touch(mode=0o600)
+    path.write_bytes(base64.b64decode(data))
+    return str(path)
+
+
+def from_credential(credential: Credential) -> LiveTransport:
+    """A transport for a vetted upload.
+
+    - A client certificate is written to a private folder, because TLS takes it only from files; `close`
+      removes it.
+    """
+    folder = None
+    made = client.Configuration(host=credential.server)
+    made.verify_ssl = True
+    made.proxy = None
+    if credential.token:
+        made.api_key["authorization"] = f"Bearer {credential.token}"
+    if credential.tls_server_name:
+        made.tls_server_name = credential.tls_server_name
+    if credential.ca_data:
+        made.ca_cert_data = base64.b64decode(credential.ca_data).decode("ascii")
+    if credential.client_certificate_data:
+        folder = tempfile.TemporaryDirectory(prefix="applyviz-")
+        made.cert_file = _write_private(Path(folder.name), "tls.crt", credential.client_certificate_data)
+        made.key_file = _write_private(Path(folder.name), "tls.key", credential.client_key_data)
+    return LiveTransport(made, folder=folder)
+
+
+def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
+    """A transport for a context of this process's own kubeconfig (`KUBECONFIG`, else `~/.kube/config`).
+
+    - Only for clusters that an administrator added on this machine: its plugins are run.
+    """
+    made = client.Configuration()
+    try:
+        config.load_kube_config(
+            config_file=path or os.environ.get("KUBECONFIG"), context=context or None, client_configuration=made
+        )
+    except config.ConfigException as error:
+        raise ClusterError(f"the kubeconfig of this machine cannot be used: {error}") from error
+    return LiveTransport(made)
+
+
+def from_service_account() -> LiveTransport:
+    """A transport for the service account of the pod that this process runs in; its token is re-read."""
+    made = client.Configuration()
+    try:
+        config.load_incluster_config(client_configuration=made)
+    except config.ConfigException as error:
+        raise ClusterError(f"this process does not run in a cluster: {error}") from error
+    return LiveTransport(made)

@@ -1,0 +1,111 @@
+"""The calculation that planning and running share: the same frozen bytes, options and rules, live read anew.
+
+A run recomputes with the very code that made the plan, so that equal effects mean equal calculations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from django.conf import settings
+
+from applyviz.clusters import discovery
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.manifests.documents import ManifestDocument, Problem
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning import fingerprint, sets
+from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.requests.flow import Catalog
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import SchemaOrigin
+from applyviz.engine.schema.sources import SourceChain
+from applyviz.records.models import Plan, SourceRevision
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.sandboxed import read_bundle
+
+POLICY_VERSION = "1"
+IDENTITY = "cluster credential"
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A calculation that is about to start: who is asked, what is known of kinds, and the planner.
+
+    - `catalog` knows the kinds that the source defines itself, too.
+    """
+
+    reader: ClusterReader
+    catalog: Catalog
+    documents: tuple[ManifestDocument, ...]
+    context: PlanContext
+    planner: sets.SetPlanner
+
+    def run(self) -> Iterator[ObjectChange]:
+        """Ask the cluster and calculate; each change as soon as it is ready."""
+        return sets.drive(self.planner, self.reader.try_send_all)
+
+    def recompute(self, ref: ObjectRef) -> ObjectChange | None:
+        """One object as it would be planned now; None when the source does not name it."""
+        same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
+        chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
+        context = replace(self.context, catalog=self.catalog, now=_now())
+        planner = sets.SetPlanner(chosen[:1], options=self.planner.options, context=context)
+        return next(sets.drive(planner, self.reader.try_send_all), None)
+
+
+def digest_key() -> bytes:
+    """The key of plan digests and effects of this installation."""
+    return hashlib.sha256(settings.APPLYVIZ_DIGEST_KEY.encode()).digest()
+
+
+def digest_key_id() -> str:
+    """Which key that is, without telling anything about it."""
+    return hashlib.sha256(b"applyviz digest key id" + digest_key()).hexdigest()[:16]
+
+
+def digest_effect(change: ObjectChange) -> str:
+    """The keyed hash of what a change does."""
+    return fingerprint.digest_effect(change, key=digest_key())
+
+
+def load_bundle(revision: SourceRevision) -> SourceBundle:
+    """The frozen files of a source revision."""
+    return SourceBundle(
+        tuple(SourceFile(row.name, row.content.open_bytes(), row.provenance) for row in revision.files.all())
+    )
+
+
+def _is_crd(document: ManifestDocument) -> bool:
+    obj = document.obj
+    return obj.get("kind") == "CustomResourceDefinition" and str(obj.get("apiVersion")).startswith(
+        "apiextensions.k8s.io/"
+    )
+
+
+def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ...], tuple[Problem, ...]]:
+    """Parse the frozen files in a child process with limits; every problem is kept."""
+    files = read_bundle(load_bundle(revision))
+    documents = tuple(document for file in files for document in file.documents)
+    return documents, tuple(problem for file in files for problem in file.problems)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def prepare(plan: Plan, reader: ClusterReader) -> Calculation:
+    """Make ready to calculate a plan: documents, catalog, planner; asks for discovery only."""
+    options = options_from_json(plan.options)
+    documents, problems = read_documents(plan.revision)
+    crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
+    served = discovery.load_catalog(reader)
+    catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
+    context = PlanContext(served, _now())
+    planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
+    return Calculation(reader, catalog, documents, context, planner)

@@ -1,0 +1,87 @@
+"""Object changes between the engine and the database: masked for what is shown, sealed for the sender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from applyviz.engine.hazards.model import Severity
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.serialize import change_from_json, change_to_json
+from applyviz.engine.schema.model import SchemaSource
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.calculation import digest_effect
+
+_LOUDNESS = [Severity.DANGER, Severity.WARNING, Severity.INFO]
+
+
+def _worst(change: engine.ObjectChange) -> str:
+    found = {hazard.severity for hazard in change.hazards}
+    return next((severity.value for severity in _LOUDNESS if severity in found), "")
+
+
+def make_row(
+    change: engine.ObjectChange, *, plan: Plan, position: int, kinds: SchemaSource, tag_key: bytes
+) -> ObjectChange:
+    """The row of a change, not saved yet."""
+    masked = mask_change(change, kind=kinds.find_kind(change.ref.gvk), key=tag_key)
+    gvk = change.ref.gvk
+    return ObjectChange(
+        plan=plan,
+        position=position,
+        step=change.step,
+        group=gvk.group,
+        version=gvk.version,
+        kind=gvk.kind,
+        namespace=change.ref.namespace,
+        name=change.ref.name,
+        operation=change.operation.value,
+        method=change.method,
+        certainty=change.certainty.value,
+        has_effect=change.has_effect,
+        conflicts=len(change.conflicts),
+        hazards=len(change.hazards),
+        worst_hazard=_worst(change),
+        error=masked.error,
+        effect=digest_effect(change),
+        document=change_to_json(masked),
+        sealed=Sealed.of_json(change_to_json(change)),
+    )
+
+
+def ref_of(row: ObjectChange) -> ObjectRef:
+    """Which object a row is about."""
+    return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
+
+
+def read_masked(row: ObjectChange) -> engine.ObjectChange:
+    """The change as it may be shown: every value of a Secret is masked."""
+    return replace(change_from_json(row.document), step=row.step)
+
+
+def open_sealed(row: ObjectChange) -> engine.ObjectChange:
+    """The whole change, values of Secrets included; for the sender alone."""
+    return replace(change_from_json(row.sealed.open_json()), step=row.step)
+
+
+def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.ObjectChange]) -> list[ObjectChange]:
+    """Give rows the step and place that the finished plan gives them; returns the rows that moved.
+
+    - An object that the source names twice has two rows; they keep their order.
+    """
+    waiting: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
+    for row in rows:
+        waiting.setdefault(ref_of(row).key, []).append(row)
+    moved = []
+    for position, change in enumerate(ordered):
+        same = waiting.get(change.ref.key)
+        if not same:
+            continue
+        row = same.pop(0)
+        if (row.step, row.position) != (change.step, position):
+            row.step, row.position = change.step, position
+            moved.append(row)
+    return moved

@@ -1,0 +1,176 @@
+"""Making a plan: read the cluster, calculate, store each change as it is ready, and seal it with a digest.
+
+The task may come twice: a plan is claimed with a lease and an epoch, and a worker that lost it stores
+nothing more. What a lost worker had stored is calculated anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from applyviz.clusters import connect
+from applyviz.engine.manifests.documents import Problem
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.planning import fingerprint
+from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.summary import summarize
+from applyviz.records.enums import AuditAction, PlanState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.workflow import approvals, audit, calculation, changes
+from applyviz.workflow.access import Action, Visitor, require
+from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.logs import log_unexpected
+
+logger = logging.getLogger(__name__)
+_MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A plan and the epoch under which this worker owns it."""
+
+    plan: Plan
+    epoch: int
+
+    def renew(self, **values: Any) -> bool:
+        """Keep the plan for another lease; False when another worker took it or it is finished."""
+        return bool(
+            Plan.objects.filter(pk=self.plan.pk, state=PlanState.PLANNING, epoch=self.epoch).update(
+                **{"lease_until": _lease_end(), **values}
+            )
+        )
+
+
+def _lease_end() -> Any:
+    return timezone.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+
+
+def _claim(plan_id: int) -> _Claim | None:
+    now = timezone.now()
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    with transaction.atomic():
+        claimed = Plan.objects.filter(free, pk=plan_id, state=PlanState.PLANNING).update(
+            epoch=F("epoch") + 1, lease_until=_lease_end()
+        )
+        if not claimed:
+            return None
+        plan = Plan.objects.select_related("review", "target__cluster", "revision").get(pk=plan_id)
+        ObjectChange.objects.filter(plan=plan).delete()
+    return _Claim(plan, plan.epoch)
+
+
+def _problem(problem: Problem | engine.Problem) -> dict[str, Any]:
+    position = problem.position
+    return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
+
+
+def _count(stored: list[engine.ObjectChange]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for change in stored:
+        counts[change.operation.value] = counts.get(change.operation.value, 0) + 1
+    return counts
+
+
+def _calculate(claim: _Claim, reader: Any) -> None:
+    plan = claim.plan
+    tag_key = plan.tag_key.open_bytes()
+    prepared = calculation.prepare(plan, reader)
+    stored: list[engine.ObjectChange] = []
+    rows: list[ObjectChange] = []
+    for change in prepared.run():
+        row = changes.make_row(change, plan=plan, position=len(rows), kinds=prepared.catalog, tag_key=tag_key)
+        stored.append(change)
+        with transaction.atomic():
+            if not claim.renew(counts=_count(stored)):
+                return
+            row.save(force_insert=True)
+        rows.append(row)
+    _complete(claim, prepared, rows)
+
+
+def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange]) -> None:
+    plan, finished = claim.plan, prepared.planner.plan()
+    digest = fingerprint.digest_plan(
+        finished,
+        key=calculation.digest_key(),
+        target=plan.target.cluster.uid,
+        identity=calculation.IDENTITY,
+        policy_version=calculation.POLICY_VERSION,
+    )
+    with transaction.atomic():
+        moved = changes.place_rows(rows, finished.changes)
+        ObjectChange.objects.bulk_update(moved, ["step", "position"], batch_size=200)
+        is_mine = claim.renew(
+            state=PlanState.COMPLETE,
+            digest=digest,
+            digest_key_id=calculation.digest_key_id(),
+            cluster_uid=plan.target.cluster.uid,
+            counts=_count(list(finished.changes)),
+            summary=asdict(summarize(finished.changes)),
+            problems=[_problem(problem) for problem in finished.problems],
+            completed_at=timezone.now(),
+            lease_until=None,
+        )
+        if not is_mine:
+            transaction.set_rollback(True)
+            return
+        plan.digest = digest
+        audit.record(
+            AuditAction.PLAN_COMPLETED,
+            by=None,
+            about=approvals.about(plan),
+            detail={"counts": _count(list(finished.changes))},
+        )
+
+
+def _fail(claim: _Claim, reason: str) -> None:
+    with transaction.atomic():
+        if claim.renew(state=PlanState.FAILED, error=reason, completed_at=timezone.now(), lease_until=None):
+            audit.record(AuditAction.PLAN_FAILED, by=None, about=approvals.about(claim.plan), detail={"reason": reason})
+
+
+def make_plan(plan_id: int) -> None:
+    """Calculate a plan and store it, change by change; nothing happens when another worker has it.
+
+    - An error that applyviz knows fails the plan with its reason; so does one it does not know, without
+      its text, which may hold anything.
+    """
+    claim = _claim(plan_id)
+    if claim is None:
+        return
+    if claim.epoch > _MAX_ATTEMPTS:
+        _fail(claim, "planning was interrupted several times; look at the log of the worker")
+        return
+    try:
+        with connect.open_reader(claim.plan.target.cluster) as reader:
+            _calculate(claim, reader)
+    except ApplyVizError as error:
+        _fail(claim, str(error))
+    except Exception as error:
+        log_unexpected(logger, f"plan {plan_id} could not be made", error)
+        _fail(claim, f"an unexpected error stopped the calculation ({type(error).__name__})")
+
+
+def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
+    """One plan of a review by its number."""
+    require(for_user, Action.LOOK)
+    plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
+    try:
+        return plans.get(number=number, review__number=review_number)
+    except Plan.DoesNotExist as error:
+        raise NotVisibleError(f"there is no plan {number} of review {review_number}") from error
+
+
+def find_unfinished() -> list[int]:
+    """Plans that no worker has: never claimed for a while, or the lease ran out."""
+    now = timezone.now()
+    lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - timedelta(seconds=5))
+    return list(Plan.objects.filter(lost, state=PlanState.PLANNING).values_list("pk", flat=True))

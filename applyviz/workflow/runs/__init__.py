@@ -1,0 +1,23 @@
+"""Apply runs: started by an approval, carried out by a worker, resumed by whoever finds them unfinished.
+
+The only room that may use the writer. Every state change is a conditional update; every request is written
+down before it is sent.
+"""
+
+from applyviz.workflow.runs.execute import execute_run
+from applyviz.workflow.runs.lookup import find_unfinished, get_run, list_runs
+from applyviz.workflow.runs.resume import release_leases, resume_unfinished_runs
+from applyviz.workflow.runs.start import approve_and_run, cancel_run, find_run_blockers, start_run
+
+__all__ = [
+    "approve_and_run",
+    "cancel_run",
+    "execute_run",
+    "find_run_blockers",
+    "find_unfinished",
+    "get_run",
+    "list_runs",
+    "release_leases",
+    "resume_unfinished_runs",
+    "start_run",
+]

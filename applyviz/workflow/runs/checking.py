@@ -1,0 +1,82 @@
+"""Before the first write: is every effect still the approved one? If one is not, nothing is written.
+
+The whole set is calculated again from the same bytes and today's live objects; each effect is compared with
+the one that was approved. Where they differ, what moved is listed, masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import transaction
+
+from applyviz.engine.diff.structural import diff_objects
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.schema.model import KindSchema
+from applyviz.records.enums import Outcome
+from applyviz.records.models import ObjectResult
+from applyviz.workflow import changes
+from applyviz.workflow.calculation import digest_effect
+from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.parts import StopError
+from applyviz.workflow.runs.promises import identity
+
+_SHOWN = 50
+
+
+def find_moved(
+    result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None
+) -> list[dict[str, JSONValue]] | None:
+    """What moved since the review, masked; None when the effect is the approved one."""
+    row = result.change
+    if digest_effect(now) == row.effect:
+        return None
+    reviewed = changes.read_masked(row).versions.live or {}
+    present = mask_change(now, kind=kind, key=tag_key).versions.live or {}
+    root = kind.root if kind else None
+    found = [d for d in diff_objects(reviewed, present, root=root) if not _is_noise(render_path(d.path))]
+    return [{"path": render_path(d.path), "reviewed": _text(d.before), "live": _text(d.after)} for d in found[:_SHOWN]]
+
+
+def _text(value: JSONValue) -> str:
+    return "" if value is None else str(value)
+
+
+def _is_noise(path: str) -> bool:
+    return path.startswith((".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status"))
+
+
+def raise_if_stale(result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None) -> None:
+    """Raise `StopError` with what moved, unless a change is the approved one."""
+    moved = find_moved(result, now, tag_key=tag_key, kind=kind)
+    if moved is not None:
+        paths = ", ".join(str(m["path"]) for m in moved[:5]) or "its existence, or what would be sent"
+        raise StopError(Outcome.STALE, f"it moved since it was reviewed: {paths}", moved)
+
+
+def match(
+    results: Iterable[ObjectResult], found: Iterable[ObjectChange]
+) -> list[tuple[ObjectResult, ObjectChange | None]]:
+    """Pair results with newly calculated changes; an object that is named twice pairs in order."""
+    waiting: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
+    for change in found:
+        waiting.setdefault(change.ref.key, []).append(change)
+    pairs: list[tuple[ObjectResult, ObjectChange | None]] = []
+    for result in results:
+        same = waiting.get(changes.ref_of(result.change).key)
+        pairs.append((result, same.pop(0) if same else None))
+    return pairs
+
+
+def remember_checked(claim: Claim, pairs: Iterable[tuple[ObjectResult, ObjectChange | None]]) -> None:
+    """Store at which uid and resourceVersion each effect was found to be the approved one."""
+    checked = []
+    for result, change in pairs:
+        result.checked = identity(change.versions.live if change else None)
+        checked.append(result)
+    with transaction.atomic():
+        claim.keep()
+        ObjectResult.objects.bulk_update(checked, ["checked"], batch_size=200)

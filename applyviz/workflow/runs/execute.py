@@ -1,0 +1,178 @@
+"""Carrying a run out: claim, check every effect, then step by step and object by object.
+
+A worker that resumes does not check again what was checked: objects that are done stay done, and the others
+are compared with live one by one. The run stops at the first object that cannot be applied as approved.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from applyviz.clusters import connect, discovery
+from applyviz.clusters.reader import ClusterReader
+from applyviz.clusters.writer import ClusterWriter
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.records.enums import Outcome, RunState
+from applyviz.records.models import ObjectResult
+from applyviz.workflow import access, calculation, changes, failpoints
+from applyviz.workflow.access import Action
+from applyviz.workflow.logs import log_unexpected
+from applyviz.workflow.runs import checking
+from applyviz.workflow.runs.establish import wait_until_served
+from applyviz.workflow.runs.journal import Journal
+from applyviz.workflow.runs.lease import Claim, LeaseLostError, claim_run
+from applyviz.workflow.runs.objects import Access, ObjectRun
+from applyviz.workflow.runs.parts import StopError
+
+logger = logging.getLogger(__name__)
+
+
+class RunStoppedError(ApplyVizError):
+    """The run ends before anything (more) is written; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A claimed run with everything that is needed to carry it out."""
+
+    claim: Claim
+    reader: ClusterReader
+    prepared: calculation.Calculation
+    tag_key: bytes
+
+    def results(self) -> list[ObjectResult]:
+        """All objects in their order, with their changes."""
+        rows = ObjectResult.objects.filter(run=self.claim.run).select_related("change")
+        return list(rows.order_by("step", "position"))
+
+    def recompute(self, result: ObjectResult) -> ObjectChange:
+        """The change of one object as it would be planned now."""
+        change = self.prepared.recompute(changes.ref_of(result.change))
+        if change is None:
+            raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
+        return change
+
+    def find_path(self, change: ObjectChange) -> str:
+        """The address of an object."""
+        resource = self.prepared.catalog.find_resource(change.ref.gvk)
+        if resource is None:
+            raise StopError(
+                Outcome.FAILED, f"the cluster does not serve {change.ref.gvk.kind} ({change.ref.gvk.api_version})"
+            )
+        return resource.path(change.ref.namespace, change.ref.name)
+
+
+def _check_rights(claim: Claim) -> None:
+    """Rights count when they are used: approvers and requester must still have them."""
+    run = claim.run
+    if not access.can(run.requested_by, Action.APPLY):
+        raise RunStoppedError(f"{run.requested_by.get_username()} may no longer start apply runs")
+    spent = run.plan.approvals.exclude(spent_at=None).select_related("by")
+    for approval in spent:
+        if not access.can(approval.by, Action.APPROVE):
+            raise RunStoppedError(
+                f"{approval.by_name}, who approved, may no longer approve: the plan needs approval again"
+            )
+    if len(spent) < run.plan.target.cluster.approvals_needed:
+        raise RunStoppedError("the policy of the cluster asks for more approvals now")
+
+
+def _check_target(claim: Claim, reader: ClusterReader) -> None:
+    facts = discovery.read_facts(reader)
+    if not facts.uid:
+        raise RunStoppedError("the cluster did not say who it is")
+    if facts.uid != claim.run.plan.cluster_uid:
+        raise RunStoppedError("this is another cluster than the one that was planned for")
+
+
+def _check_effects(work: _Work) -> bool:
+    """Whether every effect is still the approved one; those that are not get their outcome."""
+    results = work.results()
+    pairs = checking.match(results, work.prepared.run())
+    stale = []
+    for result, change in pairs:
+        kind = work.prepared.catalog.find_kind(changes.ref_of(result.change).gvk)
+        try:
+            if change is None:
+                raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
+            checking.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind)
+        except StopError as stop:
+            stale.append((result, stop))
+    for result, stop in stale:
+        journal = Journal(
+            work.claim, result, changes.open_sealed(result.change), changes.read_masked(result.change), work.tag_key
+        )
+        journal.conclude(stop.outcome, stop.detail, stop.differences)
+    if not stale:
+        checking.remember_checked(work.claim, pairs)
+    return not stale
+
+
+def _apply_all(work: _Work, around: Access) -> RunState:
+    for result in work.results():
+        if result.outcome not in (Outcome.WAITING, Outcome.APPLYING):
+            continue
+        work.claim.keep()
+        if work.claim.is_cancelled():
+            return RunState.CANCELLED
+        failpoints.reach("run.object")
+        outcome = ObjectRun(around, result).apply()
+        if outcome == Outcome.STALE:
+            return RunState.STALE
+        if not Outcome(outcome).is_good:
+            return RunState.FAILED
+        wait_until_served(around, result)
+    return RunState.SUCCEEDED
+
+
+def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter) -> RunState:
+    plan = claim.run.plan
+    if claim.is_cancelled():
+        return RunState.CANCELLED
+    _check_rights(claim)
+    _check_target(claim, reader)
+    prepared = calculation.prepare(plan, reader)
+    work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
+    is_checked = not ObjectResult.objects.filter(run=claim.run, checked=None).exists()
+    if not is_checked and not _check_effects(work):
+        return RunState.STALE
+    failpoints.reach("run.checked")
+    around = Access(
+        claim=claim,
+        reader=reader,
+        writer=writer,
+        find_kind=lambda change: prepared.catalog.find_kind(change.ref.gvk),
+        find_path=work.find_path,
+        recompute=work.recompute,
+        tag_key=work.tag_key,
+    )
+    return _apply_all(work, around)
+
+
+def execute_run(run_id: int) -> None:
+    """Carry out a run; nothing happens when another worker has it or it is finished.
+
+    - Writes are sent only for effects that are the approved ones, bound to the live object just read.
+    - A worker that loses its lease stops at once and leaves everything to the one that has it.
+    """
+    claim = claim_run(run_id)
+    if claim is None:
+        return
+    try:
+        transport = connect.open_transport(claim.run.plan.target.cluster)
+        try:
+            reader = connect.reader_over(claim.run.plan.target.cluster, transport)
+            state = _carry_out(claim, reader, ClusterWriter(transport))
+        finally:
+            transport.close()
+        failpoints.reach("run.finishing")
+        claim.finish(state)
+    except LeaseLostError:
+        logger.info("Run %s is owned by another worker", claim.run.number)
+    except ApplyVizError as error:
+        claim.finish(RunState.FAILED, error=str(error))
+    except Exception as error:
+        log_unexpected(logger, f"run {claim.run.number} stopped", error)
+        claim.finish(RunState.FAILED, error=f"an unexpected error stopped the run ({type(error).__name__})")

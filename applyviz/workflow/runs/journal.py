@@ -1,0 +1,167 @@
+"""The journal of a run: each request is written down, with its audit entry, before it is sent.
+
+What is shown is masked here; what went out and came back is sealed. An entry that has no answer was cut
+off, and whoever resumes the run finds out what became of it by reading live.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from applyviz.engine.diff import masking
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.records.enums import AuditAction, EntryState, Outcome
+from applyviz.records.models import JournalEntry, ObjectResult
+from applyviz.records.sealing import Sealed
+from applyviz.workflow import audit, calculation
+from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.start import about
+
+
+def digest_request(request: Request) -> str:
+    """The keyed hash of what goes out: method, path, query, content type and body."""
+    text = canonical_json([request.method, request.path, dict(request.query), request.content_type, request.body])
+    return hmac.digest(calculation.digest_key(), text.encode(), "sha256").hex()
+
+
+def _is_status(body: JSONValue) -> bool:
+    return isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("apiVersion", "v1") == "v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The journal of one object of a run.
+
+    - `change` is the sealed one, `masked` the same without values of Secrets.
+    """
+
+    claim: Claim
+    result: ObjectResult
+    change: ObjectChange
+    masked: ObjectChange
+    tag_key: bytes
+
+    def scrub(self, text: str) -> str:
+        """A server's text without the values of Secrets that this change knows of."""
+        gvk = self.change.ref.gvk
+        versions = self.change.versions
+        known = (versions.manifest, versions.live, versions.after, versions.last_applied)
+        secrets: set[str] = set()
+        for obj in known:
+            if obj is not None:
+                secrets.update(masking.find_secrets(obj, gvk=gvk))
+        return masking.mask_text(text, secrets)
+
+    def mask_answer(self, body: JSONValue) -> JSONValue:
+        """An answer as it may be shown: objects are masked, of a Status code, reason and scrubbed text stay."""
+        if _is_status(body):
+            causes = (body.get("details") or {}).get("causes") or []
+            return {
+                "kind": "Status",
+                "code": body.get("code"),
+                "reason": body.get("reason"),
+                "message": self.scrub(str(body.get("message") or "")),
+                "causes": [
+                    {
+                        "reason": c.get("reason"),
+                        "field": c.get("field"),
+                        "message": self.scrub(str(c.get("message") or "")),
+                    }
+                    for c in causes
+                    if isinstance(c, Mapping)
+                ],
+            }
+        if not isinstance(body, Mapping):
+            return None
+        return masking.mask(body, gvk=self.change.ref.gvk, tag_key=self.tag_key)
+
+    def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
+        subject = about(self.claim.run)
+        audit.record(
+            action,
+            by=None,
+            about=audit.Subject(
+                cluster=subject.cluster,
+                review=subject.review,
+                plan=subject.plan,
+                run=subject.run,
+                ref=self.change.ref,
+                field_manager=self.claim.run.plan.options.get("field_manager", ""),
+                plan_digest=subject.plan_digest,
+            ),
+            detail=detail,
+        )
+
+    def intend(self, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]) -> JournalEntry:
+        """Write a request down, before it is sent; raises `LeaseLostError` when the run is not ours."""
+        digest = digest_request(request)
+        with transaction.atomic():
+            self.claim.keep()
+            entry = JournalEntry.objects.create(
+                result=self.result,
+                sequence=self.result.journal.count(),
+                part=part,
+                epoch=self.claim.epoch,
+                purpose=request.purpose,
+                method=request.method,
+                path=request.path,
+                query=dict(request.query),
+                content_type=request.content_type,
+                before=dict(before),
+                request=shown,
+                sealed_request=Sealed.of_json(request.body),
+                request_digest=digest,
+                sent_at=timezone.now(),
+            )
+            self._audit(
+                AuditAction.OBJECT_INTENT,
+                {
+                    "method": request.method,
+                    "path": request.path,
+                    "query": dict(request.query),
+                    "content type": request.content_type,
+                    "body": shown,
+                    "request digest": digest,
+                },
+            )
+        return entry
+
+    def answer(self, entry: JournalEntry, answer: Answer) -> None:
+        """Write down what the server answered."""
+        with transaction.atomic():
+            self.claim.keep()
+            JournalEntry.objects.filter(pk=entry.pk).update(
+                state=EntryState.ANSWERED,
+                status=answer.status,
+                answer=self.mask_answer(answer.body),
+                sealed_answer=Sealed.of_json(answer.body),
+                warnings=[self.scrub(text) for text in answer.warnings],
+                answered_at=timezone.now(),
+            )
+
+    def resolve(self, entry: JournalEntry, note: str) -> None:
+        """Write down what became of a request that has no answer."""
+        with transaction.atomic():
+            self.claim.keep()
+            JournalEntry.objects.filter(pk=entry.pk).update(
+                state=EntryState.RESOLVED, note=note, answered_at=timezone.now()
+            )
+
+    def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
+        """Write down what came out for the object."""
+        now = timezone.now()
+        with transaction.atomic():
+            self.claim.keep()
+            ObjectResult.objects.filter(pk=self.result.pk).update(
+                outcome=outcome, detail=detail, differences=differences, finished_at=now
+            )
+            self._audit(
+                AuditAction.OBJECT_RESULT, {"outcome": outcome.value, "detail": detail, "differences": differences}
+            )

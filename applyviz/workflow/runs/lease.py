@@ -1,0 +1,97 @@
+"""Who owns a run: a claim with a lease and an epoch; whoever lost it writes nothing more.
+
+Safety does not rest on the lease alone: each write is bound to the uid and resourceVersion just read.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
+from applyviz.records.models import ApplyRun, ObjectResult, Review
+from applyviz.workflow import audit
+from applyviz.workflow.runs.start import about
+
+_FINISHED_REVIEW = {RunState.SUCCEEDED: ReviewState.APPLIED}
+
+
+class LeaseLostError(ApplyVizError):
+    """Another worker took the run, or it is finished: stop without writing anything."""
+
+
+def _lease_end() -> datetime:
+    return timezone.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run and the epoch under which this worker owns it."""
+
+    run: ApplyRun
+    epoch: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no other worker had it before."""
+        return self.epoch == 1
+
+    def keep(self) -> None:
+        """Own the run for another lease; raises `LeaseLostError` when it is not ours any more."""
+        kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
+            lease_until=_lease_end()
+        )
+        if not kept:
+            raise LeaseLostError(f"run {self.run.number} is owned by another worker")
+
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked to stop."""
+        return ApplyRun.objects.filter(pk=self.run.pk).exclude(cancel_requested_at=None).exists()
+
+    def finish(self, state: RunState, *, error: str = "") -> None:
+        """End the run: what was not reached says so, the review goes on or is done."""
+        now = timezone.now()
+        with transaction.atomic():
+            self.keep()
+            ObjectResult.objects.filter(run=self.run, outcome=Outcome.WAITING).update(
+                outcome=Outcome.SKIPPED, finished_at=now
+            )
+            outcomes = list(ObjectResult.objects.filter(run=self.run).values_list("outcome", flat=True))
+            counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
+            ApplyRun.objects.filter(pk=self.run.pk, epoch=self.epoch).update(
+                state=state, finished_at=now, lease_until=None, summary={"outcomes": counts}, error=error
+            )
+            Review.objects.filter(pk=self.run.plan.review_id).update(
+                state=_FINISHED_REVIEW.get(state, ReviewState.OPEN), updated_at=now
+            )
+            audit.record(
+                AuditAction.RUN_FINISHED,
+                by=None,
+                about=about(self.run),
+                detail={"state": state.value, "outcomes": counts, "error": error},
+            )
+
+
+def claim_run(run_id: int) -> Claim | None:
+    """Take a run that nobody owns; None when somebody does or it is finished."""
+    now = timezone.now()
+    free = Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING, lease_until__lte=now)
+    me = f"{socket.gethostname()}:{os.getpid()}"
+    with transaction.atomic():
+        claimed = ApplyRun.objects.filter(free, pk=run_id).update(
+            state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(), claimed_by=me
+        )
+        if not claimed:
+            return None
+        ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
+        run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision").get(pk=run_id)
+        audit.record(AuditAction.RUN_CLAIMED, by=None, about=about(run), detail={"worker": me, "epoch": run.epoch})
+    return Claim(run, run.epoch)

@@ -1,0 +1,40 @@
+"""Finding runs: for pages, and those that a worker has to go on with."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from applyviz.records.enums import RunState
+from applyviz.records.models import ApplyRun
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Visitor
+from applyviz.workflow.errors import NotVisibleError
+
+_PATIENCE = timedelta(seconds=5)
+
+
+def _with_names() -> QuerySet[ApplyRun]:
+    return ApplyRun.objects.select_related("plan__review__author", "plan__target__cluster", "requested_by")
+
+
+def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
+    """One run by its number."""
+    access.require(for_user, Action.LOOK)
+    try:
+        return _with_names().get(number=number)
+    except ApplyRun.DoesNotExist as error:
+        raise NotVisibleError(f"there is no run {number}") from error
+
+
+def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
+    """All runs, newest first."""
+    access.require(for_user, Action.LOOK)
+    return _with_names()
+
+
+def find_unfinished(*, now: datetime) -> list[int]:
+    """Runs that no worker has: never claimed for a while, or the lease ran out."""
+    lost = Q(state=RunState.RUNNING, lease_until__lt=now) | Q(state=RunState.QUEUED, created_at__lt=now - _PATIENCE)
+    return list(ApplyRun.objects.filter(lost).order_by("created_at").values_list("pk", flat=True))

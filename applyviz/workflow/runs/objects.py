@@ -1,0 +1,168 @@
+"""Applying one object of a run: read live, compare the effect, send what was approved, verify the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from applyviz.clusters.reader import ClusterReader
+from applyviz.clusters.writer import ClusterWriter
+from applyviz.engine.diff import masking
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.schema.model import KindSchema
+from applyviz.records.enums import Outcome
+from applyviz.records.models import ObjectResult
+from applyviz.workflow import changes, failpoints
+from applyviz.workflow.runs.checking import raise_if_stale
+from applyviz.workflow.runs.journal import Journal
+from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.parts import PartSender, StopError, Surroundings
+from applyviz.workflow.runs.promises import find_broken, identity
+
+_GONE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What every object of a run needs of the outside.
+
+    - `recompute(result)` gives the change as it would be planned now.
+    """
+
+    claim: Claim
+    reader: ClusterReader
+    writer: ClusterWriter
+    find_kind: Callable[[ObjectChange], KindSchema | None]
+    find_path: Callable[[ObjectChange], str]
+    recompute: Callable[[ObjectResult], ObjectChange]
+    tag_key: bytes
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+def _show(value: JSONValue) -> str:
+    return "" if value is None else str(value)
+
+
+class ObjectRun:
+    """One object on its way from waiting to its outcome."""
+
+    def __init__(self, access: Access, result: ObjectResult) -> None:
+        self._access = access
+        self._result = result
+        self._row = result.change
+        self._change = changes.open_sealed(self._row)
+        self._masked = changes.read_masked(self._row)
+        self._kind = access.find_kind(self._change)
+        self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
+        self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
+        around = Surroundings(access.writer, self._read, self._recheck, self._is_done, access.sleep)
+        self._sender = PartSender(self._journal, around)
+
+    def apply(self) -> Outcome:
+        """Bring the object to its outcome and record it; an outcome recorded before stays."""
+        try:
+            outcome, detail, differences = self._carry_out()
+        except StopError as stop:
+            outcome, detail, differences = stop.outcome, stop.detail, stop.differences
+        failpoints.reach("run.concluding")
+        self._journal.conclude(outcome, detail, differences)
+        failpoints.reach("run.concluded")
+        return outcome
+
+    def _carry_out(self) -> tuple[Outcome, str, list[dict[str, JSONValue]]]:
+        last = self._result.journal.order_by("sequence").last()
+        position, live = 0, None
+        if last is not None:
+            position = next(n for n, (part, _) in enumerate(self._writes) if part == last.part)
+            done, live = self._sender.take_up(last, self._writes[position][1])
+            position += done
+        else:
+            live = self._find_live()
+            if not self._writes:
+                return Outcome.UNCHANGED, "", []
+            ObjectResult.objects.filter(pk=self._result.pk).update(outcome=Outcome.APPLYING, started_at=timezone.now())
+        for part, template in self._writes[position:]:
+            live = self._sender.send(part, template, self._shown(part), live)
+            if template.method == "DELETE":
+                live = self._wait_until_gone(live)
+        return self._verify(live)
+
+    def _shown(self, part: int) -> JSONValue:
+        return self._masked.requests[part].body
+
+    def _read(self) -> JSONObject | None:
+        answer = self._access.reader.try_send(Request("GET", self._access.find_path(self._change), purpose="read"))
+        if answer.status == 404:
+            return None
+        if not answer.is_ok or not isinstance(answer.body, Mapping):
+            raise StopError(Outcome.FAILED, f"the live object could not be read ({answer.status or 'no answer'})")
+        return answer.body
+
+    def _find_live(self) -> JSONObject | None:
+        """Read live; when it moved since the effect was compared, compare again."""
+        live = self._read()
+        return live if identity(live) == self._result.checked else self._recheck()
+
+    def _recheck(self) -> JSONObject | None:
+        """Recompute the effect on what is live now; raises unless it is the approved one."""
+        now = self._access.recompute(self._result)
+        raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
+        return now.versions.live
+
+    def _is_done(self, part: int, live: JSONObject | None) -> bool:
+        """Whether live is what this part promised; parts before the last promise nothing that can be seen."""
+        template = self._change.requests[part]
+        if template.method == "DELETE":
+            return live is None or bool(get_at(live, ("metadata", "deletionTimestamp")))
+        if part != self._writes[-1][0] or live is None:
+            return False
+        return not self._broken(live)
+
+    def _broken(self, live: JSONObject) -> tuple[dict[str, JSONValue], ...]:
+        promised = self._change.versions.after or self._change.versions.merged
+        if promised is None:
+            return ()
+        is_confirmed = self._change.certainty is Certainty.CONFIRMED
+        root = self._kind.root if self._kind else None
+        found = find_broken(promised, live, root=root, is_confirmed=is_confirmed)
+        if not found:
+            return ()
+        gvk, key = self._change.ref.gvk, self._access.tag_key
+        shown = find_broken(
+            masking.mask(promised, gvk=gvk, tag_key=key),
+            masking.mask(live, gvk=gvk, tag_key=key),
+            root=root,
+            is_confirmed=is_confirmed,
+        )
+        return tuple({"path": render_path(d.path), "promised": _show(d.before), "got": _show(d.after)} for d in shown)
+
+    def _verify(self, live: JSONObject | None) -> tuple[Outcome, str, list[dict[str, JSONValue]]]:
+        if self._change.operation is Operation.PRUNE or live is None:
+            is_right = live is None and self._change.operation is Operation.PRUNE
+            return (Outcome.VERIFIED, "it is gone", []) if is_right else (Outcome.DIFFERS, "it is still there", [])
+        broken = list(self._broken(live))
+        if not broken:
+            return Outcome.VERIFIED, "", []
+        count = len(broken)
+        return Outcome.DIFFERS, f"{count} field{'s differ' if count > 1 else ' differs'} from what was promised", broken
+
+    def _wait_until_gone(self, live: JSONObject | None) -> JSONObject | None:
+        uid = identity(live or self._change.versions.live).get("uid")
+        deadline = self._access.clock() + _GONE_SECONDS
+        while True:
+            live = self._read()
+            if live is None or identity(live).get("uid") != uid:
+                return None
+            if self._access.clock() >= deadline:
+                raise StopError(
+                    Outcome.UNKNOWN, f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
+                )
+            self._access.claim.keep()
+            self._access.sleep(0.5)

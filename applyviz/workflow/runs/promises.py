@@ -1,0 +1,54 @@
+"""What was promised against what is there: the fields of the plan's *after*, server noise aside.
+
+Identity, versions, times, status and ownership records change by themselves, and the server allots
+addresses and ports: none of them is a broken promise. When the promise was only calculated, what the server
+added by defaulting is none either; what it changed or left out is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.diff.structural import Difference, diff_objects
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.schema.model import Node
+
+_NOISE = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
+)
+_ALLOTTED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort", "f:volumeName"})
+
+
+def identity(live: JSONObject | None) -> dict[str, str]:
+    """The uid and resourceVersion of an object; empty when it is absent."""
+    if live is None:
+        return {}
+    return {name: str(get_at(live, ("metadata", name), "")) for name in ("uid", "resourceVersion")}
+
+
+def _plain(obj: JSONObject) -> dict[str, JSONValue]:
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    kept = {name: value for name, value in metadata.items() if name not in _NOISE}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": kept}
+
+
+def _is_allotted(path: FieldPath) -> bool:
+    return any(element in _ALLOTTED for element in path)
+
+
+def _is_addition(difference: Difference) -> bool:
+    return difference.before is None and difference.after is not None
+
+
+def find_broken(
+    promised: JSONObject, got: JSONObject, *, root: Node | None, is_confirmed: bool
+) -> tuple[Difference, ...]:
+    """Where what is there is not what was promised."""
+    found = diff_objects(_plain(promised), _plain(got), root=root)
+    return tuple(
+        difference
+        for difference in found
+        if not _is_allotted(difference.path) and (is_confirmed or not _is_addition(difference))
+    )

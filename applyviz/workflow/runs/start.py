@@ -1,0 +1,117 @@
+"""Starting and cancelling: the approvals are spent in the transaction that makes the run."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from applyviz.queue import TaskName
+from applyviz.records.enums import AuditAction, ReviewState, RunState
+from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
+from applyviz.workflow import access, approvals, audit, outbox
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.numbers import next_number
+
+
+def about(run: ApplyRun) -> audit.Subject:
+    """What an audit entry about a run names."""
+    plan = run.plan
+    return audit.Subject(
+        cluster=plan.target.cluster.slug,
+        review=plan.review.number,
+        plan=plan.number,
+        run=run.number,
+        plan_digest=plan.digest,
+    )
+
+
+def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person cannot start this plan now; empty when they can."""
+    blockers = list(approvals.find_plan_blockers(plan))
+    if not access.can(for_user, Action.APPLY):
+        blockers.append("you need the role approver")
+    missing = approvals.count_missing(plan)
+    if missing:
+        blockers.append(f"{missing} approval{'s are' if missing > 1 else ' is'} missing")
+    return tuple(blockers)
+
+
+def _spend(plan: Plan) -> list[Approval]:
+    standing = approvals.list_standing(plan)
+    spent = Approval.objects.filter(
+        pk__in=[approval.pk for approval in standing], revoked_at=None, spent_at=None
+    ).update(spent_at=timezone.now())
+    if spent != len(standing) or spent < plan.target.cluster.approvals_needed:
+        raise NotPossibleError("an approval was revoked or spent at this very moment; look again")
+    return standing
+
+
+def _make_run(plan: Plan, *, by: Person) -> ApplyRun:
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            run = ApplyRun.objects.create(
+                number=next_number(ApplyRun.objects.all()), plan=plan, requested_by=by, created_at=now
+            )
+    except IntegrityError as error:
+        raise NotPossibleError("this plan was run already; a plan runs once") from error
+    ObjectResult.objects.bulk_create(
+        ObjectResult(run=run, change=change, position=change.position, step=change.step)
+        for change in plan.changes.only("pk", "position", "step")
+    )
+    return run
+
+
+def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
+    """Start applying an approved plan: spend its approvals, make the run, ask for a worker.
+
+    - Raises `NotPossibleError` with everything that blocks, or when the digest is not the plan's.
+    """
+    access.require(by, Action.APPLY)
+    with transaction.atomic():
+        plan = Plan.objects.select_related("review", "target__cluster").get(pk=plan.pk)
+        if digest != plan.digest or not digest:
+            raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
+        blockers = find_run_blockers(plan, for_user=by)
+        if blockers:
+            raise NotPossibleError("; ".join(blockers))
+        taken = Review.objects.filter(pk=plan.review_id, state=ReviewState.OPEN).update(
+            state=ReviewState.APPLYING, updated_at=timezone.now()
+        )
+        if not taken:
+            raise NotPossibleError("the review is being applied already")
+        spent = _spend(plan)
+        run = _make_run(plan, by=by)
+        audit.record(
+            AuditAction.RUN_STARTED,
+            by=by,
+            about=about(run),
+            detail={"approved by": [approval.by_name for approval in spent]},
+        )
+        outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
+    return run
+
+
+def approve_and_run(plan: Plan, *, by: Person, digest: str, note: str = "") -> ApplyRun:
+    """Approve and start in one step, for a policy that asks for one approval."""
+    with transaction.atomic():
+        if plan.pk is not None and not plan.approvals.filter(by=by, digest=digest, revoked_at=None).exists():
+            approvals.approve_plan(plan, by=by, digest=digest, note=note)
+        return start_run(plan, by=by, digest=digest)
+
+
+def cancel_run(run: ApplyRun, *, by: Person) -> None:
+    """Ask a run to stop; the object that is being written is finished first.
+
+    - A run that no worker has picked up yet ends at once, when the next worker looks at it.
+    """
+    access.require(by, Action.APPLY)
+    with transaction.atomic():
+        asked = ApplyRun.objects.filter(pk=run.pk, state__in=RunState.unfinished(), cancel_requested_at=None).update(
+            cancel_requested_at=timezone.now(), cancelled_by=by
+        )
+        if not asked:
+            raise NotPossibleError("the run is finished, or is being cancelled already")
+        audit.record(AuditAction.RUN_CANCELLED, by=by, about=about(run))
+        outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)

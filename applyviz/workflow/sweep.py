@@ -1,0 +1,17 @@
+"""The sweep: every few seconds it finds messages that were not sent, plans and runs that nobody works on."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from applyviz import queue
+from applyviz.queue import TaskName
+from applyviz.workflow import outbox, plans, runs
+
+
+def sweep() -> int:
+    """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
+    sent = outbox.resend(now=timezone.now())
+    for plan_id in plans.find_unfinished():
+        sent += queue.send(TaskName.MAKE_PLAN, plan_id=plan_id)
+    return sent + runs.resume_unfinished_runs()
