@@ -1,0 +1,158 @@
+"""The effect of a change: what it does to the live object, and nothing that varies by itself.
+
+Rule: `docs/architecture.md`, invariant 1. In it: operation, existence and uid, request templates, the
+difference live → after by path, conflicts. Not in it: resourceVersion, times, status, what a server allots
+to a new object (addresses, names of tokens), and fields of the ignore list that the manifest does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.planning.holes import template
+from applyviz.engine.planning.noise import without_noise
+from applyviz.engine.planning.plan import ObjectChange, Operation
+
+PlainPath: TypeAlias = tuple[str, ...]
+_ABSENT = object()
+_ALLOTTED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP")
+_MADE_ANEW = (Operation.CREATE, Operation.RECREATE)
+
+
+def _item_names(items: list[JSONValue]) -> list[str] | None:
+    """The names of list entries when each has one of its own."""
+    names = [i.get("name") for i in items if isinstance(i, Mapping)]
+    texts = [n for n in names if isinstance(n, str)]
+    return texts if len(texts) == len(items) == len(set(texts)) else None
+
+
+def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str, JSONValue, JSONValue]] | None:
+    """Entries of two lists side by side, by name where all have one; None when they do not pair."""
+    names = _item_names(before), _item_names(after)
+    if names[0] is None or names[1] is None:
+        if len(before) != len(after) or not all(isinstance(i, Mapping) for i in (*before, *after)):
+            return None
+        return ((str(n), b, a) for n, (b, a) in enumerate(zip(before, after, strict=True)))
+    if names[0] != [n for n in names[1] if n in names[0]]:
+        return None
+    left, right = dict(zip(names[0], before, strict=True)), dict(zip(names[1], after, strict=True))
+    return ((n, left.get(n, _ABSENT), right.get(n, _ABSENT)) for n in dict.fromkeys((*names[0], *names[1])))
+
+
+def list_differences(
+    before: JSONValue, after: JSONValue, path: PlainPath = ()
+) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
+    """Every place where two values differ: path, value before, value after (`_ABSENT` for none)."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted({*before, *after}):
+            yield from list_differences(before.get(key, _ABSENT), after.get(key, _ABSENT), (*path, key))
+        return
+    if isinstance(before, list) and isinstance(after, list):
+        pairs = _pair(before, after)
+        if pairs is not None:
+            for name, left, right in pairs:
+                yield from list_differences(left, right, (*path, name))
+            return
+    if before is _ABSENT or after is _ABSENT or not is_same_json(before, after):
+        yield path, before, after
+
+
+def _without_allotted(obj: JSONObject, manifest: JSONObject, live: JSONObject) -> JSONObject:
+    """A Service without the addresses that the server picks: neither asked for nor there before."""
+    spec = obj.get("spec")
+    if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
+        return obj
+    known = {**(live.get("spec") or {}), **(manifest.get("spec") or {})}
+    kept = {k: v for k, v in spec.items() if k not in _ALLOTTED or k in known}
+    ports = kept.get("ports")
+    if isinstance(ports, list):
+        named = {p.get("nodePort") for s in (live, manifest) for p in get_at(s, ("spec", "ports")) or ()}
+        kept["ports"] = [
+            {k: v for k, v in p.items() if k != "nodePort" or v in named} if isinstance(p, Mapping) else p
+            for p in ports
+        ]
+    return {**obj, "spec": kept}
+
+
+def _matches(path: PlainPath, pattern: PlainPath) -> bool:
+    return len(path) >= len(pattern) and all(p in ("*", s) for p, s in zip(pattern, path, strict=False))
+
+
+def _names(value: JSONValue, path: PlainPath) -> bool:
+    """Whether a manifest says anything at a path or below it; entries of lists by name or index."""
+    for step in path:
+        if isinstance(value, list):
+            named = _item_names(value)
+            found = [i for n, i in enumerate(value) if step == (named[n] if named else str(n))]
+            value = found[0] if found else _ABSENT
+        else:
+            value = value.get(step, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+        if value is _ABSENT:
+            return False
+    return True
+
+
+def _is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObject) -> bool:
+    return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
+
+
+def find_difference(
+    change: ObjectChange, ignore: Iterable[PlainPath] = ()
+) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
+    """What the change does to the live object, by path.
+
+    - An object made anew counts as calculated: what servers allot and default to it varies.
+    """
+    versions = change.versions
+    live, manifest = versions.live or {}, versions.manifest or {}
+    is_anew = change.operation in _MADE_ANEW
+    result = versions.merged if is_anew and versions.merged is not None else versions.after
+    if change.operation in (Operation.UNCHANGED, Operation.ERROR):
+        return
+    if change.operation is Operation.PRUNE:
+        result = None
+    before = without_noise(live) if versions.live is not None else _ABSENT
+    after = without_noise(_without_allotted(result, manifest, live)) if result is not None else _ABSENT
+    ignore = tuple(ignore)
+    for path, left, right in list_differences(before, after):
+        if not _is_ignored(path, ignore, manifest):
+            yield path, left, right
+
+
+def _as_data(request: Request) -> JSONObject:
+    open_request = template(request)
+    return {
+        "method": open_request.method,
+        "path": open_request.path,
+        "query": dict(open_request.query),
+        "contentType": open_request.content_type,
+        "body": open_request.body,
+        "holes": [[list(h.path), h.rule] for h in open_request.holes],
+    }
+
+
+def effect(change: ObjectChange, *, ignore: Iterable[PlainPath] = ()) -> JSONObject:
+    """The effect of a change as plain JSON values, the same for the same effect."""
+    ref = change.ref
+    difference = []
+    for path, before, after in find_difference(change, ignore):
+        entry: dict[str, JSONValue] = {"path": list(path)}
+        if before is not _ABSENT:
+            entry["before"] = before
+        if after is not _ABSENT:
+            entry["after"] = after
+        difference.append(entry)
+    conflicts = [[c.manager, c.operation, c.subresource, list(c.path)] for c in change.conflicts]
+    return {
+        "object": [*ref.gvk, ref.namespace, ref.name],
+        "operation": change.operation.value,
+        "exists": change.versions.live is not None,
+        "uid": get_at(change.versions.live, ("metadata", "uid"), ""),
+        "requests": [_as_data(r) for r in change.requests],
+        "difference": difference,
+        "conflicts": sorted(conflicts, key=canonical_json),
+        "error": change.error,
+    }
