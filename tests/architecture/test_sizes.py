@@ -7,8 +7,6 @@ from tests.architecture.tracked import ROOT, files_below
 FILE_WALL = 400
 FUNCTION_WALL = 60
 FOLDERS = (("applyviz", ".py"), ("tests", ".py"), ("scripts", ".py"), ("templates", ".html"), ("static", ".css", ".js"))
-# Tables that encode one rule of Kubernetes and would only be harder to check in two files.
-LONG_FILES: dict[str, str] = {}
 
 
 def test_files_stay_below_the_wall():
@@ -20,12 +18,13 @@ def test_files_stay_below_the_wall():
     }
 
     assert len(sizes) > 50
-    assert {name: size for name, size in sizes.items() if size > FILE_WALL and name not in LONG_FILES} == {}
+    assert {name: size for name, size in sizes.items() if size > FILE_WALL} == {}
 
 
 def test_functions_stay_below_the_wall():
     long_ones = {}
-    for folder in ("applyviz", "tests", "scripts"):
+    # In tests a long literal is data; ruff bounds their statements.
+    for folder in ("applyviz", "scripts"):
         for path in files_below(folder, ".py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,0 +1,117 @@
+"""The processes of `docker-compose.yml`, started on this machine with the very commands that stand there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import yaml
+from cryptography.fernet import Fernet
+
+from tests.services.servers import free_port, wait_for_port
+
+ROOT = Path(__file__).parents[2]
+STOP_SECONDS = 30
+
+
+class Team:
+    """web, worker and beat of one team installation; use it as a context manager."""
+
+    def __init__(self, folder: Path, *, database: str, broker: str) -> None:
+        self.folder, self.port = folder, free_port()
+        self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        secrets = {
+            "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
+            "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+            "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            "DATABASE_URL": database,
+        }
+        for name, value in secrets.items():
+            (folder / name).write_text(value + "\n")
+        self.environment = {
+            **{name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},
+            **{f"{name}_FILE": str(folder / name) for name in secrets},
+            "REDIS_URL": broker,
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "APPLYVIZ_HTTPS": "off",
+            "APPLYVIZ_HOME": str(folder / "home"),
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def __enter__(self) -> Self:
+        self.run("migrate")
+        for name in ("worker", "beat", "web"):
+            self.start(name)
+        wait_for_port(self.port, self._processes["web"], "web")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in list(self._processes):
+            self.stop(name)
+
+    def command(self, service: str) -> list[str]:
+        """The command of a service, with this machine's paths and port in place of the container's."""
+        programs = Path(sys.executable).parent
+        first, *rest = self._services[service]["command"]
+        swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port), "/tmp/beat-schedule": str(self.folder / "beat")}
+        return [str(programs / first), *(swapped.get(word, word) for word in rest)]
+
+    def run(self, service: str) -> None:
+        """Run a service that ends by itself."""
+        done = subprocess.run(
+            self.command(service), env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+
+    def start(self, service: str) -> None:
+        """Start a service; its log is in the folder."""
+        log = (self.folder / f"{service}.log").open("ab")
+        self._processes[service] = subprocess.Popen(
+            self.command(service), env=self.environment, cwd=ROOT, stdout=log, stderr=log
+        )
+        log.close()
+
+    def stop(self, service: str) -> int:
+        """Ask a service to end, as a container runtime does; its exit status."""
+        process = self._processes.pop(service)
+        process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"{service} did not end in {STOP_SECONDS} seconds: {self.log(service)}") from None
+
+    def log(self, service: str) -> str:
+        """The last lines that a service wrote."""
+        return (self.folder / f"{service}.log").read_text(errors="replace")[-3000:]
+
+    def python(self, code: str, **environment: str) -> str:
+        """What a script prints that runs inside the installation."""
+        prelude = "import django; django.setup()\n"
+        done = subprocess.run(
+            [sys.executable, "-c", prelude + code],
+            env={**self.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", **environment},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def wait_for(self, code: str, expected: str, *, seconds: float = 60) -> None:
+        """Until a script prints what is expected."""
+        deadline = time.monotonic() + seconds
+        while (seen := self.python(code)) != expected:
+            assert time.monotonic() < deadline, f"expected {expected!r}, saw {seen!r}; worker: {self.log('worker')}"
+            time.sleep(0.5)
