@@ -9,7 +9,7 @@ from applyviz.engine.objects.errors import MergeError, PatchError
 
 
 @pytest.mark.parametrize(
-    "last_applied,manifest,live,patch",
+    ("last_applied", "manifest", "live", "patch"),
     [
         ({"a": 1}, {"a": 2}, {"a": 1, "b": 1}, {"a": 2}),
         ({"a": 1, "b": 1}, {"a": 1}, {"a": 1, "b": 1}, {"b": None}),

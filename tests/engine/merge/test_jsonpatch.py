@@ -15,7 +15,7 @@ def op(kind, path, **more):
 
 
 @pytest.mark.parametrize(
-    "operations,after",
+    ("operations", "after"),
     [
         ([op("add", "/a/b/-", value=4)], {**LIVE, "a": {"b": [1, 2, 3, 4]}}),
         ([op("add", "/a/b/1", value=9)], {**LIVE, "a": {"b": [1, 9, 2, 3]}}),
@@ -36,7 +36,7 @@ def test_operations_apply(operations, after):
 
 
 @pytest.mark.parametrize(
-    "operations,status",
+    ("operations", "status"),
     [
         ({"op": "add"}, 400),
         (["add"], 400),

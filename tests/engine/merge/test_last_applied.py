@@ -41,7 +41,7 @@ def test_attach_loses_all_annotations_when_one_is_no_text():
     assert render({"metadata": {"annotations": {"a": "b", "n": 1}}}) == '{"metadata":{"annotations":{}}}\n'
 
 
-@pytest.mark.parametrize("text,value", [("", {}), ("null", {}), ("{}", {}), ('{"a":1}\n', {"a": 1})])
+@pytest.mark.parametrize(("text", "value"), [("", {}), ("null", {}), ("{}", {}), ('{"a":1}\n', {"a": 1})])
 def test_find_reads_what_kubectl_reads(text, value):
     assert find(live(text)) == value
 

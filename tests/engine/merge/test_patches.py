@@ -117,7 +117,7 @@ def test_apply_drops_nulls_where_nothing_was():
 
 
 @pytest.mark.parametrize(
-    "patch,status,reason",
+    ("patch", "status", "reason"),
     [
         ({"metadata": {"ownerReferences": [["a"]]}}, 422, "lists of lists are not supported"),
         ({"metadata": {"$setElementOrder/finalizers": "a"}}, 500, "expected a []interface {}, but received a string"),
