@@ -13,7 +13,7 @@ from typing import Any
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.quantities import parse_quantity
 from applyviz.sandbox.status import FieldError, forbidden_request, invalid
-from applyviz.sandbox.store import Key, Store
+from applyviz.sandbox.store import Store
 from applyviz.sandbox.targets import Target
 
 SERVICE_RANGE = ipaddress.ip_network("10.96.0.0/16")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.sandbox.decoding import DecodeError, Decoded, decode
+from applyviz.sandbox.decoding import Decoded, DecodeError, decode
 from applyviz.sandbox.defaults import apply_defaults
 from applyviz.sandbox.gotypes import go_types
 from applyviz.sandbox.routing import Route

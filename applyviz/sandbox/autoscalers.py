@@ -1,0 +1,83 @@
+"""HorizontalPodAutoscalers in their two versions: v1 knows one CPU figure, v2 a list of metrics.
+
+Rule: k8s.io/kubernetes `pkg/apis/autoscaling/v1` conversion. What v1 cannot say travels in annotations.
+"""
+
+from __future__ import annotations
+
+import json
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+
+_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+_BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
+_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
+
+
+def convert_autoscaler(obj: JSONObject, version: str) -> MutableObject:
+    """The same autoscaler at another version."""
+    if obj["apiVersion"] == f"autoscaling/{version}":
+        return clone(dict(obj))
+    return _to_v1(clone(dict(obj))) if version == "v1" else _to_v2(clone(dict(obj)))
+
+
+def _is_cpu(metric: JSONObject) -> bool:
+    resource = metric.get("resource") or {}
+    target = resource.get("target") or {}
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu" and "averageUtilization" in target
+
+
+def _to_v1(obj: MutableObject) -> MutableObject:
+    spec, status, annotations = obj["spec"], obj.get("status") or {}, {}
+    metrics = spec.pop("metrics", None) or []
+    cpu = next((m for m in metrics if _is_cpu(m)), None)
+    if cpu is not None:
+        spec["targetCPUUtilizationPercentage"] = cpu["resource"]["target"]["averageUtilization"]
+        metrics = [m for m in metrics if m is not cpu]
+    for name, value in ((_METRICS, metrics), (_BEHAVIOR, spec.pop("behavior", None))):
+        if value:
+            annotations[name] = json.dumps(value, separators=(",", ":"))
+    if status.get("conditions"):
+        annotations[_CONDITIONS] = json.dumps(status["conditions"], separators=(",", ":"))
+    if annotations:
+        obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), **annotations}
+    kept = {k: v for k, v in status.items() if k in ("observedGeneration", "lastScaleTime")}
+    obj["status"] = {
+        **kept,
+        "currentReplicas": status.get("currentReplicas", 0),
+        "desiredReplicas": status.get("desiredReplicas", 0),
+    }
+    return {**obj, "apiVersion": "autoscaling/v1"}
+
+
+def _take(obj: MutableObject, name: str) -> JSONValue:
+    annotations = obj["metadata"].get("annotations") or {}
+    text = annotations.pop(name, None)
+    if not annotations:
+        obj["metadata"].pop("annotations", None)
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None
+
+
+def _to_v2(obj: MutableObject) -> MutableObject:
+    spec = obj["spec"]
+    percent = spec.pop("targetCPUUtilizationPercentage", None)
+    metrics = list(_take(obj, _METRICS) or [])
+    if percent is not None or not metrics:
+        target = {"type": "Utilization", "averageUtilization": 80 if percent is None else percent}
+        metrics.insert(0, {"type": "Resource", "resource": {"name": "cpu", "target": target}})
+    spec["metrics"] = metrics
+    behavior = _take(obj, _BEHAVIOR)
+    if behavior:
+        spec["behavior"] = behavior
+    status = {k: v for k, v in (obj.get("status") or {}).items() if k != "currentCPUUtilizationPercentage"}
+    conditions = _take(obj, _CONDITIONS)
+    if conditions:
+        status["conditions"] = conditions
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
+    status["desiredReplicas"], status["currentMetrics"] = status.get("desiredReplicas", 0), None
+    obj["status"] = status
+    return {**obj, "apiVersion": "autoscaling/v2"}

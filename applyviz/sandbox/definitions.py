@@ -1,0 +1,94 @@
+"""What the server's own controllers do right after a write: names of CRDs, ends of namespaces and of CRDs.
+
+A sandbox cluster has no other controllers, so what they would do later happens before the next request:
+a new CustomResourceDefinition is established, a deleted one takes its objects along, and so does a deleted
+namespace. Rule: k8s.io/apiextensions-apiserver `pkg/controller` (status, establish, finalizer).
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.ownership import updates
+from applyviz.sandbox.cluster import Cluster
+from applyviz.sandbox.store import Key
+from applyviz.sandbox.targets import CRD_GROUP, CRD_PLURAL, Target
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_SERVER = "kube-apiserver"
+_NAME_FIELDS = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
+
+
+def namespace_key(name: str) -> Key:
+    """Where a namespace is kept."""
+    return Key("", "namespaces", "", name)
+
+
+def settle(cluster: Cluster, target: Target, obj: MutableObject) -> None:
+    """Do what controllers of the server itself would do after a create or an update."""
+    if target.group == CRD_GROUP and target.plural == CRD_PLURAL:
+        _accept_names(cluster, target, obj)
+
+
+def _condition(kind: str, status: str, reason: str, message: str, now: str) -> MutableObject:
+    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+
+
+def _find_taken(cluster: Cluster, obj: JSONObject) -> str:
+    """The name that another definition of the group holds already, else empty text."""
+    spec = obj["spec"]
+    for other in cluster.store.list(CRD_GROUP, CRD_PLURAL):
+        if other["metadata"]["name"] == obj["metadata"]["name"] or other["spec"]["group"] != spec["group"]:
+            continue
+        held = other.get("status", {}).get("acceptedNames") or {}
+        if held.get("kind") == spec["names"]["kind"]:
+            return str(held["kind"])
+    return ""
+
+
+def _accept_names(cluster: Cluster, target: Target, obj: MutableObject) -> None:
+    before, status, now = clone(obj), obj.setdefault("status", {}), cluster.now()
+    names = obj["spec"]["names"]
+    taken = _find_taken(cluster, obj)
+    if taken:
+        fresh = [_condition("NamesAccepted", "False", "KindConflict", f'"{taken}" is already in use', now)]
+    else:
+        status["acceptedNames"] = {k: clone(names[k]) for k in _NAME_FIELDS if names.get(k)}
+        fresh = [
+            _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
+            _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
+        ]
+    held = {c["type"]: c for c in status.get("conditions") or ()}
+    for condition in fresh:
+        if held.get(condition["type"], {}).get("status") != condition["status"]:
+            held[condition["type"]] = condition
+    status["conditions"] = list(held.values())
+    stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
+    kept = status.get("storedVersions") or []
+    status["storedVersions"] = [*kept, *(s for s in stored if s not in kept)]
+    if status == before.get("status"):
+        return
+    obj["metadata"]["managedFields"] = updates.update(
+        before, obj, kind=target.kind, manager=_SERVER, subresource="status", now=now
+    )
+    cluster.save(target, obj)
+
+
+def mark_terminating(obj: MutableObject, now: str) -> None:
+    """What deleting a definition writes into it before its objects go."""
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    conditions = obj["status"]["conditions"] = obj["status"].get("conditions") or []
+    conditions.append(_condition("Terminating", "True", "InstanceDeletionPending", message, now))
+
+
+def delete_contents(cluster: Cluster, target: Target, obj: JSONObject) -> None:
+    """Remove what lives in a deleted namespace, or the objects of a deleted definition, then itself."""
+    name = obj["metadata"]["name"]
+    if target.plural == "namespaces":
+        for key in cluster.store.list_keys(name):
+            cluster.store.delete(key)
+    else:
+        group, plural = obj["spec"]["group"], obj["spec"]["names"]["plural"]
+        for item in cluster.store.list(group, plural):
+            meta = item["metadata"]
+            cluster.store.delete(Key(group, plural, meta.get("namespace", ""), meta["name"]))
+    cluster.store.delete(target.key("", name))

@@ -1,0 +1,190 @@
+"""The formats of names, labels and annotations, with the server's words for each violation.
+
+Rule: k8s.io/apimachinery `pkg/util/validation` and `pkg/api/validation`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.sandbox.status import FieldError, FieldErrorType, forbidden, invalid, required
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = rf"({_QUALIFIED})?"
+_CONFIG_KEY = r"[-._a-zA-Z0-9]+"
+_ENV_NAME = r"[ -<>-~]+"
+
+SUBDOMAIN_MESSAGE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    f"and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+LABEL_MESSAGE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    f"with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+LABEL_1035_MESSAGE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    f"and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '{_LABEL_1035}')"
+)
+_QUALIFIED_MESSAGE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    f"character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_QUALIFIED}')"
+)
+_LABEL_VALUE_MESSAGE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    f"'{_LABEL_VALUE}')"
+)
+_CONFIG_KEY_MESSAGE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    f"or 'key-name', regex used for validation is '{_CONFIG_KEY}')"
+)
+_ANNOTATIONS_LIMIT = 256 * 1024
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text) is not None
+
+
+def subdomain_problems(text: str) -> list[str]:
+    """Why a text is no DNS-1123 subdomain."""
+    problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
+    return problems if _matches(_SUBDOMAIN, text) else [*problems, SUBDOMAIN_MESSAGE]
+
+
+def label_problems(text: str) -> list[str]:
+    """Why a text is no DNS-1123 label."""
+    problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
+    if _matches(_LABEL, text):
+        return problems
+    return [*problems, LABEL_MESSAGE]
+
+
+def label_1035_problems(text: str) -> list[str]:
+    """Why a text is no DNS-1035 label."""
+    problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
+    return problems if _matches(_LABEL_1035, text) else [*problems, LABEL_1035_MESSAGE]
+
+
+def path_segment_problems(text: str) -> list[str]:
+    """Why a text is no segment of a path (names of RBAC objects)."""
+    if text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{c}'" for c in ("/", "%") if c in text]
+
+
+def qualified_name_problems(text: str) -> list[str]:
+    """Why a text is no qualified name (label and annotation keys)."""
+    prefix, slash, name = text.rpartition("/")
+    problems: list[str] = []
+    if slash and "/" in prefix:
+        tail = _QUALIFIED_MESSAGE.removeprefix("name part")
+        return [f"a qualified name{tail} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    if slash:
+        problems += (
+            ["prefix part must be non-empty"]
+            if not prefix
+            else [f"prefix part {p}" for p in subdomain_problems(prefix)]
+        )
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name) > 63:
+        problems.append("name part must be no more than 63 bytes")
+    return problems if _matches(_QUALIFIED, name) else [*problems, _QUALIFIED_MESSAGE]
+
+
+def label_value_problems(text: str) -> list[str]:
+    """Why a text is no label value."""
+    problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
+    return problems if _matches(_LABEL_VALUE, text) else [*problems, _LABEL_VALUE_MESSAGE]
+
+
+def config_key_problems(text: str) -> list[str]:
+    """Why a text is no key of a ConfigMap or Secret."""
+    problems = ["must be no more than 253 bytes"] if len(text) > 253 else []
+    if not _matches(_CONFIG_KEY, text):
+        problems.append(_CONFIG_KEY_MESSAGE)
+    if text in (".", ".."):
+        problems.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        problems.append("must not start with '..'")
+    return problems
+
+
+def validate_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
+    """The problems of a map of labels."""
+    for key, value in sorted((labels or {}).items()):
+        for problem in qualified_name_problems(key):
+            yield invalid(path, key, problem)
+        for problem in label_value_problems(value):
+            yield invalid(path, value, problem)
+
+
+def _validate_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
+    size = 0
+    for key, value in sorted((annotations or {}).items()):
+        for problem in qualified_name_problems(key.lower()):
+            yield invalid(path, key, problem)
+        size += len(key.encode()) + len(value.encode())
+    if size > _ANNOTATIONS_LIMIT:
+        text = f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
+        yield FieldError(FieldErrorType.TOO_LONG, path, text)
+
+
+def _validate_owners(owners: list[JSONObject] | None, path: str) -> Iterator[FieldError]:
+    controllers: list[str] = []
+    for i, owner in enumerate(owners or ()):
+        at = f"{path}[{i}]"
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(name):
+                word = "version must not be empty" if name == "apiVersion" else "must not be empty"
+                yield invalid(f"{at}.{name}", "", word)
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('apiVersion')}, Kind={owner.get('kind')}")
+            if len(controllers) > 1:
+                yield invalid(path, owners, "Only one reference can have Controller set to true")
+
+
+def validate_metadata(meta: JSONObject, problems_of_name: list[str], path: str = "metadata") -> Iterator[FieldError]:
+    """The problems of an object's metadata; the name's were found by the rule of its kind."""
+    if not meta.get("name"):
+        yield required(f"{path}.name", "name or generateName is required")
+    else:
+        for problem in problems_of_name:
+            yield invalid(f"{path}.name", meta["name"], problem)
+    yield from validate_labels(meta.get("labels"), f"{path}.labels")
+    yield from _validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")
+    for i, finalizer in enumerate(meta.get("finalizers") or ()):
+        for problem in qualified_name_problems(finalizer):
+            yield invalid(f"{path}.finalizers[{i}]", finalizer, problem)
+        if (
+            "/" not in finalizer
+            and finalizer not in ("foregroundDeletion", "orphan", "kubernetes")
+            and ("." not in finalizer)
+        ):
+            yield invalid(
+                f"{path}.finalizers[{i}]",
+                finalizer,
+                "name is neither a standard finalizer name nor is it fully qualified",
+            )
+
+
+def validate_metadata_update(meta: JSONObject, live: JSONObject, path: str = "metadata") -> Iterator[FieldError]:
+    """What an update may not change in metadata."""
+    if live.get("deletionTimestamp"):
+        added = [f for f in meta.get("finalizers") or () if f not in (live.get("finalizers") or ())]
+        if added:
+            yield forbidden(
+                f"{path}.finalizers",
+                f"no new finalizers can be added if the object is being deleted, found new finalizers {added!r}",
+            )
+    if meta.get("uid") != live.get("uid"):
+        # The server asks twice: once as the rule of the object, once as that of the kind.
+        yield invalid(f"{path}.uid", meta.get("uid"), "field is immutable")
+        yield invalid(f"{path}.uid", meta.get("uid"), "field is immutable")

@@ -1,0 +1,267 @@
+"""Validation of configuration, storage, access and definitions.
+
+Rule: `pkg/apis/core/validation`, `pkg/apis/rbac/validation`, `pkg/apis/policy/validation`,
+k8s.io/apiextensions-apiserver `pkg/apis/apiextensions/validation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.sandbox.names import config_key_problems, label_1035_problems, subdomain_problems
+from applyviz.sandbox.rules_workloads import IMMUTABLE, validate_selector
+from applyviz.sandbox.status import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+
+_RBAC = "rbac.authorization.k8s.io"
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_CLAIM_UPDATE = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+_MEGABYTE = 1024 * 1024
+
+
+def _keys(obj: JSONObject, *maps: str) -> Iterator[FieldError]:
+    size = 0
+    for name in maps:
+        for key, value in sorted((obj.get(name) or {}).items()):
+            for problem in config_key_problems(key):
+                yield invalid(f"{name}[{key}]", key, problem)
+            if name == "binaryData" and key in (obj.get("data") or {}):
+                yield invalid(f"{name}[{key}]", key, "duplicate of key present in `data`")
+            size += len(value)
+    if size > _MEGABYTE * (4 / 3 if "type" in obj else 1):
+        yield too_long("", _MEGABYTE)
+
+
+def _config_map(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _keys(obj, "data", "binaryData")
+
+
+_SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+
+
+def _secret(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _keys(obj, "data")
+    data, kind = obj.get("data") or {}, obj.get("type", "")
+    for key in _SECRET_KEYS.get(kind, ()):
+        if key not in data:
+            yield required(f"data[{key}]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & set(data):
+        yield required("data[username]")
+        yield required("data[password]")
+
+
+def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("type") != live.get("type"):
+        yield invalid("type", obj.get("type"), IMMUTABLE)
+    if not live.get("immutable"):
+        return
+    if not obj.get("immutable"):
+        yield forbidden("immutable", "field is immutable when `immutable` is set")
+    for name in ("data", "binaryData"):
+        if not is_same_json(obj.get(name) or {}, live.get(name) or {}):
+            yield forbidden(name, "field is immutable when `immutable` is set")
+
+
+def _claim(obj: JSONObject) -> Iterator[FieldError]:
+    spec = obj["spec"]
+    if not spec.get("accessModes"):
+        yield required("spec.accessModes", "at least 1 access mode is required")
+    for mode in spec.get("accessModes") or ():
+        if mode not in _ACCESS_MODES:
+            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
+    if "storage" not in (spec["resources"].get("requests") or {}):
+        yield required("spec.resources[storage]")
+
+
+def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    free = ("volumeAttributesClassName", "resources")
+    spec = {k: v for k, v in obj["spec"].items() if k not in free}
+    before = {k: v for k, v in live["spec"].items() if k not in free}
+    is_bound = (live.get("status") or {}).get("phase") == "Bound"
+    same_size = is_same_json(obj["spec"].get("resources"), live["spec"].get("resources"))
+    if not is_same_json(spec, before) or not (same_size or is_bound):
+        yield forbidden("spec", _CLAIM_UPDATE)
+
+
+def _budget(obj: JSONObject) -> Iterator[FieldError]:
+    spec = obj["spec"]
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+    for name in ("minAvailable", "maxUnavailable"):
+        if isinstance(spec.get(name), int) and spec[name] < 0:
+            yield invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
+    yield from validate_selector(spec.get("selector"), "spec.selector")
+
+
+def _role(obj: JSONObject) -> Iterator[FieldError]:
+    for i, rule in enumerate(obj.get("rules") or ()):
+        if not rule.get("verbs"):
+            yield required(f"rules[{i}].verbs", "verbs must contain at least one value")
+        if rule.get("nonResourceURLs"):
+            continue
+        if not rule.get("apiGroups"):
+            yield required(f"rules[{i}].apiGroups", "resource rules must supply at least one api group")
+        if not rule.get("resources"):
+            yield required(f"rules[{i}].resources", "resource rules must supply at least one resource")
+
+
+def _binding(obj: JSONObject) -> Iterator[FieldError]:
+    ref, is_namespaced = obj["roleRef"], obj["kind"] == "RoleBinding"
+    if ref.get("apiGroup") != _RBAC:
+        yield not_supported("roleRef.apiGroup", ref.get("apiGroup"), (_RBAC,))
+    kinds = ("Role", "ClusterRole") if is_namespaced else ("ClusterRole",)
+    if ref.get("kind") not in kinds:
+        yield not_supported("roleRef.kind", ref.get("kind"), kinds)
+    if not ref.get("name"):
+        yield required("roleRef.name")
+    for i, subject in enumerate(obj.get("subjects") or ()):
+        if not subject.get("name"):
+            yield required(f"subjects[{i}].name")
+        if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
+            yield not_supported(f"subjects[{i}].kind", subject.get("kind"), ("ServiceAccount", "User", "Group"))
+        elif subject["kind"] == "ServiceAccount" and not subject.get("namespace"):
+            yield required(f"subjects[{i}].namespace")
+
+
+def _binding_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("roleRef") != live.get("roleRef"):
+        yield invalid("roleRef", obj["roleRef"], "cannot change roleRef")
+
+
+def _definition(obj: JSONObject) -> Iterator[FieldError]:
+    spec, name = obj["spec"], obj["metadata"].get("name", "")
+    names, group = spec["names"], spec.get("group", "")
+    wanted = f"{names.get('plural', '')}.{group}"
+    if name != wanted:
+        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield required("spec.group")
+    elif "." not in group:
+        yield invalid("spec.group", group, "should be a domain with at least one dot")
+    if spec.get("scope") not in ("Cluster", "Namespaced"):
+        yield not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
+    versions = spec.get("versions") or ()
+    seen: set[str] = set()
+    for i, version in enumerate(versions):
+        yield from _definition_version(version, f"spec.versions[{i}]", seen)
+    if sum(1 for v in versions if v.get("storage")) != 1:
+        yield invalid("spec.versions", versions, "must have exactly one version marked as storage version")
+    for field in ("plural", "singular", "kind", "listKind"):
+        text = names.get(field, "")
+        if not text:
+            yield required(f"spec.names.{field}")
+        for problem in label_1035_problems(text.lower()) if text else ():
+            yield invalid(f"spec.names.{field}", text, problem)
+
+
+def _definition_version(version: JSONObject, path: str, seen: set[str]) -> Iterator[FieldError]:
+    name = version.get("name", "")
+    for problem in label_1035_problems(name):
+        yield invalid(f"{path}.name", name, problem)
+    if name in seen:
+        yield duplicate(f"{path}.name", name)
+    seen.add(name)
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    if schema is None:
+        yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
+    else:
+        yield from _schema(schema, f"{path}.schema.openAPIV3Schema")
+
+
+def _schema(schema: JSONObject, path: str) -> Iterator[FieldError]:
+    if not schema.get("type"):
+        yield required(f"{path}.type", "must not be empty at the root")
+    elif schema["type"] != "object":
+        yield invalid(f"{path}.type", schema["type"], "must be object at the root")
+    yield from _inner_schema(schema, path, is_root=True)
+
+
+def _inner_schema(schema: JSONObject, path: str, *, is_root: bool = False) -> Iterator[FieldError]:
+    free = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
+    if not is_root and not schema.get("type") and not free:
+        yield required(f"{path}.type", "must not be empty for specified object fields")
+    for name, child in (schema.get("properties") or {}).items():
+        yield from _inner_schema(child, f"{path}.properties[{name}]")
+    if isinstance(schema.get("items"), Mapping):
+        yield from _inner_schema(schema["items"], f"{path}.items")
+    elif schema.get("type") == "array":
+        yield required(f"{path}.items", "must be specified")
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        yield from _inner_schema(schema["additionalProperties"], f"{path}.additionalProperties")
+
+
+def _definition_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
+        value, held = obj["spec"], live["spec"]
+        for part in path:
+            value, held = value.get(part, {}), held.get(part, {})
+        if value != held:
+            yield invalid("spec." + ".".join(path), value, IMMUTABLE)
+
+
+def _service_account(obj: JSONObject) -> Iterator[FieldError]:
+    for i, secret in enumerate(obj.get("secrets") or ()):
+        name = secret.get("name", "")
+        for problem in subdomain_problems(name) if name else ():
+            yield invalid(f"secrets[{i}].name", name, problem)
+
+
+def _storage_class(obj: JSONObject) -> Iterator[FieldError]:
+    if not obj.get("provisioner"):
+        yield required("provisioner")
+
+
+def _storage_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("parameters") != live.get("parameters"):
+        yield forbidden("parameters", "updates to parameters are forbidden.")
+    for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
+        if obj.get(name) != live.get(name):
+            word = "updates to provisioner are forbidden." if name == "provisioner" else ""
+            yield forbidden(name, word) if word else invalid(name, obj.get(name), IMMUTABLE)
+
+
+def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("value") != live.get("value"):
+        yield invalid("value", obj.get("value"), IMMUTABLE)
+    if obj.get("preemptionPolicy") != live.get("preemptionPolicy"):
+        yield invalid("preemptionPolicy", obj.get("preemptionPolicy"), IMMUTABLE)
+
+
+CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "configmaps": _config_map,
+    "secrets": _secret,
+    "persistentvolumeclaims": _claim,
+    "poddisruptionbudgets": _budget,
+    "roles": _role,
+    "clusterroles": _role,
+    "rolebindings": _binding,
+    "clusterrolebindings": _binding,
+    "customresourcedefinitions": _definition,
+    "serviceaccounts": _service_account,
+    "storageclasses": _storage_class,
+}
+UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
+    "configmaps": _immutable_data,
+    "secrets": _immutable_data,
+    "persistentvolumeclaims": _claim_update,
+    "rolebindings": _binding_update,
+    "clusterrolebindings": _binding_update,
+    "customresourcedefinitions": _definition_update,
+    "storageclasses": _storage_class_update,
+    "priorityclasses": _priority_class_update,
+}

@@ -1,0 +1,121 @@
+"""A Kubernetes API server in a box: one request in, one answer out.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/. The verbs live in modules of their own; here
+a path finds its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of
+the store; a dry run opens none. Left out: watches, authorization (callers decide who may ask), proxies, logs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import datetime
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.sandbox import bootstrap
+from applyviz.sandbox.cluster import Cluster
+from applyviz.sandbox.deletes import Deleter
+from applyviz.sandbox.documents import find_document
+from applyviz.sandbox.reads import list_objects, read_object
+from applyviz.sandbox.reviews import answer_review
+from applyviz.sandbox.routing import Route, parse_path
+from applyviz.sandbox.scaling import render_scale
+from applyviz.sandbox.status import StatusError, method_not_allowed, no_such_path
+from applyviz.sandbox.store import Store
+from applyviz.sandbox.targets import Registry, Target
+from applyviz.sandbox.writes import Writer
+
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+def _new_uid() -> str:
+    return str(uuid.uuid4())
+
+
+class Sandbox:
+    """A sandbox cluster over a store.
+
+    - `clock()` gives aware datetimes; `new_uid()` gives fresh uids.
+    - A store that was never used gets the namespaces that every cluster has, with the first request.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], *, new_uid: Callable[[], str] = _new_uid) -> None:
+        self.registry = Registry(store)
+        self._cluster = Cluster(store, clock, new_uid, self.registry)
+        self._writer, self._deleter = Writer(self._cluster), Deleter(self._cluster)
+        self._store = store
+        self._is_started = False
+
+    def handle(self, request: Request, *, user: str = "") -> Answer:
+        """Answer one request; `user` names the field manager when the query does not."""
+        try:
+            if not self._is_started:
+                bootstrap.ensure(self._cluster)
+                self._is_started = True
+            return self._route(request, user)
+        except StatusError as error:
+            return Answer(error.code, error.render())
+
+    def _route(self, request: Request, user: str) -> Answer:
+        route = parse_path(request.path)
+        if route is None:
+            document = find_document(request.path, self._cluster)
+            if document is None or request.method not in ("GET", "HEAD"):
+                raise no_such_path()
+            return Answer(200, document)
+        target = self.registry.find(route)
+        if target is None:
+            return self._answer_other(request, route)
+        self._check_shape(request, route, target)
+        is_write = request.method in _WRITES and not request.is_dry_run
+        with self._store.transaction() if is_write else nullcontext():
+            return self._act(request, route, target, user)
+
+    def _answer_other(self, request: Request, route: Route) -> Answer:
+        review = answer_review(request, route)
+        if review is None:
+            raise no_such_path()
+        return review
+
+    @staticmethod
+    def _check_shape(request: Request, route: Route, target: Target) -> None:
+        """Refuse subresources and verbs that the resource does not have."""
+        if route.subresource and route.subresource not in target.resource.subresources:
+            raise no_such_path()
+        if route.namespace and not target.resource.is_namespaced:
+            raise no_such_path()
+        needs_namespace = target.resource.is_namespaced and not route.namespace
+        if needs_namespace and (request.method != "GET" or route.name):
+            raise method_not_allowed(target.group, target.plural)
+
+    def _act(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+        method = request.method
+        if not route.name:
+            return self._act_on_collection(request, route, target, user)
+        if route.subresource == "scale":
+            if method == "GET":
+                answer = read_object(self._cluster, route, target)
+                return Answer(200, render_scale(target, answer.body))
+            if method in ("PUT", "PATCH"):
+                return self._writer.scale(request, route, target, user)
+        elif method == "GET":
+            return read_object(self._cluster, route, target)
+        elif method == "PUT":
+            return self._writer.replace(request, route, target, user)
+        elif method == "PATCH":
+            return self._writer.patch(request, route, target, user)
+        elif method == "DELETE" and not route.subresource:
+            return self._deleter.delete(request, route, target)
+        raise method_not_allowed(target.group, target.plural)
+
+    def _act_on_collection(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+        match request.method:
+            case "GET":
+                return list_objects(self._cluster, request, route, target)
+            case "POST":
+                return self._writer.create(request, route, target, user)
+            case "DELETE" if "deletecollection" in target.resource.verbs:
+                return self._deleter.delete_collection(request, route, target)
+            case _:
+                raise method_not_allowed(target.group, target.plural)

@@ -1,0 +1,65 @@
+"""What the server refuses with 422: the rules of metadata, of the kind, and of fields that may not change.
+
+Rule: `pkg/apis/*/validation` of k8s.io/kubernetes v1.36.3, for what people meet; a rule that is not here
+is not checked. Custom resources are held to their structural schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.sandbox import rules_config, rules_network, rules_workloads, structural
+from applyviz.sandbox.names import (
+    label_problems,
+    path_segment_problems,
+    subdomain_problems,
+    validate_metadata,
+    validate_metadata_update,
+)
+from applyviz.sandbox.status import FieldError
+from applyviz.sandbox.targets import Target
+
+Rule = Callable[[JSONObject], Iterator[FieldError]]
+UpdateRule = Callable[[JSONObject, JSONObject], Iterator[FieldError]]
+
+_NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
+    "namespaces": label_problems,
+    "services": rules_network.service_name_problems,
+    "roles": path_segment_problems,
+    "rolebindings": path_segment_problems,
+    "clusterroles": path_segment_problems,
+    "clusterrolebindings": path_segment_problems,
+    "customresourcedefinitions": lambda name: [],
+    "cronjobs": rules_workloads.cron_job_name_problems,
+}
+_CREATE: Mapping[str, Rule] = {**rules_workloads.CREATE, **rules_network.CREATE, **rules_config.CREATE}
+_UPDATE: Mapping[str, UpdateRule] = {**rules_workloads.UPDATE, **rules_network.UPDATE, **rules_config.UPDATE}
+
+
+def _name_problems(target: Target, name: str) -> list[str]:
+    rule = _NAME_RULES.get(target.plural, subdomain_problems) if target.struct is not None else subdomain_problems
+    return rule(name) if name else []
+
+
+def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+    """The problems of a new object."""
+    meta = obj["metadata"]
+    yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
+    if target.struct is None:
+        yield from structural.validate(obj, target.schema)
+    elif (rule := _CREATE.get(target.plural)) is not None:
+        yield from rule(obj)
+
+
+def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresource: str) -> Iterator[FieldError]:
+    """The problems of a changed object, those of the change included."""
+    meta = obj["metadata"]
+    yield from validate_metadata(meta, [])
+    yield from validate_metadata_update(meta, live["metadata"])
+    if target.struct is None:
+        yield from structural.validate(obj, target.schema)
+    elif not subresource:
+        create, update = _CREATE.get(target.plural), _UPDATE.get(target.plural)
+        yield from chain(create(obj) if create else (), update(obj, live) if update else ())

@@ -1,0 +1,356 @@
+"""Creating and changing objects: POST, PUT and the four kinds of PATCH.
+
+The order is the server's: read the body, compute the object, book the ownership, prepare, admit, validate,
+check preconditions, store. A dry run does all of it but the last. Rule:
+https://kubernetes.io/docs/reference/using-api/api-concepts/ and .../server-side-apply/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from applyviz.engine.merge import patches
+from applyviz.engine.merge.printed import print_value
+from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, Answer, Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.ownership import serverside, updates
+from applyviz.sandbox.admission import admit_create, allot_service
+from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body, read_patched, render_json
+from applyviz.sandbox.cluster import Cluster
+from applyviz.sandbox.definitions import namespace_key, settle
+from applyviz.sandbox.preparing import prepare_create, prepare_update
+from applyviz.sandbox.routing import Route
+from applyviz.sandbox.scaling import read_replicas, render_scale, scale_kind, write_replicas
+from applyviz.sandbox.status import (
+    MODIFIED,
+    FieldError,
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden_request,
+    invalid,
+    invalid_object,
+    not_found,
+)
+from applyviz.sandbox.targets import CRD_PLURAL, Target
+from applyviz.sandbox.validation import validate_create, validate_update
+from applyviz.sandbox.write_options import WriteOptions, read_options
+
+_NO_UNCONDITIONAL_UPDATE = frozenset(
+    {
+        CRD_PLURAL, "runtimeclasses", "poddisruptionbudgets", "csidrivers", "csistoragecapacities", "volumeattachments",
+        "csinodes", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
+        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write request, read: what it is about and how it is to be done."""
+
+    request: Request
+    route: Route
+    target: Target
+    options: WriteOptions
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the path."""
+        return self.route.namespace
+
+
+class Writer:
+    """The writing verbs of a cluster but delete."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def create(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+        """POST to a collection."""
+        write = Write(request, route, target, read_options(request, user))
+        body = read_body(target, request.body, write.options.validation)
+        check_identity(route, target, body.obj, is_create=True)
+        _keep_sent_entries(body.obj, request.body)
+        if body.obj["metadata"].get("resourceVersion"):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        self._book(write, None, body.obj)
+        return self._store_new(write, body)
+
+    def replace(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+        """PUT of an object or of its status."""
+        write = Write(request, route, target, read_options(request, user))
+        body = read_body(target, request.body, write.options.validation)
+        check_identity(route, target, body.obj)
+        _keep_sent_entries(body.obj, request.body)
+        live = self._cluster.get(target, route.namespace, route.name)
+        _check_uid(write, body.obj, live)
+        self._book(write, live, body.obj)
+        return self._store_changed(write, body, live)
+
+    def patch(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+        """PATCH of any of the four types."""
+        write = Write(request, route, target, read_options(request, user))
+        if request.content_type == APPLY_PATCH:
+            return self._apply(write)
+        live = self._cluster.get(target, route.namespace, route.name)
+        body = self._patched(write, live)
+        check_identity(route, target, body.obj)
+        self._book(write, live, body.obj)
+        return self._store_changed(write, body, live)
+
+    def scale(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+        """PUT or PATCH of the scale subresource; the answer is a Scale."""
+        write = Write(request, route, target, read_options(request, user))
+        live = self._cluster.get(target, route.namespace, route.name)
+        scale = self._scale_after(write, render_scale(target, live))
+        replicas = read_replicas(scale, route.name)
+        obj: MutableObject = clone(live)
+        version = scale.get("metadata", {}).get("resourceVersion")
+        obj["metadata"]["resourceVersion"] = version or live["metadata"]["resourceVersion"]
+        write_replicas(target, obj, replicas)
+        if request.content_type == APPLY_PATCH:
+            obj = self._merge_applied(write, live, _scale_intent(write, replicas))
+        else:
+            self._book(write, live, obj)
+        answer = self._store_changed(write, Body(obj), live)
+        return replace(answer, body=render_scale(target, answer.body))
+
+    def _scale_after(self, write: Write, scale: MutableObject) -> MutableObject:
+        request = write.request
+        body = request.body
+        if request.method == "PATCH" and request.content_type != APPLY_PATCH:
+            try:
+                body = patches.apply(scale, body, request.content_type, kind=scale_kind())
+            except PatchError as error:
+                raise _refuse_patch(error, request.content_type) from error
+        if not isinstance(body, dict):
+            raise bad_request("the object provided is no Scale")
+        return body
+
+    def _patched(self, write: Write, live: MutableObject) -> Body:
+        request = write.request
+        try:
+            patched = patches.apply(live, request.body, request.content_type, kind=write.target.kind)
+        except PatchError as error:
+            raise _refuse_patch(error, request.content_type) from error
+        describe: Callable[[], str] = lambda: render_json(patched)  # noqa: E731  (rendered only on error)
+        if "strategic" in request.content_type:
+            describe = lambda: print_value(request.body)  # noqa: E731
+        body = read_patched(write.target, patched, write.options.validation, describe)
+        _keep_sent_entries(body.obj, patched)
+        return body
+
+    def _apply(self, write: Write) -> Answer:
+        applied = _check_applied(write)
+        live = self._cluster.find(write.target, write.namespace, write.route.name)
+        if live is None and write.route.subresource:
+            raise not_found(write.target.group, write.target.plural, write.route.name)
+        if live is None and applied["metadata"].get("uid"):
+            uid = applied["metadata"]["uid"]
+            detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(write.target.group, write.target.plural, write.route.name, detail)
+        result = self._merge_applied(write, live, applied)
+        obj = read_applied(write.target, result)
+        if live is None:
+            obj["metadata"].pop("resourceVersion", None)
+            return self._store_new(write, Body(obj))
+        return self._store_changed(write, Body(obj), live)
+
+    def _merge_applied(self, write: Write, live: JSONObject | None, applied: JSONObject) -> MutableObject:
+        try:
+            done = serverside.apply(
+                live,
+                applied,
+                kind=write.target.kind,
+                manager=write.options.manager,
+                force=write.options.is_forced,
+                subresource=write.route.subresource,
+                now=self._cluster.now(),
+            )
+        except ConflictError as error:
+            causes = [("FieldManagerConflict", c.message, render_path(c.path)) for c in error.conflicts]
+            raise StatusError(409, "Conflict", error.message, causes=causes) from error
+        except OwnershipError as error:
+            reasons = {400: "BadRequest", 409: "Conflict", 422: "Invalid"}
+            raise StatusError(error.code, reasons.get(error.code, ""), error.reason) from error
+        result: MutableObject = clone(dict(done.result))
+        return result
+
+    def _book(self, write: Write, live: JSONObject | None, obj: MutableObject) -> None:
+        """Put the ownership after this write into the object."""
+        try:
+            entries = updates.update(
+                live,
+                obj,
+                kind=write.target.kind,
+                manager=write.options.manager,
+                subresource=write.route.subresource,
+                now=self._cluster.now(),
+            )
+        except OwnershipError:
+            entries = []  # an object that does not fit its schema is stored without ownership
+        if entries:
+            obj["metadata"]["managedFields"] = entries
+        else:
+            obj["metadata"].pop("managedFields", None)
+
+    def _check_namespace(self, write: Write) -> None:
+        if not write.target.resource.is_namespaced:
+            return
+        namespace = self._cluster.store.get(namespace_key(write.namespace))
+        if namespace is None:
+            raise not_found("", "namespaces", write.namespace)
+        if namespace["metadata"].get("deletionTimestamp"):
+            detail = f"unable to create new content in namespace {write.namespace} because it is being terminated"
+            name = write.route.name or (write.request.body or {}).get("metadata", {}).get("name", "")
+            raise forbidden_request(write.target.group, write.target.plural, name, detail)
+
+    def _store_new(self, write: Write, body: Body) -> Answer:
+        cluster, target, obj = self._cluster, write.target, body.obj
+        meta = obj["metadata"]
+        self._check_namespace(write)
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+            meta.pop(name, None)
+        meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = cluster.finish_name(meta["generateName"], meta["uid"])
+        if meta.get("name"):
+            prepare_create(target, obj)
+            admit_create(target, obj, cluster.store)
+        _refuse_invalid(write, obj, list(validate_create(target, obj)))
+        if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
+            raise already_exists(target.group, target.plural, meta["name"])
+        self._allot(write, obj, None)
+        if write.options.is_dry_run:
+            return Answer(201, obj, body.warnings)
+        cluster.save(target, obj)
+        answer = clone(obj)
+        settle(cluster, target, obj)
+        return Answer(201, answer, body.warnings)
+
+    def _store_changed(self, write: Write, body: Body, live: MutableObject) -> Answer:
+        cluster, target, obj = self._cluster, write.target, body.obj
+        _restore_server_fields(obj, live)
+        prepare_update(target, obj, live, write.route.subresource)
+        _check_version(write, obj, live)
+        self._allot(write, obj, live)
+        _refuse_invalid(write, obj, list(validate_update(target, obj, live, write.route.subresource)))
+        obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        if is_unchanged(obj, live):
+            return Answer(200, live, body.warnings)
+        if write.options.is_dry_run:
+            return Answer(200, obj, body.warnings)
+        if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
+            cluster.store.delete(target.key(write.namespace, write.route.name))
+            return Answer(200, obj, body.warnings)
+        cluster.save(target, obj)
+        answer = clone(obj)
+        settle(cluster, target, obj)
+        return Answer(200, answer, body.warnings)
+
+    def _allot(self, write: Write, obj: MutableObject, live: JSONObject | None) -> None:
+        if write.target.plural == "services" and not write.target.group and not write.route.subresource:
+            _refuse_invalid(write, obj, allot_service(obj, live, self._cluster.store))
+
+
+def _scale_intent(write: Write, replicas: int) -> MutableObject:
+    """What an apply of a Scale says about the object itself."""
+    gvk, route = write.target.gvk, write.route
+    meta = {"name": route.name, **({"namespace": route.namespace} if route.namespace else {})}
+    intent: MutableObject = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": meta}
+    write_replicas(write.target, intent, replicas)
+    return intent
+
+
+def _keep_sent_entries(obj: MutableObject, sent: JSONObject) -> None:
+    """An empty list of managedFields asks to clear them; decoding alone would lose it."""
+    metadata = sent.get("metadata")
+    if isinstance(metadata, Mapping) and metadata.get("managedFields") == []:
+        obj["metadata"]["managedFields"] = []
+
+
+def is_unchanged(obj: JSONObject, live: JSONObject) -> bool:
+    """Whether an update would store nothing new; times of managedFields entries do not count."""
+    for name in {*obj, *live}:
+        if name != "metadata" and obj.get(name) != live.get(name):
+            return False
+    meta, before = obj["metadata"], live["metadata"]
+    for name in {*meta, *before} - {"managedFields"}:
+        if meta.get(name) != before.get(name):
+            return False
+    return _without_times(meta) == _without_times(before)
+
+
+def _without_times(meta: JSONObject) -> list[JSONObject]:
+    return [{k: v for k, v in e.items() if k != "time"} for e in meta.get("managedFields") or ()]
+
+
+def _refuse_invalid(write: Write, obj: JSONObject, errors: list[FieldError]) -> None:
+    if errors:
+        name = obj["metadata"].get("name", "")
+        raise invalid_object(write.target.group, write.target.gvk.kind, name, errors)
+
+
+def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
+    """Fields of metadata that no update changes; a uid that was sent is compared later."""
+    meta, before = obj["metadata"], live["metadata"]
+    meta.setdefault("uid", before.get("uid"))
+    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+        if name in before:
+            meta[name] = before[name]
+        else:
+            meta.pop(name, None)
+
+
+def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
+    wanted = obj["metadata"].get("resourceVersion") or ""
+    target = write.target
+    if not wanted:
+        if target.struct is None or target.plural in _NO_UNCONDITIONAL_UPDATE:
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_object(target.group, target.gvk.kind, write.route.name, [error])
+    elif wanted != live["metadata"].get("resourceVersion"):
+        raise conflict(target.group, target.plural, write.route.name, MODIFIED)
+
+
+def _check_uid(write: Write, obj: JSONObject, live: JSONObject) -> None:
+    """The uid of a PUT is a precondition."""
+    wanted, held = obj["metadata"].get("uid"), live["metadata"].get("uid")
+    if not wanted or wanted == held:
+        return
+    target, route = write.target, write.route
+    place = "/".join(p for p in (target.group if target.struct is None else "", target.plural, route.namespace) if p)
+    detail = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}/{route.name}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {held}"
+    )
+    raise conflict(target.group, target.plural, route.name, detail)
+
+
+def _check_applied(write: Write) -> MutableObject:
+    """The applied configuration, of the kind, name and namespace of the path (400)."""
+    body = write.request.body
+    if not isinstance(body, Mapping):
+        raise bad_request("error decoding YAML: the body is no object")
+    gvk = GroupVersionKind.from_object(body)
+    if gvk != write.target.gvk:
+        raise bad_request(f"invalid object type: {gvk.api_version or '/'}, Kind={gvk.kind}")
+    applied: MutableObject = clone(dict(body))
+    if not isinstance(applied.get("metadata"), dict):
+        applied["metadata"] = {}
+    check_identity(write.route, write.target, applied)
+    return applied
+
+
+def _refuse_patch(error: PatchError, content_type: str) -> StatusError:
+    if error.status == 422 and content_type == JSON_PATCH:
+        return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
+    reasons = {400: "BadRequest", 415: "UnsupportedMediaType", 422: "Invalid", 500: ""}
+    return StatusError(error.status, reasons.get(error.status, ""), error.reason)
