@@ -86,9 +86,8 @@ def _containers(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, 
 
 
 def _change_map(container: Case, path: tuple[Any, ...], given: Case, rng: random.Random) -> None:
-    keys = [
-        key for key in container if key not in _KEPT and not (path == ("metadata",) and key in ("name", "namespace"))
-    ]
+    kept = {(): {"metadata"}, ("metadata",): {"name", "namespace"}}.get(path, set())
+    keys = [key for key in container if key not in _KEPT | kept]
     choice = rng.random()
     if choice < 0.25:
         _take_from_other(container, path, given, rng)
