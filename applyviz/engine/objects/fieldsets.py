@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from applyviz.engine.objects.errors import OwnershipError
-from applyviz.engine.objects.paths import FieldPath, PathElement, normalize_element, sort_key
+from applyviz.engine.objects.paths import FieldPath, PathElement, normalize_element, sort_key, write_element
 from applyviz.engine.objects.values import JSONValue
 
 _NO_MEMBERS: frozenset[PathElement] = frozenset()
@@ -80,7 +80,7 @@ class FieldSet:
         for element, theirs in other.children.items():
             mine = children.get(element)
             children[element] = theirs if mine is None else mine.union(theirs)
-        return FieldSet(self.members | other.members, children)
+        return FieldSet(other.members | self.members, children)  # of equal elements, the other's spelling stays
 
     def intersection(self, other: FieldSet) -> FieldSet:
         """Paths of both sets."""
@@ -139,12 +139,12 @@ class FieldSet:
         children = self.children
         for element in self.members:
             if element not in children:
-                fields[element] = {}
+                fields[element if type(element) is str else write_element(element)] = {}
         for element, child in children.items():
             below = child.render()
             if element in self.members:
                 below["."] = {}
-            fields[element] = below
+            fields[element if type(element) is str else write_element(element)] = below
         return fields
 
 
@@ -205,7 +205,7 @@ def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
     if fields is None or fields == {}:
         return None, True
     if not isinstance(fields, Mapping):
-        raise OwnershipError(f"fieldsV1: expected an object, got {type(fields).__name__}")
+        raise OwnershipError(f"error decoding set: expected an object, got {type(fields).__name__}")
     is_member = False
     members: list[PathElement] = []
     children: dict[PathElement, FieldSet] = {}
@@ -237,4 +237,4 @@ def _normalize(text: str) -> PathElement | None:
     try:
         return normalize_element(text)
     except (ValueError, RecursionError) as error:
-        raise OwnershipError(f"fieldsV1: {error}") from None
+        raise OwnershipError(f"error decoding set: parsing key as path element: {error}") from None

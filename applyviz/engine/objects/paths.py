@@ -33,6 +33,27 @@ def _text(value: JSONValue) -> str:
     return json.dumps(value)
 
 
+_EXACT_LIMIT = 2**53
+
+
+class ExactElement(str):
+    """An element with an integer that floats cannot hold: equal to its float form, written as it is."""
+
+    __slots__ = ("written",)
+
+    written: str
+
+
+def _is_inexact(item: JSONValue) -> bool:
+    return type(item) is int and not -_EXACT_LIMIT <= item <= _EXACT_LIMIT
+
+
+def _make_exact(element: PathElement, rounded: JSONValue) -> PathElement:
+    exact = ExactElement(element[:2] + _text(rounded))
+    exact.written = element
+    return exact
+
+
 def field(name: str) -> PathElement:
     """The element of a struct field or map entry."""
     return "f:" + name
@@ -40,12 +61,16 @@ def field(name: str) -> PathElement:
 
 def key(keys: Mapping[str, JSONValue]) -> PathElement:
     """The element of an entry of a map list, by its key fields."""
-    return "k:" + _text(keys)
+    element = "k:" + _text(keys)
+    if any(map(_is_inexact, keys.values())):
+        return _make_exact(element, {k: float(v) if _is_inexact(v) else v for k, v in keys.items()})
+    return element
 
 
 def value(item: JSONValue) -> PathElement:
     """The element of an entry of a set."""
-    return "v:" + _text(item)
+    element = "v:" + _text(item)
+    return _make_exact(element, float(item)) if _is_inexact(item) else element
 
 
 def index(position: int) -> PathElement:
@@ -58,9 +83,14 @@ def fields(*names: str) -> FieldPath:
     return tuple("f:" + n for n in names)
 
 
+def write_element(element: PathElement) -> str:
+    """The text of an element in fieldsV1."""
+    return element.written if isinstance(element, ExactElement) else element
+
+
 def element_value(element: PathElement) -> JSONValue:
     """What an element names: the field's name, the keys as a dict, the set value, or the index."""
-    kind, text = element[0], element[2:]
+    kind, text = element[0], write_element(element)[2:]
     if kind == "f":
         return text
     return json.loads(text)

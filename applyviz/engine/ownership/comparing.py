@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetBuilder
 from applyviz.engine.objects.paths import FieldPath, PathElement, render_path
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.merging import LIST, MAP, choose_form, find_form
 from applyviz.engine.schema.topology import ItemError, Topology
 
@@ -52,6 +52,25 @@ def compare(place: Topology, left: JSONValue, right: JSONValue) -> Comparison:
     walk = _Walk()
     walk.compare(place, left, right, ())
     return Comparison(walk.added.build(), walk.removed.build(), walk.modified.build())
+
+
+def is_equal(left: JSONValue, right: JSONValue) -> bool:
+    """Compare as the API server does: a float and an integer as floats, booleans are no numbers."""
+    if left is right:
+        return True
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and len(left) == len(right)
+            and all(k in right and is_equal(v, right[k]) for k, v in left.items())
+        )
+    if isinstance(left, list):
+        return isinstance(right, list) and len(left) == len(right) and all(map(is_equal, left, right))
+    if isinstance(left, bool) or isinstance(right, bool):
+        return False
+    if isinstance(left, float) != isinstance(right, float):
+        return isinstance(left, int | float) and isinstance(right, int | float) and float(left) == float(right)
+    return bool(left == right)
 
 
 def _group(place: Topology, items: list[JSONValue], path: FieldPath) -> dict[PathElement, list[JSONValue]]:
@@ -97,7 +116,7 @@ class _Walk:
             if not place.is_atomic_list and (items or others):
                 self._compare_lists(place, items, others, path)
                 return
-        if not is_same_json(left, right):
+        if not is_equal(left, right):
             self.modified.add(path)
 
     def _compare_maps(
@@ -132,7 +151,7 @@ class _Walk:
         if len(items) == 1 and len(others) == 1:
             self.compare(place, items[0], others[0], (*path, element))
         elif len(items) > 1 and len(others) > 1:
-            if not is_same_json(items, others):
+            if not is_equal(items, others):
                 self.modified.add((*path, element))
         else:
             self._mark_group(place, items, self.removed, path, element)

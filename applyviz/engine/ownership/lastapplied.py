@@ -28,11 +28,11 @@ MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
 
 
 def find_annotations(obj: JSONObject) -> dict[str, str] | None:
-    """The annotations of an object; None when there are none that could be read."""
+    """The annotations of an object, nulls as empty texts; None when there are none that could be read."""
     found = get_at(obj, ("metadata", "annotations"))
-    if not isinstance(found, Mapping) or not all(isinstance(v, str) for v in found.values()):
+    if not isinstance(found, Mapping) or not all(v is None or isinstance(v, str) for v in found.values()):
         return None
-    return dict(found)
+    return {k: v or "" for k, v in found.items()}
 
 
 def _parse_integer(text: str) -> int | float:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSet, read_fields
-from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.golang import quote, render_json
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
@@ -102,6 +102,15 @@ def _check_entry(position: int, raw: JSONObject) -> None:
         raise OwnershipError(f"invalid fieldsType {quote(fields_type)} in managed fields entry {position}")
 
 
+def _print_entry(raw: JSONObject) -> str:
+    """An entry as Go prints it."""
+    time = raw.get("time")
+    moment = normalize_time(time).replace("T", " ").replace("Z", " +0000 UTC") if time else "<nil>"
+    named = [raw.get(k) or "" for k in ("manager", "operation", "apiVersion")]
+    rest = ["FieldsV1", render_json(raw.get("fieldsV1")), raw.get("subresource") or ""]
+    return "{" + " ".join([*named, moment, *rest]) + "}"
+
+
 def decode(entries: Iterable[JSONObject]) -> Managed:
     """Read raw entries; a later entry of one identity replaces an earlier one.
 
@@ -114,7 +123,7 @@ def decode(entries: Iterable[JSONObject]) -> Managed:
         try:
             fields = read_fields(raw.get("fieldsV1"))
         except OwnershipError as error:
-            raise OwnershipError(f"error decoding versioned set from {raw.get('manager')}: {error}") from None
+            raise OwnershipError(f"error decoding versioned set from {_print_entry(raw)}: {error}") from None
         managed.owned[identity] = Owned(fields, raw["apiVersion"])
         time = raw.get("time")
         managed.times[identity] = normalize_time(time) if time is not None else ""

@@ -72,7 +72,7 @@ def _upgrade_one(entries: list[MutableObject], csa_manager: str, manager: str) -
         target = _find_index(entries, csa_manager, UPDATE)
         if target < 0:
             return entries
-        entries[target] = {**entries[target], "manager": manager, "operation": APPLY}
+        entries[target] = render_entry({**entries[target], "manager": manager, "operation": APPLY})
     joined = _read(entries[target])
     source = _find_index(entries, csa_manager, UPDATE, entries[target].get("apiVersion", ""))
     if source >= 0:

@@ -16,6 +16,9 @@ from applyviz.engine.ownership.removing import name_parents, remove_fields
 from applyviz.engine.ownership.typed import collect_fields
 from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions
 
+# An object that loses these cannot be converted any more, which is an error worth telling.
+_TYPE_META = frozenset({"f:apiVersion", "f:kind"})
+
 
 def _with_value(obj: TypedObject, value: object) -> TypedObject:
     return TypedObject(obj.place, value, obj.api_version)
@@ -82,7 +85,7 @@ def prune(
         return merged
     mine = owned[current]
     is_one_version = all(entry.api_version == mine.api_version for entry in (*owned.values(), last))
-    if is_one_version and last.fields.is_subset(mine.fields):
+    if is_one_version and last.fields.is_subset(mine.fields) and not last.fields.members & _TYPE_META:
         return merged
     try:
         return _prune(_Pruning(versions, owned), merged, last, mine.api_version)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from applyviz.engine.objects.errors import Conflict, OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, MutableObject, get_at, is_same_json
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import BEFORE_FIRST_APPLY, Bookkeeper, TakenFieldsError, strip
+from applyviz.engine.ownership.comparing import is_equal
 from applyviz.engine.ownership.conflicts import list_conflicts, make_error
 from applyviz.engine.ownership.errors import render_kind
 from applyviz.engine.ownership.lastapplied import KUBECTL, find_allowed, refresh
@@ -120,7 +121,7 @@ class _Apply:
                 owned[self.identity] = Owned(mine, keeper.api_version)
             else:
                 del owned[self.identity]
-        is_changed = merged.value is not live.value and not is_same_json(merged.value, live.value)
+        is_changed = merged.value is not live.value and not is_equal(merged.value, live.value)
         times = {**managed.times, self.identity: self.now} if is_changed else managed.times
         return _Outcome(merged.value if is_changed else self.live, Managed(owned, times), is_changed)
 

@@ -8,7 +8,7 @@ leaves (scalars, atomic values, empty and null maps), every list entry, and ever
 from __future__ import annotations
 
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
-from applyviz.engine.objects.paths import PathElement, render_path
+from applyviz.engine.objects.paths import PathElement
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.errors import TypedError, expect_form, expect_scalar
 from applyviz.engine.schema.topology import BOOLEAN, NUMERIC, STRING, ItemError, Topology
@@ -89,11 +89,11 @@ def _validate_list(place: Topology, value: list[JSONValue], allow_duplicates: bo
             errors.append(("", f"element {position}: {error}"))
             return errors
         if element in seen and not allow_duplicates:
-            errors.append(("", f"duplicate entries for key {render_path((element,))}"))
+            errors.append(("", f"duplicate entries for key {place.print_item(item)}"))
         seen.add(element)
         found = validate(item_place, item, allow_duplicates)
         if found:
-            errors += _prefixed(render_path((element,)), found)
+            errors += _prefixed(place.print_item(item), found)
     return errors or None
 
 

@@ -44,6 +44,13 @@ def make_typed(place: Topology, value: JSONValue, api_version: str, *, allow_dup
     return TypedObject(place, value, api_version)
 
 
+def _check_group(source: GroupVersionKind, target: GroupVersionKind) -> None:
+    if source.group != target.group:
+        raise OwnershipError(
+            f"{render_kind(source)} is unstructured and is not suitable for converting to {quote(target.api_version)}"
+        )
+
+
 class Versions:
     """Converts the objects of one operation; what was converted once is kept."""
 

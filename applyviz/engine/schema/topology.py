@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.golang import json_string, quote
-from applyviz.engine.objects.paths import PathElement, key, value
+from applyviz.engine.objects.paths import PathElement, key, render_value, value
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.definitions import QUANTITY, RAW_EXTENSION
 from applyviz.engine.schema.model import ListType, MapType
@@ -165,6 +165,12 @@ class Topology:
             raise ItemError("associative list without keys has an element that's an explicit null")
         return value(item)
 
+    def print_item(self, item: JSONValue) -> str:
+        """The name of an entry as messages have it: `[port=80,protocol="TCP"]`, numbers as they are written."""
+        if not self.keys:
+            return f"[={render_value(item)}]"
+        return "[" + ",".join(f"{k}={render_value(v)}" for k, v in self._find_keys(item).items()) + "]"
+
     def _name_by_keys(self, item: JSONValue) -> PathElement:
         if item is None:
             raise ItemError("associative list with keys may not have a null element")
@@ -177,13 +183,17 @@ class Topology:
                 return "k:{" + part + json_string(text) + "}"
         return self._name_by_all_keys(item)
 
-    def _name_by_all_keys(self, item: dict[str, JSONValue]) -> PathElement:
+    def _find_keys(self, item: dict[str, JSONValue]) -> dict[str, JSONValue]:
         named = {}
         for name in self.keys:
             if name in item:
                 named[name] = item[name]
             elif (default := self._key_default(name)) is not None:
                 named[name] = default
+        return named
+
+    def _name_by_all_keys(self, item: dict[str, JSONValue]) -> PathElement:
+        named = self._find_keys(item)
         if not named:
             listed = " ".join(map(quote, self.ordered_keys))
             raise ItemError(
