@@ -88,7 +88,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet")),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run")),
         pytest_lane("units", "-n", "2"),
-        pytest_lane("conformance", "-m", "conformance", "-n", "2"),
+        pytest_lane("conformance", "-m", "conformance"),
         pytest_lane("browser", "-m", "e2e", lacks=lacks_chromium),
         pytest_lane("services", "-m", "services", lacks=lacks_services),
         pytest_lane("control plane", "-m", "controlplane", lacks=lacks_control_plane),
