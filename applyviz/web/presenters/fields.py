@@ -103,6 +103,7 @@ class FieldRow:
     is_conflict: bool
     conflicts: tuple[str, ...]
     position: str
+    about_url: str
 
     @property
     def has_owner_change(self) -> bool:
@@ -142,13 +143,13 @@ def _name_element(element: PathElement) -> str:
 
 
 def render_short(path: FieldPath) -> str:
-    """A path for people: dots between plain fields, `›` before what is named by data."""
+    """A path for people: dots between plain fields, an angle before what is named by data."""
     text = ""
     was_field = False
     for element in path:
         name = _name_element(element)
         is_field = element[0] == "f" and "." not in name and "/" not in name
-        between = "." if is_field and was_field else " › "
+        between = "." if is_field and was_field else " › "  # noqa: RUF001 the angle is drawn
         text += (between if text else "") + name
         was_field = is_field
     return text
@@ -208,6 +209,7 @@ def present_sections(
     you: str,
     chosen: FieldFilter,
     explain: Callable[[FieldReason], str],
+    url_of: Callable[[int], str],
 ) -> tuple[Section, ...]:
     """The rows of one object under the paths they share; `explain` gives the sentence of a reason."""
     tree = _grow_tree(select_reasons(change, chosen))
@@ -215,7 +217,14 @@ def present_sections(
     for path, found in _walk_sections(tree, ()):
         rows = tuple(
             present_field(
-                change, index, reason, label=render_short(below or path[-1:]), mode=mode, you=you, explain=explain
+                change,
+                index,
+                reason,
+                label=render_short(below or path[-1:]),
+                mode=mode,
+                you=you,
+                explain=explain,
+                url_of=url_of,
             )
             for below, index, reason in found
         )
@@ -256,6 +265,7 @@ def present_field(
     mode: ApplyMode,
     you: str,
     explain: Callable[[FieldReason], str],
+    url_of: Callable[[int], str],
 ) -> FieldRow:
     """One row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
@@ -282,4 +292,5 @@ def present_field(
         is_conflict=is_conflict,
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
+        about_url=url_of(index),
     )

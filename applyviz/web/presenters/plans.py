@@ -73,6 +73,7 @@ class Deck:
     manager: str
     track: tuple[Step, ...]
     action: Button
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

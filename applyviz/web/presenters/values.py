@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue, is_same_json
@@ -29,6 +30,7 @@ class Shown:
     is_long: bool = False
     is_cut: bool = False
     lines: int = 1
+    is_masked: bool = False
 
 
 class _Absent:
@@ -111,6 +113,8 @@ def show_value(value: JSONValue) -> Shown | None:
     """A value for a row of changes; None for a field that is not there."""
     if value is ABSENT:
         return None
+    if isinstance(value, str) and is_masked(value) and "\n" not in value:
+        return Shown(value, is_masked=True)
     if isinstance(value, str) and ("\n" in value or len(value) > SHORT):
         text = value
     else:

@@ -1,0 +1,1 @@
+"""Every input passes one of these forms; nothing else reads what a browser sent."""

@@ -1,0 +1,99 @@
+"""The forms of a review: opening one, re-planning, approving a named digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
+from applyviz.records.models import Cluster
+from applyviz.web.forms.sources import SourceForm
+from applyviz.web.presenters.fields import FieldFilter
+from applyviz.web.presenters.objectpanes import VERSION_WORDS, PaneChoice, Tab
+
+MODES = [
+    (ApplyMode.SERVER.value, _("Server-side")),
+    (ApplyMode.CLIENT.value, _("Client-side")),
+]
+
+
+class NewReviewForm(SourceForm):
+    """Everything that opens a review."""
+
+    title = forms.CharField(label=_("Title"), max_length=200)
+    reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
+    ticket = forms.CharField(label=_("Ticket or pull request"), required=False, max_length=400)
+    cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
+    namespace = forms.CharField(
+        label=_("Namespace"),
+        max_length=63,
+        initial="default",
+        validators=[RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Lower case letters, digits and dashes."))],
+    )
+    mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
+    field_manager = forms.CharField(
+        label=_("Field manager"),
+        max_length=128,
+        initial=PRODUCT_MANAGER,
+        validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["cluster"].queryset = Cluster.objects.order_by("kind", "slug")  # type: ignore[attr-defined]
+
+    @property
+    def options(self) -> ApplyOptions:
+        """The choices as the engine takes them."""
+        chosen = self.cleaned_data
+        return ApplyOptions(
+            mode=ApplyMode(chosen["mode"]), field_manager=chosen["field_manager"], namespace=chosen["namespace"]
+        )
+
+
+class ApprovalForm(forms.Form):
+    """Consent to the plan of one named digest."""
+
+    digest = forms.CharField(max_length=80)
+    note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
+    then = forms.ChoiceField(choices=[("wait", "wait"), ("apply", "apply")])
+
+
+class DigestForm(forms.Form):
+    """The digest that a button was drawn for; a stale page names another one."""
+
+    digest = forms.CharField(max_length=80)
+
+
+class ListForm(forms.Form):
+    """Which page of a list."""
+
+    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+    @classmethod
+    def read_page(cls, given: Mapping[str, Any]) -> int:
+        """The page that an address names, the first when it names none."""
+        form = cls(given)
+        return (form.cleaned_data["page"] or 1) if form.is_valid() else 1
+
+
+class PaneForm(forms.Form):
+    """What the pane of an object shows: which fields, which version."""
+
+    show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
+    version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
+
+    @classmethod
+    def read_choice(cls, given: Mapping[str, Any], tab: Tab) -> PaneChoice:
+        """The choice that an address names; what it does not name well has its default."""
+        form = cls(given)
+        form.is_valid()
+        return PaneChoice(
+            tab,
+            FieldFilter(form.cleaned_data.get("show") or FieldFilter.CHANGES),
+            form.cleaned_data.get("version") or "after",
+        )

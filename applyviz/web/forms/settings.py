@@ -1,0 +1,12 @@
+"""Choices of one person."""
+
+from __future__ import annotations
+
+from django import forms
+
+
+class ThemeForm(forms.Form):
+    """Light or dark, and the page to go back to."""
+
+    theme = forms.ChoiceField(choices=[("light", "light"), ("dark", "dark")])
+    next = forms.CharField(required=False, max_length=2000)

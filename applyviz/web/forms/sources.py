@@ -1,0 +1,153 @@
+"""The manifests of a form as frozen bytes: uploads, a paste, a link; read at once, so that problems show.
+
+Problems of single documents do not stop the others. Limits live in `applyviz.sources`; what it refuses as a
+whole becomes a problem too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.manifests.documents import ParsedFile
+from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.sources import upload, url
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.sandboxed import read_bundle
+
+HELP: dict[str, str | Promise] = {
+    "link_help": _("An https address of one file; it is fetched once, by the server, and frozen."),
+    "namespace_help": _("For objects that name none."),
+    "manager_help": _("The name under which the cluster books the fields; keep it the same over time."),
+}
+PASTED = "pasted.yaml"
+
+
+class SeveralFilesInput(forms.ClearableFileInput):
+    """A file input that takes several files."""
+
+    allow_multiple_selected = True
+
+
+class SeveralFilesField(forms.FileField):
+    """Several uploaded files at once; each is cleaned like a single one."""
+
+    widget = SeveralFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[override]  # a list, as Django's own documentation does it
+        """The files that were given, none when there are none."""
+        given = data if isinstance(data, (list, tuple)) else [data] if data else []
+        return [super(SeveralFilesField, self).clean(one, initial) for one in given]
+
+
+class SourceForm(forms.Form):
+    """Manifests from files, a folder, a paste or a link; any of them, at least one."""
+
+    files = SeveralFilesField(label=_("Files"), required=False, allow_empty_file=True)
+    folder = SeveralFilesField(label=_("Folder"), required=False, allow_empty_file=True)
+    text = forms.CharField(label=_("Paste"), required=False, strip=False, max_length=5_000_000)
+    paths = forms.CharField(required=False, max_length=500_000)
+    link = forms.URLField(label=_("Link"), required=False, max_length=2000, assume_scheme="https")
+
+    def clean_paths(self) -> list[str]:
+        """The paths of a dropped folder, as the page's script lists them; none without script."""
+        try:
+            given = json.loads(self.cleaned_data["paths"] or "[]")
+        except ValueError:
+            return []
+        return [str(path) for path in given] if isinstance(given, list) else []
+
+    def clean_link(self) -> str:
+        """Only https links are fetched."""
+        link = str(self.cleaned_data["link"])
+        if link and not link.startswith("https://"):
+            raise forms.ValidationError(_("Only https links are fetched."))
+        return link
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a form without any manifest."""
+        found = super().clean() or self.cleaned_data
+        if not self.errors and not any(found.get(name) for name in ("files", "folder", "text", "link")):
+            raise forms.ValidationError(_("Bring at least one manifest: drop files, paste text, or give a link."))
+        return found
+
+    @property
+    def uploads(self) -> list[UploadedFile]:
+        """The files of both inputs."""
+        return [*self.cleaned_data["files"], *self.cleaned_data["folder"]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """An object that was read."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProblem:
+    """A document that was not, with its place."""
+
+    reason: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSource:
+    """Everything that the form brought."""
+
+    bundle: SourceBundle
+    found: tuple[FoundObject, ...]
+    problems: tuple[FoundProblem, ...]
+
+    @property
+    def can_be_planned(self) -> bool:
+        """Whether there is at least one object."""
+        return bool(self.found)
+
+
+def _take_uploads(form: SourceForm) -> Iterator[SourceFile]:
+    paths = form.cleaned_data["paths"]
+    uploads = form.uploads
+    names = paths if len(paths) == len(uploads) else [one.name or "upload.yaml" for one in uploads]
+    yield from upload.collect((name, one.read()) for name, one in zip(names, uploads, strict=True)).files
+
+
+def _take_all(form: SourceForm, *, is_fetching: bool) -> Iterator[SourceFile]:
+    if form.uploads:
+        yield from _take_uploads(form)
+    if form.cleaned_data["text"].strip():
+        yield SourceFile(PASTED, form.cleaned_data["text"].encode(), {"from": "paste"})
+    if form.cleaned_data["link"] and is_fetching:
+        policy = url.FetchPolicy(internal=tuple(getattr(settings, "APPLYVIZ_LINK_HOSTS", ())))
+        yield url.fetch(form.cleaned_data["link"], policy=policy, now=timezone.now().isoformat())
+
+
+def _present_found(parsed: Iterable[ParsedFile]) -> tuple[FoundObject, ...]:
+    refs = [ObjectRef.from_object(document.obj) for file in parsed for document in file.documents]
+    return tuple(FoundObject(r.gvk.kind, f"{r.namespace}/{r.name}" if r.namespace else r.name) for r in refs)
+
+
+def _present_problems(parsed: Iterable[ParsedFile]) -> tuple[FoundProblem, ...]:
+    return tuple(FoundProblem(p.reason, str(p.position)) for file in parsed for p in file.problems)
+
+
+def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
+    """Freeze what a valid form holds and read it; a link is left alone unless `is_fetching`."""
+    try:
+        bundle = SourceBundle.of(_take_all(form, is_fetching=is_fetching))
+        parsed = read_bundle(bundle)
+    except SourceError as error:
+        return ReadSource(SourceBundle(), (), (FoundProblem(str(error)),))
+    return ReadSource(bundle, _present_found(parsed), _present_problems(parsed))

@@ -1,0 +1,170 @@
+"""The sticky line of a review: who stands where, and what the one button does or why it cannot.
+
+Everything that blocks comes from `workflow.approvals`, the one list that the use cases enforce too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.records.enums import Outcome, PlanState, RunState
+from applyviz.records.models import ApplyRun, Plan
+from applyviz.web.presenters.plans import Blocker, Button, Deck, Step, StepState
+
+MODE_WORDS: dict[ApplyMode, str | Promise] = {
+    ApplyMode.CLIENT: gettext_lazy("client-side"),
+    ApplyMode.SERVER: gettext_lazy("server-side"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the deck needs to know besides the plan itself."""
+
+    approved_by: tuple[str, ...]
+    missing: int
+    plan_blockers: tuple[str, ...]
+    person_blockers: tuple[str, ...]
+    can_write: bool
+    can_apply: bool
+    attention_url: str = ""
+
+
+def count_effects(plan: Plan) -> int:
+    """How many objects the plan would write."""
+    calm = (Operation.UNCHANGED, Operation.REFUSED, Operation.ERROR)
+    return sum(number for operation, number in plan.counts.items() if operation not in calm)
+
+
+def name_target(plan: Plan, options: ApplyOptions) -> str:
+    """Cluster and namespace as one text."""
+    return f"{plan.target.cluster.name} / {options.namespace}"
+
+
+def _step_plan(plan: Plan, standing: Standing) -> Step:
+    if plan.state == PlanState.PLANNING:
+        return Step(_("plan"), StepState.NOW, _("being calculated"))
+    if plan.state == PlanState.FAILED:
+        return Step(_("plan"), StepState.BAD, _("failed"))
+    refused = plan.counts.get(Operation.REFUSED, 0)
+    if refused:
+        note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
+        return Step(_("decide"), StepState.NOW, note)
+    if standing.plan_blockers:
+        return Step(_("plan"), StepState.NOW, _("not complete"))
+    return Step(_("planned"), StepState.DONE, _("nothing to decide"))
+
+
+def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_ready: bool) -> Step:
+    needed = plan.target.cluster.approvals_needed
+    if run is not None:
+        return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
+    note = _("%(given)d of %(needed)d") % {"given": needed - standing.missing, "needed": needed}
+    if not is_ready:
+        return Step(_("approve"), StepState.NEXT, note)
+    if standing.missing:
+        return Step(_("approve"), StepState.NOW, note)
+    return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
+
+
+def _step_apply(run: ApplyRun | None, *, is_approved: bool) -> Step:
+    if run is None:
+        return Step(_("apply"), StepState.NOW if is_approved else StepState.NEXT, _("ready") if is_approved else "")
+    if run.state in RunState.unfinished():
+        return Step(_("apply"), StepState.NOW, run.get_state_display())
+    if run.state == RunState.SUCCEEDED:
+        return Step(_("applied"), StepState.DONE, _("run %(number)d") % {"number": run.number})
+    return Step(_("apply"), StepState.BAD, run.get_state_display())
+
+
+def _step_verify(run: ApplyRun | None) -> Step:
+    if run is None or run.state != RunState.SUCCEEDED:
+        return Step(_("verified"), StepState.NEXT)
+    if run.summary.get(Outcome.DIFFERS.value):
+        return Step(_("verified"), StepState.BAD, _("with differences"))
+    return Step(_("verified"), StepState.DONE)
+
+
+def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple[Step, ...]:
+    """The five steps."""
+    author = plan.review.author.get_username()
+    planned = _step_plan(plan, standing)
+    is_ready = planned.state is StepState.DONE
+    return (
+        Step(_("drafted"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        planned,
+        _step_approve(plan, standing, run, is_ready=is_ready),
+        _step_apply(run, is_approved=is_ready and not standing.missing),
+        _step_verify(run),
+    )
+
+
+def _describe(plan: Plan) -> dict[str, object]:
+    return {"number": plan.number, "count": count_effects(plan), "target": plan.target.cluster.name}
+
+
+def _present_approve(plan: Plan, standing: Standing) -> Button:
+    text = ngettext(
+        "Approve plan %(number)d: %(count)d change to %(target)s",
+        "Approve plan %(number)d: %(count)d changes to %(target)s",
+        count_effects(plan),
+    ) % _describe(plan)
+    blockers = tuple(Blocker(b, standing.attention_url) for b in standing.plan_blockers)
+    person = "; ".join(standing.person_blockers)
+    if blockers or person:
+        return Button(text, blockers=blockers, note=person)
+    url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
+    return Button(text, url=url, note=_("You see once more what you consent to."))
+
+
+def _present_apply(plan: Plan, standing: Standing) -> Button:
+    text = ngettext(
+        "Apply plan %(number)d: %(count)d change to %(target)s",
+        "Apply plan %(number)d: %(count)d changes to %(target)s",
+        count_effects(plan),
+    ) % _describe(plan)
+    if not standing.can_apply:
+        return Button(text, note=_("An approver applies it."))
+    return Button(text, form_url=reverse("reviews:apply-plan", args=[plan.review.number, plan.number]))
+
+
+def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:
+    """The one button of the page."""
+    if run is not None:
+        return Button(
+            _("Apply run %(number)d") % {"number": run.number}, url=reverse("runs:show-run", args=[run.number])
+        )
+    if plan.state == PlanState.PLANNING:
+        return Button(note=_("The plan is being calculated."))
+    if plan.state == PlanState.FAILED:
+        url = reverse("reviews:replan", args=[plan.review.number])
+        return (
+            Button(_("Plan again"), form_url=url)
+            if standing.can_write
+            else Button(_("Plan again"), note=_("An author can plan again."))
+        )
+    if standing.missing or standing.plan_blockers:
+        return _present_approve(plan, standing)
+    return _present_apply(plan, standing)
+
+
+def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: ApplyRun | None) -> Deck:
+    """The whole sticky line."""
+    return Deck(
+        title=plan.review.title,
+        review_id=plan.review.number,
+        plan_number=plan.number,
+        target=name_target(plan, options),
+        mode=MODE_WORDS[options.mode],
+        manager=options.field_manager,
+        track=present_track(plan, standing, run),
+        action=present_button(plan, standing, run),
+        digest=plan.digest,
+    )

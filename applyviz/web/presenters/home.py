@@ -1,0 +1,131 @@
+"""Home: what waits for this person, what is being applied, what ran last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.models import ApplyRun, Plan, Review
+from applyviz.web.presenters.decks import count_effects
+from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
+from applyviz.web.presenters.operations import Look
+from applyviz.web.presenters.runs import STATE_LOOKS
+from applyviz.workflow import access, reviews, runs
+from applyviz.workflow.access import Action, Person
+
+OPEN_SHOWN = 50
+LAST_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A review with what this person can do about it."""
+
+    review: ReviewRow
+    what: str | Promise
+    is_yours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One apply run in a list."""
+
+    number: int
+    url: str
+    title: str
+    target: str
+    look: Look
+    started_by: str
+    count: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Everything that the page prints."""
+
+    waiting: tuple[Waiting, ...]
+    others: tuple[Waiting, ...]
+    running: tuple[RunRow, ...]
+    last: tuple[RunRow, ...]
+    can_write: bool
+    is_moving: bool
+
+
+def _name_blocker(plan: Plan) -> str:
+    refused, broken = plan.counts.get(Operation.REFUSED, 0), plan.counts.get(Operation.ERROR, 0)
+    if plan.state == PlanState.FAILED:
+        return _("the plan could not be made")
+    if refused:
+        return ngettext("%(n)d object has conflicts", "%(n)d objects have conflicts", refused) % {"n": refused}
+    if broken or plan.problems:
+        return _("some objects could not be planned")
+    return "" if count_effects(plan) else _("there is nothing to apply")
+
+
+def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool) -> tuple[str, bool]:
+    is_author = person.pk in (review.author_id, plan.requested_by_id)
+    if plan.state == PlanState.PLANNING:
+        return _("the plan is being calculated"), False
+    blocker = _name_blocker(plan)
+    if blocker:
+        return blocker, is_author
+    given = sum(a.is_standing and a.digest == plan.digest for a in plan.approvals.all())
+    if given >= plan.target.cluster.approvals_needed:
+        return _("approved, waits to be applied"), can_approve
+    is_yours = can_approve and not is_author
+    return (_("waits for your approval") if is_yours else _("waits for approval")), is_yours
+
+
+def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
+    mine: list[Waiting] = []
+    others: list[Waiting] = []
+    can_approve = access.can(person, Action.APPROVE)
+    open_ones = reviews.list_reviews(for_user=person).prefetch_related(None).filter(state=ReviewState.OPEN)
+    for review in with_latest_plan(open_ones)[:OPEN_SHOWN]:
+        newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
+        if newest:
+            what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve)
+            (mine if is_yours else others).append(Waiting(present_review(review), what, is_yours))
+    return mine, others
+
+
+def present_runs(found: Iterable[ApplyRun]) -> tuple[RunRow, ...]:
+    """Rows of runs."""
+    return tuple(
+        RunRow(
+            number=run.number,
+            url=reverse("runs:show-run", args=[run.number]),
+            title=run.plan.review.title,
+            target=run.plan.target.cluster.name,
+            look=STATE_LOOKS[RunState(run.state)],
+            started_by=run.requested_by.get_username(),
+            count=count_effects(run.plan),
+            at=run.finished_at or run.started_at or run.created_at,
+        )
+        for run in found
+    )
+
+
+def present_home(person: Person) -> Home:
+    """The whole page."""
+    mine, others = _present_waiting(person)
+    found = runs.list_runs(for_user=person)
+    running = present_runs(found.filter(state__in=RunState.unfinished()))
+    is_planning = any(w.review.state == PlanState.PLANNING.label for w in others)
+    return Home(
+        waiting=tuple(mine),
+        others=tuple(others),
+        running=running,
+        last=present_runs(found.exclude(state__in=RunState.unfinished())[:LAST_SHOWN]),
+        can_write=access.can(person, Action.WRITE),
+        is_moving=bool(running) or is_planning,
+    )

@@ -1,0 +1,69 @@
+"""Field managers and the fields of one object: what each owns before and after, gains, loses and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.web.presenters.fields import render_short
+from applyviz.web.presenters.owners import OwnerChip, present_owner
+
+_Identity = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One field owner."""
+
+    owner: OwnerChip
+    before: int
+    after: int
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    shared: tuple[str, ...]
+    time: str
+
+
+@dataclass(slots=True)
+class _Holding:
+    owner: Owner
+    before: dict[FieldPath, None] = field(default_factory=dict)
+    after: dict[FieldPath, None] = field(default_factory=dict)
+    shared: dict[FieldPath, None] = field(default_factory=dict)
+
+
+def _identify(owner: Owner) -> _Identity:
+    return owner.manager, owner.operation, owner.subresource
+
+
+def _gather(reasons: Iterable[FieldReason]) -> dict[_Identity, _Holding]:
+    held: dict[_Identity, _Holding] = {}
+    for reason in reasons:
+        for owner in reason.owners_before:
+            held.setdefault(_identify(owner), _Holding(owner)).before[reason.path] = None
+        for owner in reason.owners_after:
+            holding = held.setdefault(_identify(owner), _Holding(owner))
+            holding.after[reason.path] = None
+            if len(reason.owners_after) > 1:
+                holding.shared[reason.path] = None
+    return held
+
+
+def present_lanes(reasons: Iterable[FieldReason], *, you: str) -> tuple[Lane, ...]:
+    """All lanes, your own first."""
+    held = sorted(_gather(reasons).values(), key=lambda h: (h.owner.manager != you, h.owner.manager, h.owner.operation))
+    return tuple(
+        Lane(
+            owner=present_owner(h.owner, you=you),
+            before=len(h.before),
+            after=len(h.after),
+            gained=tuple(render_short(p) for p in h.after if p not in h.before),
+            lost=tuple(render_short(p) for p in h.before if p not in h.after),
+            shared=tuple(render_short(p) for p in h.shared),
+            time=h.owner.time,
+        )
+        for h in held
+    )

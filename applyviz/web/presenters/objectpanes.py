@@ -1,0 +1,224 @@
+"""The pane of one object: its head, its tabs, and what each tab prints.
+
+A tab has an address of its own; only what the chosen tab needs is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.explain.sentences import render_reason
+from applyviz.engine.hazards.model import Severity
+from applyviz.engine.hazards.sentences import render_hazard, title
+from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.web.presenters import fields
+from applyviz.web.presenters.difflines import DiffRow, present_diff
+from applyviz.web.presenters.fields import FieldFilter, FilterChoice, Section
+from applyviz.web.presenters.lanes import Lane, present_lanes
+from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
+from applyviz.web.presenters.plans import Notice
+from applyviz.web.presenters.requests import RequestRow, present_request
+from applyviz.web.presenters.values import render_yaml
+
+Text = str | Promise
+
+
+class Tab(StrEnum):
+    """The views of one object."""
+
+    CHANGES = "changes"
+    DIFF = "diff"
+    REQUESTS = "requests"
+    OWNERS = "owners"
+    YAML = "yaml"
+
+
+_WORDS: dict[Tab, Text] = {
+    Tab.CHANGES: gettext_lazy("Changes"),
+    Tab.DIFF: gettext_lazy("Diff"),
+    Tab.REQUESTS: gettext_lazy("Requests"),
+    Tab.OWNERS: gettext_lazy("Field owners"),
+    Tab.YAML: gettext_lazy("YAML"),
+}
+VERSION_WORDS: dict[str, Text] = {
+    "manifest": gettext_lazy("manifest"),
+    "live": gettext_lazy("live"),
+    "after": gettext_lazy("after apply"),
+    "last_applied": gettext_lazy("last applied"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TabLink:
+    """One tab."""
+
+    word: Text
+    url: str
+    is_current: bool
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChoice:
+    """One of the versions that the YAML tab can show."""
+
+    value: str
+    word: Text
+    has_text: bool
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """Everything that the pane prints; fields of other tabs stay empty."""
+
+    name: str
+    kind: str
+    namespace: str
+    look: Look
+    position: str
+    method: str
+    certainty: Look
+    certainty_reason: str
+    schema_origin: str
+    notices: tuple[Notice, ...]
+    tabs: tuple[TabLink, ...]
+    url: str
+    template: str
+    is_server_side: bool
+    filters: tuple[FilterChoice, ...] = ()
+    sections: tuple[Section, ...] = ()
+    empty_text: str = ""
+    lines: tuple[DiffRow, ...] = ()
+    is_masked: bool = False
+    requests: tuple[RequestRow, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+    versions: tuple[VersionChoice, ...] = ()
+    text: tuple[str, ...] = ()
+    text_label: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PaneChoice:
+    """What the address asks for."""
+
+    tab: Tab = Tab.CHANGES
+    show: FieldFilter = FieldFilter.CHANGES
+    version: str = "after"
+
+
+def _where(change: ObjectChange) -> str:
+    if not change.position.line:
+        return change.position.file
+    end = f"–{change.end_line}" if change.end_line > change.position.line else ""  # noqa: RUF001 a range
+    return f"{change.position.file}:{change.position.line}{end}"
+
+
+def present_notices(change: ObjectChange) -> tuple[Notice, ...]:
+    """What must be said of the object before its fields: error, refusal, hazards, warnings."""
+    notices = []
+    if change.error:
+        notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], _("This object could not be planned"), change.error))
+    if change.operation is Operation.REFUSED:
+        text = _("Until every conflict of this object is decided, the server would refuse the whole object.")
+        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), text))
+    notices.extend(
+        Notice(SEVERITY_LOOKS[h.severity], title(h.kind), render_hazard(h), anchor=f"hazard-{n}")
+        for n, h in enumerate(change.hazards)
+    )
+    if change.warnings:
+        notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("The server warns"), lines=change.warnings))
+    return tuple(notices)
+
+
+def _link_tabs(change: ObjectChange, chosen: Tab, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
+    counts = {
+        Tab.CHANGES: len(fields.select_reasons(change, FieldFilter.CHANGES)),
+        Tab.REQUESTS: len(change.requests),
+    }
+    return tuple(TabLink(_WORDS[t], url_of(t), t is chosen, counts.get(t)) for t in Tab)
+
+
+def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
+    if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
+        return _("Nothing changes: live already is what the manifest asks for.")
+    return _("No field of this object is of this kind.")
+
+
+def _fill_changes(
+    change: ObjectChange, choice: PaneChoice, options: ApplyOptions, url_of: Callable[[int], str]
+) -> dict[str, object]:
+    return {
+        "filters": fields.present_filters(change, choice.show),
+        "sections": fields.present_sections(
+            change,
+            mode=options.mode,
+            you=options.field_manager,
+            chosen=choice.show,
+            explain=render_reason,
+            url_of=url_of,
+        ),
+        "empty_text": _empty_text(change, choice.show),
+    }
+
+
+def _fill_yaml(change: ObjectChange, choice: PaneChoice) -> dict[str, object]:
+    objects = {name: getattr(change.versions, name) for name in VERSION_WORDS}
+    shown = (
+        choice.version if objects.get(choice.version) is not None else next((n for n, o in objects.items() if o), "")
+    )
+    text = render_yaml(objects[shown]) if shown else ""
+    return {
+        "versions": tuple(VersionChoice(n, w, objects[n] is not None, n == shown) for n, w in VERSION_WORDS.items()),
+        "text": tuple(text.split("\n")) if text else (),
+        "text_label": VERSION_WORDS.get(shown, ""),
+    }
+
+
+def _fill_tab(
+    change: ObjectChange, choice: PaneChoice, options: ApplyOptions, field_url_of: Callable[[int], str]
+) -> dict[str, object]:
+    if choice.tab is Tab.CHANGES:
+        return _fill_changes(change, choice, options, field_url_of)
+    if choice.tab is Tab.DIFF:
+        return {"lines": present_diff(change), "is_masked": change.ref.gvk.kind == "Secret"}
+    if choice.tab is Tab.REQUESTS:
+        return {"requests": tuple(present_request(r) for r in change.requests)}
+    if choice.tab is Tab.OWNERS:
+        return {"lanes": present_lanes(change.fields, you=options.field_manager)}
+    return _fill_yaml(change, choice)
+
+
+def present_pane(
+    change: ObjectChange,
+    *,
+    options: ApplyOptions,
+    choice: PaneChoice,
+    url_of: Callable[[Tab], str],
+    field_url_of: Callable[[int], str],
+) -> Pane:
+    """The pane of one object with the chosen tab filled in."""
+    return Pane(
+        name=change.ref.name,
+        kind=change.ref.gvk.kind,
+        namespace=change.ref.namespace,
+        look=OBJECT_LOOKS[change.operation],
+        position=_where(change),
+        method=change.method,
+        certainty=CERTAINTY_LOOKS[change.certainty],
+        certainty_reason=change.certainty_reason,
+        schema_origin=change.schema_origin.value,
+        notices=present_notices(change),
+        tabs=_link_tabs(change, choice.tab, url_of),
+        url=url_of(choice.tab),
+        template=f"reviews/_{choice.tab.value}.html",
+        is_server_side=options.mode is ApplyMode.SERVER,
+        **_fill_tab(change, choice, options, field_url_of),  # type: ignore[arg-type]  # each tab fills its own fields
+    )

@@ -1,0 +1,215 @@
+"""The review page as a whole: deck, brief, object list and the pane of the chosen object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import PlanState, RunState
+from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.web.presenters.decks import Standing, present_deck
+from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
+from applyviz.web.presenters.objects import ObjectGroup, draw_picture, group_objects, needs_attention
+from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
+from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
+from applyviz.web.presenters.readings import Reading, read_plan
+from applyviz.web.presenters.schemas import FieldSchema, present_schema
+from applyviz.web.presenters.summaries import present_impact, present_sentence
+from applyviz.workflow import access, approvals
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.changes import read_masked
+from applyviz.workflow.errors import NotVisibleError
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """Everything that the page prints."""
+
+    deck: Deck
+    brief: Brief
+    groups: tuple[ObjectGroup, ...]
+    pane: Pane | None
+    progress: Progress | None
+    poll_url: str
+
+    def context(self) -> dict[str, object]:
+        """The parts by their names."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _object_url(plan: Plan, position: int, tab: Tab = Tab.CHANGES) -> str:
+    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab.value])
+
+
+def _find_run(plan: Plan) -> ApplyRun | None:
+    return ApplyRun.objects.filter(plan=plan).first()
+
+
+def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
+    standing = approvals.list_standing(plan) if plan.digest else []
+    spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
+    return Standing(
+        approved_by=tuple(a.by_name for a in (*standing, *spent)),
+        missing=max(0, plan.target.cluster.approvals_needed - len(standing)),
+        plan_blockers=approvals.find_plan_blockers(plan),
+        person_blockers=approvals.find_approver_blockers(plan, for_user=person),
+        can_write=access.can(person, Action.WRITE),
+        can_apply=access.can(person, Action.APPLY),
+        attention_url=attention_url,
+    )
+
+
+def _certainty(changes: Sequence[ObjectChange]) -> str:
+    counts: dict[str, int] = {}
+    for change in changes:
+        counts[change.certainty] = counts.get(change.certainty, 0) + 1
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))
+
+
+def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, ...]:
+    review = plan.review
+    ticket = review.ticket
+    url = ticket if ticket.startswith("https://") else ""
+    made = localtime(plan.completed_at or plan.created_at)
+    found = [
+        Fact(_("by"), review.author.get_username()),
+        Fact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
+        Fact(_("source"), plan.revision.digest.removeprefix("sha256:")[:12], is_code=True),
+        Fact(_("planned"), date_format(made, "j M Y H:i")),
+        Fact(_("certainty"), _certainty(changes)) if changes else None,
+        Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
+    ]
+    return tuple(fact for fact in found if fact)
+
+
+def _present_problems(plan: Plan) -> Notice:
+    count = len(plan.problems)
+    lines = tuple(
+        ":".join(str(part) for part in (p.get("file"), p.get("line"), p.get("column")) if part) + f": {p['reason']}"
+        for p in plan.problems
+    )
+    text = ngettext("%(count)d document could not be read", "%(count)d documents could not be read", count)
+    return Notice(OBJECT_LOOKS[Operation.ERROR], text % {"count": count}, lines=lines, anchor="problems")
+
+
+def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
+    loud, soft = OBJECT_LOOKS[Operation.ERROR], OBJECT_LOOKS[Operation.REFUSED]
+    notices = []
+    latest = plan.review.latest_plan
+    if latest is not None and latest.number > plan.number:
+        url = reverse("reviews:show-plan", args=[plan.review.number, latest.number])
+        text = _("Plan %(number)d took the place of this one") % {"number": latest.number}
+        notices.append(
+            Notice(soft, text, _("This plan stays readable and cannot be applied."), url=url, link=_("Latest plan"))
+        )
+    if plan.state == PlanState.FAILED:
+        notices.append(Notice(loud, _("The plan could not be made"), plan.error))
+    if run is not None and run.state == RunState.STALE:
+        url = reverse("runs:show-run", args=[run.number])
+        text = _("Live moved after this plan was made, so the run stopped before it wrote what nobody had approved.")
+        notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=_("What moved")))
+    if plan.problems:
+        notices.append(_present_problems(plan))
+    return tuple(notices)
+
+
+def _present_brief(plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None) -> Brief:
+    def url_of(position: int) -> str:
+        return _object_url(plan, position)
+
+    return Brief(
+        sentence=present_sentence(plan),
+        impact=present_impact(plan),
+        risks=tuple(Risk(SEVERITY_LOOKS[r.severity], r.text, url_of(r.position)) for r in reading.risks),
+        notices=_present_notices(plan, run),
+        why=plan.review.reason,
+        facts=_present_facts(plan, changes),
+        picture=draw_picture(changes, url_of=url_of),
+    )
+
+
+def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress | None:
+    if plan.state != PlanState.PLANNING:
+        return None
+    done, expected = len(changes), plan.expected
+    if not expected:
+        return Progress(_("Reading manifests and cluster …"), 0, 0)
+    text = _("%(done)d of %(expected)d objects planned") % {"done": done, "expected": expected}
+    return Progress(text, done, expected)
+
+
+def _first_position(groups: Sequence[ObjectGroup]) -> int | None:
+    return next((item.position for group in groups for item in group.items), None)
+
+
+def _get_row(plan: Plan, position: int) -> ObjectChange:
+    try:
+        return plan.changes.defer("sealed").get(position=position)
+    except ObjectChange.DoesNotExist as error:
+        raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
+
+
+def present_field_schema(plan: Plan, position: int, index: int) -> FieldSchema:
+    """What the schema says of one field of one object."""
+    change = read_masked(_get_row(plan, position))
+    if index >= len(change.fields):
+        raise NotVisibleError(f"object {position} has no field {index}")
+    return present_schema(change.ref.gvk, change.fields[index].path)
+
+
+def present_chosen(plan: Plan, position: int, choice: PaneChoice, options: ApplyOptions | None = None) -> Pane:
+    """The pane of one object."""
+    row = _get_row(plan, position)
+    return present_pane(
+        read_masked(row),
+        options=options or options_from_json(plan.options),
+        choice=choice,
+        url_of=lambda tab: _object_url(plan, position, tab),
+        field_url_of=lambda index: reverse(
+            "reviews:show-field", args=[plan.review.number, plan.number, position, index]
+        ),
+    )
+
+
+def present_page(
+    plan: Plan,
+    *,
+    for_user: Person,
+    position: int | None = None,
+    choice: PaneChoice | None = None,
+    is_open: bool = False,
+) -> ReviewPage:
+    """The whole page; `is_open` leaves the pane out, for a page that is there already."""
+    options = options_from_json(plan.options)
+    changes = list(plan.changes.defer("document", "sealed"))
+    is_complete = plan.state == PlanState.COMPLETE
+    reading = read_plan(plan.pk, plan.digest) if is_complete else Reading()
+    url_of: Callable[[int], str] = lambda n: _object_url(plan, n)  # noqa: E731 a name for the type
+    if position is None and is_complete:
+        position = _first_position(group_objects(changes, url_of=url_of, current=None, same=reading.same))
+    run = _find_run(plan)
+    attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
+    is_shown = position is not None and not is_open
+    return ReviewPage(
+        deck=present_deck(plan, options, _stand(plan, for_user, attention), run),
+        brief=_present_brief(plan, changes, reading, run),
+        groups=group_objects(changes, url_of=url_of, current=position, same=reading.same),
+        pane=present_chosen(plan, position, choice or PaneChoice(), options)
+        if is_shown and position is not None
+        else None,
+        progress=_present_progress(plan, changes),
+        poll_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number])
+        if plan.state == PlanState.PLANNING
+        else "",
+    )

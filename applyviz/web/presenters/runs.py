@@ -1,0 +1,291 @@
+"""An apply run: how far it is, what came out for each object, and what was sent and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.enums import Outcome, RunState
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.web.presenters.operations import Look
+from applyviz.web.presenters.plans import Notice, Progress
+from applyviz.web.presenters.values import render_yaml
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.errors import NotVisibleError
+
+OUTCOME_LOOKS: dict[Outcome, Look] = {
+    Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
+    Outcome.APPLYING: Look("▸", Outcome.APPLYING.label, "change"),
+    Outcome.VERIFIED: Look("✓", Outcome.VERIFIED.label, "add"),
+    Outcome.DIFFERS: Look("≠", Outcome.DIFFERS.label, "warn"),
+    Outcome.UNCHANGED: Look("=", Outcome.UNCHANGED.label, "calm"),
+    Outcome.REFUSED: Look("!", Outcome.REFUSED.label, "warn"),
+    Outcome.STALE: Look("!", Outcome.STALE.label, "warn"),
+    Outcome.FAILED: Look("×", Outcome.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    Outcome.UNKNOWN: Look("?", Outcome.UNKNOWN.label, "warn"),
+    Outcome.SKIPPED: Look("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+}
+STATE_LOOKS: dict[RunState, Look] = {
+    RunState.QUEUED: Look("·", RunState.QUEUED.label, "calm"),
+    RunState.RUNNING: Look("▸", RunState.RUNNING.label, "change"),
+    RunState.SUCCEEDED: Look("✓", RunState.SUCCEEDED.label, "add"),
+    RunState.FAILED: Look("×", RunState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    RunState.STALE: Look("!", RunState.STALE.label, "warn"),
+    RunState.CANCELLED: Look("−", RunState.CANCELLED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
+}
+_OPEN = (Outcome.WAITING, Outcome.APPLYING)
+_BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS)
+_ENDINGS: dict[RunState, str | Promise] = {
+    RunState.SUCCEEDED: gettext_lazy("Everything that was approved is applied."),
+    RunState.FAILED: gettext_lazy("The run stopped at an error; what was applied before it stays applied."),
+    RunState.STALE: gettext_lazy(
+        "Live moved after the plan was made; the run stopped before it wrote what nobody had approved."
+    ),
+    RunState.CANCELLED: gettext_lazy("The run was cancelled; what was applied before stays applied."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultItem:
+    """One object of a run in the list."""
+
+    position: int
+    look: Look
+    name: str
+    kind: str
+    detail: str
+    took: str
+    url: str
+    is_current: bool = False
+
+    @property
+    def search(self) -> str:
+        """What the filter looks through."""
+        return f"{self.kind} {self.name} {self.look.word} {self.detail}".lower()
+
+    @property
+    def note(self) -> str:
+        """The line under the name."""
+        return " · ".join(part for part in (self.detail, self.took) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class StepGroup:
+    """Objects that are applied together."""
+
+    title: str
+    items: tuple[ResultItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many objects have one outcome."""
+
+    look: Look
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request of the journal with its answer."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    content_type: str
+    state: str
+    status: int
+    is_ok: bool
+    sent_at: datetime
+    took: str
+    request: str
+    answer: str
+    warnings: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPane:
+    """Everything of one object in a run."""
+
+    look: Look
+    name: str
+    kind: str
+    namespace: str
+    detail: str
+    change_url: str
+    differences: tuple[Notice, ...]
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Everything that the page prints."""
+
+    number: int
+    title: str
+    review_url: str
+    review_number: int
+    plan_number: int
+    target: str
+    look: Look
+    ending: str | Promise
+    error: str
+    approved_by: tuple[str, ...]
+    started_by: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    took: str
+    progress: Progress
+    counts: tuple[Count, ...]
+    groups: tuple[StepGroup, ...]
+    result: ResultPane | None
+    digest: str
+    can_cancel: bool
+    is_cancelling: bool
+    cancel_url: str
+    poll_url: str
+
+
+def _took(start: datetime | None, end: datetime | None) -> str:
+    if start is None or end is None:
+        return ""
+    seconds = (end - start).total_seconds()
+    return _("%(time).0f ms") % {"time": seconds * 1000} if seconds < 1 else _("%(time).1f s") % {"time": seconds}
+
+
+def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> ResultItem:
+    change = result.change
+    return ResultItem(
+        position=result.position,
+        look=OUTCOME_LOOKS[Outcome(result.outcome)],
+        name=change.name,
+        kind=change.kind,
+        detail=result.detail,
+        took=_took(result.started_at, result.finished_at),
+        url=reverse("runs:show-result", args=[run.number, result.position]),
+        is_current=result.position == current,
+    )
+
+
+def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | None) -> tuple[StepGroup, ...]:
+    steps: dict[int, list[ResultItem]] = {}
+    for result in results:
+        steps.setdefault(result.step, []).append(_present_item(run, result, current))
+    return tuple(
+        StepGroup(_("Step %(number)d") % {"number": n + 1}, tuple(items)) for n, items in sorted(steps.items())
+    )
+
+
+def _count_outcomes(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result.outcome] = counts.get(result.outcome, 0) + 1
+    return tuple(Count(look, counts[outcome]) for outcome, look in OUTCOME_LOOKS.items() if outcome in counts)
+
+
+def _present_progress(results: Sequence[ObjectResult]) -> Progress:
+    done = sum(r.outcome not in _OPEN for r in results)
+    text = ngettext("%(done)d of %(all)d object done", "%(done)d of %(all)d objects done", len(results))
+    return Progress(text % {"done": done, "all": len(results)}, done, len(results))
+
+
+def _find_default(results: Sequence[ObjectResult]) -> int | None:
+    bad = next((r.position for r in results if r.outcome in _BAD), None)
+    return bad if bad is not None else next((r.position for r in results), None)
+
+
+def _write(value: JSONValue) -> str:
+    return "" if value is None else render_yaml(value)
+
+
+def _present_exchange(entry: JournalEntry) -> Exchange:
+    return Exchange(
+        method=entry.method,
+        path=entry.path,
+        query=tuple((str(k), str(v)) for k, v in entry.query.items()),
+        content_type=entry.content_type,
+        state=entry.get_state_display(),
+        status=entry.status,
+        is_ok=200 <= entry.status < 300,
+        sent_at=entry.sent_at,
+        took=_took(entry.sent_at, entry.answered_at),
+        request=_write(entry.request),
+        answer=_write(entry.answer),
+        warnings=tuple(entry.warnings),
+        note=entry.note,
+    )
+
+
+def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
+    look = OUTCOME_LOOKS[Outcome.DIFFERS]
+    return tuple(
+        Notice(
+            look,
+            str(one.get("path", "")),
+            _("promised %(promised)s, got %(got)s")
+            % {"promised": _write(one.get("promised")), "got": _write(one.get("got"))},
+        )
+        for one in result.differences
+    )
+
+
+def present_result(run: ApplyRun, position: int) -> ResultPane:
+    """One object of a run with its journal."""
+    try:
+        result = run.results.select_related("change").defer("change__document", "change__sealed").get(position=position)
+    except ObjectResult.DoesNotExist as error:
+        raise NotVisibleError(f"run {run.number} has no object {position}") from error
+    change, plan = result.change, run.plan
+    journal = result.journal.defer("sealed_request", "sealed_answer")
+    return ResultPane(
+        look=OUTCOME_LOOKS[Outcome(result.outcome)],
+        name=change.name,
+        kind=change.kind,
+        namespace=change.namespace,
+        detail=result.detail,
+        change_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"]),
+        differences=_present_differences(result),
+        exchanges=tuple(_present_exchange(entry) for entry in journal),
+    )
+
+
+def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None) -> RunPage:
+    """The whole page."""
+    results = list(run.results.select_related("change").defer("change__document", "change__sealed"))
+    plan, state = run.plan, RunState(run.state)
+    chosen = position if position is not None else _find_default(results) if run.is_finished else None
+    approvals = plan.approvals.exclude(spent_at=None).values_list("by_name", flat=True)
+    return RunPage(
+        number=run.number,
+        title=plan.review.title,
+        review_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+        review_number=plan.review.number,
+        plan_number=plan.number,
+        target=plan.target.cluster.name,
+        look=STATE_LOOKS[state],
+        ending=_ENDINGS.get(state, ""),
+        error=run.error,
+        approved_by=tuple(approvals),
+        started_by=run.requested_by.get_username(),
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        took=_took(run.started_at, run.finished_at),
+        progress=_present_progress(results),
+        counts=_count_outcomes(results),
+        groups=_group_steps(run, results, chosen),
+        result=present_result(run, chosen) if chosen is not None else None,
+        digest=plan.digest,
+        can_cancel=not run.is_finished and run.cancel_requested_at is None and access.can(for_user, Action.APPLY),
+        is_cancelling=not run.is_finished and run.cancel_requested_at is not None,
+        cancel_url=reverse("runs:cancel-run", args=[run.number]),
+        poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
+    )

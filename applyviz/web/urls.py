@@ -1,0 +1,52 @@
+"""Addresses of all pages, grouped by the object in the path."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import include, path
+
+from applyviz.web.views import accounts, agreement, clusters, history, home, reviews, runs
+
+review_urls = [  # reviews/
+    path("", reviews.list_reviews, name="list-reviews"),
+    path("new/", reviews.add_review, name="add-review"),
+    path("new/check/", reviews.check_source, name="check-source"),
+    path("<int:number>/", reviews.show_review, name="show-review"),
+    path("<int:number>/replan/", reviews.replan, name="replan"),
+    path("<int:number>/close/", reviews.close, name="close-review"),
+    path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),
+    path("<int:number>/plans/<int:plan>/revoke/", agreement.revoke, name="revoke-approval"),
+    path("<int:number>/plans/<int:plan>/apply/", agreement.apply_plan, name="apply-plan"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/",
+        reviews.show_field,
+        name="show-field",
+    ),
+]
+run_urls = [  # runs/
+    path("<int:number>/", runs.show_run, name="show-run"),
+    path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
+    path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),
+]
+history_urls = [  # history/
+    path("", history.list_entries, name="list-entries"),
+    path("<int:sequence>/", history.show_entry, name="show-entry"),
+]
+cluster_urls = [  # clusters/
+    path("", clusters.list_clusters, name="list-clusters"),
+    path("new/", clusters.add_cluster, name="add-cluster"),
+    path("<slug:slug>/", clusters.show_cluster, name="show-cluster"),
+]
+
+urlpatterns = [
+    path("", home.show_home, name="home"),
+    path("login/", accounts.sign_in, name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("theme/", home.set_theme, name="set-theme"),
+    path("reviews/", include((review_urls, "reviews"))),
+    path("runs/", include((run_urls, "runs"))),
+    path("history/", include((history_urls, "history"))),
+    path("clusters/", include((cluster_urls, "clusters"))),
+]

@@ -1,0 +1,55 @@
+"""Agreeing: the page that shows once more what exactly is consented to, and the consent itself."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.web.forms.reviews import ApprovalForm, DigestForm
+from applyviz.web.presenters.confirming import present_confirmation
+from applyviz.web.views.doors import PageRequest, needs
+from applyviz.workflow import approvals, plans, runs
+from applyviz.workflow.access import Action
+from applyviz.workflow.errors import NotPossibleError
+
+
+@needs(Action.APPROVE, "GET", "POST")
+def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """What exactly is approved; a POST names the digest that was shown."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    form = ApprovalForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
+        if form.cleaned_data["then"] == "apply":
+            run = runs.approve_and_run(found, by=request.user, digest=digest, note=note)
+            return redirect("runs:show-run", run.number)
+        approvals.approve_plan(found, by=request.user, digest=digest, note=note)
+        messages.success(request, _("You approved plan %(number)d.") % {"number": plan})
+        return redirect("reviews:show-plan", number, plan)
+    context = {"form": form, "page": present_confirmation(found, for_user=request.user)}
+    return render(request, "reviews/confirm.html", context, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.APPROVE, "POST")
+def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Take one's own approval back."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    mine = next((a for a in approvals.list_standing(found) if a.by_id == request.user.pk), None)
+    if mine is None:
+        raise NotPossibleError(_("you have no approval on this plan that could be revoked"))
+    approvals.revoke_approval(mine, by=request.user)
+    messages.success(request, _("Your approval is revoked."))
+    return redirect("reviews:show-plan", number, plan)
+
+
+@needs(Action.APPLY, "POST")
+def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Start applying an approved plan, by the digest that was shown."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    form = DigestForm(request.POST)
+    if not form.is_valid():
+        raise NotPossibleError(_("the button names no plan; look at the page again"))
+    run = runs.start_run(found, by=request.user, digest=form.cleaned_data["digest"])
+    return redirect("runs:show-run", run.number)

@@ -1,0 +1,124 @@
+"""Reviews: the list, opening one, and the page where a plan is read, object by object, field by field."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.web.forms import sources
+from applyviz.web.forms.reviews import ListForm, NewReviewForm, PaneForm, SourceForm
+from applyviz.web.presenters import reviewpages
+from applyviz.web.presenters.lists import present_reviews
+from applyviz.web.presenters.objectpanes import Tab
+from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.workflow import plans
+from applyviz.workflow import reviews as use_cases
+from applyviz.workflow.access import Action
+from applyviz.workflow.errors import NotVisibleError, WorkflowError
+
+
+@needs(Action.LOOK)
+def list_reviews(request: PageRequest) -> HttpResponse:
+    """All reviews, newest first."""
+    page = present_reviews(use_cases.list_reviews(for_user=request.user), page=ListForm.read_page(request.GET))
+    return render(request, "reviews/list.html", {"page": page})
+
+
+@needs(Action.WRITE, "GET", "POST")
+def add_review(request: PageRequest) -> HttpResponse:
+    """Open a review from files, a folder, a paste or a link."""
+    form = NewReviewForm(request.POST or None, request.FILES or None)
+    context: dict[str, object] = {"form": form}
+    if request.method == "POST" and form.is_valid():
+        source = sources.read_source(form)
+        if source.can_be_planned:
+            review = use_cases.create_review(
+                by=request.user,
+                title=form.cleaned_data["title"],
+                reason=form.cleaned_data["reason"],
+                ticket=form.cleaned_data["ticket"],
+                cluster=form.cleaned_data["cluster"],
+                options=form.options,
+                bundle=source.bundle,
+            )
+            return redirect("reviews:show-review", review.number)
+        context |= {"problems": source.problems, "found": source.found}
+    return render(request, "reviews/new.html", context | sources.HELP, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.WRITE, "POST")
+def check_source(request: PageRequest) -> HttpResponse:
+    """Say at once what the manifests hold and which problems they have."""
+    form = SourceForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return HttpResponse()
+    source = sources.read_source(form, is_fetching=False)
+    return render(request, "reviews/_found.html", {"problems": source.problems, "found": source.found})
+
+
+@needs(Action.LOOK)
+def show_review(request: PageRequest, number: int) -> HttpResponse:
+    """The latest plan of a review."""
+    review = use_cases.get_review(number, for_user=request.user)
+    latest = review.latest_plan
+    if latest is None:
+        raise NotVisibleError(f"review {number} has no plan")
+    return _show(request, number, latest.number)
+
+
+@needs(Action.LOOK)
+def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """One plan of a review; a fragment asks for what moved while it is calculated."""
+    return _show(request, number, plan)
+
+
+def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
+    plan = plans.get_plan(plan_number, review_number=number, for_user=request.user)
+    page = reviewpages.present_page(plan, for_user=request.user, is_open=is_fragment(request))
+    name = "reviews/_progress.html" if is_fragment(request) else "reviews/review.html"
+    return render(request, name, page.context())
+
+
+@needs(Action.LOOK)
+def show_object(request: PageRequest, number: int, plan: int, position: int, tab: str) -> HttpResponse:
+    """One object of a plan, in one of its views."""
+    if tab not in set(Tab):
+        raise NotVisibleError(f"there is no view {tab}")
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    choice = PaneForm.read_choice(request.GET, Tab(tab))
+    if is_fragment(request):
+        return render(request, "reviews/_pane.html", {"pane": reviewpages.present_chosen(found, position, choice)})
+    page = reviewpages.present_page(found, for_user=request.user, position=position, choice=choice)
+    return render(request, "reviews/review.html", page.context())
+
+
+@needs(Action.LOOK)
+def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
+    """What the schema says of one field."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    about = reviewpages.present_field_schema(found, position, index)
+    name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
+    return render(request, name, {"about": about})
+
+
+@needs(Action.WRITE, "POST")
+def replan(request: PageRequest, number: int) -> HttpResponse:
+    """Ask for the next plan of the same manifests."""
+    review = use_cases.get_review(number, for_user=request.user)
+    plan = use_cases.replan_review(review, by=request.user)
+    return redirect("reviews:show-plan", number, plan.number)
+
+
+@needs(Action.WRITE, "POST")
+def close(request: PageRequest, number: int) -> HttpResponse:
+    """End a review without applying it."""
+    review = use_cases.get_review(number, for_user=request.user)
+    try:
+        use_cases.close_review(review, by=request.user)
+    except WorkflowError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("The review is closed; nothing was applied."))
+    return redirect("reviews:show-review", number)

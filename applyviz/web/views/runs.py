@@ -1,0 +1,39 @@
+"""Apply runs: live progress per object, each object's requests and answers, cancel."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.web.presenters.runs import present_result, present_run
+from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.workflow import runs as use_cases
+from applyviz.workflow.access import Action
+
+
+@needs(Action.LOOK)
+def show_run(request: PageRequest, number: int) -> HttpResponse:
+    """One run; a fragment while it goes on."""
+    run = use_cases.get_run(number, for_user=request.user)
+    name = "runs/_progress.html" if is_fragment(request) else "runs/run.html"
+    return render(request, name, {"page": present_run(run, for_user=request.user)})
+
+
+@needs(Action.LOOK)
+def show_result(request: PageRequest, number: int, position: int) -> HttpResponse:
+    """What was sent for one object and what was answered, masked."""
+    run = use_cases.get_run(number, for_user=request.user)
+    if is_fragment(request):
+        return render(request, "runs/_result.html", {"result": present_result(run, position)})
+    return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user, position=position)})
+
+
+@needs(Action.APPLY, "POST")
+def cancel(request: PageRequest, number: int) -> HttpResponse:
+    """Ask a run to stop after the object that is being written."""
+    run = use_cases.get_run(number, for_user=request.user)
+    use_cases.cancel_run(run, by=request.user)
+    messages.warning(request, _("The run stops after the object that is being written."))
+    return redirect("runs:show-run", number)

@@ -1,0 +1,104 @@
+/**
+ * Dropping files and folders on the new review form, and checking manifests as soon as they are there.
+ * Without script the two file inputs do the same; problems are then told after the form was sent.
+ */
+const form = document.querySelector("[data-drop-form]");
+const MANIFEST = /\.(ya?ml|json)$/i;
+
+function listEntries(reader) {
+  return new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+}
+
+function openFile(entry) {
+  return new Promise((resolve, reject) => entry.file(resolve, reject));
+}
+
+async function collect(entry, path, into) {
+  if (entry.isFile) {
+    if (MANIFEST.test(entry.name)) into.push(new File([await openFile(entry)], path + entry.name));
+    return;
+  }
+  const reader = entry.createReader();
+  for (let batch = await listEntries(reader); batch.length; batch = await listEntries(reader)) {
+    for (const child of batch) await collect(child, `${path}${entry.name}/`, into);
+  }
+}
+
+async function readDrop(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  const files = [];
+  for (const entry of entries) await collect(entry, "", files);
+  return files.length || entries.length ? files : [...transfer.files];
+}
+
+function put(input, files) {
+  const transfer = new DataTransfer();
+  for (const file of files) transfer.items.add(file);
+  input.files = transfer.files;
+}
+
+function listPaths() {
+  const files = [...form.querySelector("[data-files]").files, ...form.querySelector("[data-folder]").files];
+  form.querySelector("[data-paths]").value = JSON.stringify(files.map((file) => file.webkitRelativePath || file.name));
+}
+
+function showChosen() {
+  listPaths();
+  const chosen = form.querySelector("[data-chosen]");
+  const files = [...form.querySelector("[data-files]").files, ...form.querySelector("[data-folder]").files];
+  chosen.replaceChildren(
+    ...files.map((file) => {
+      const item = document.createElement("li");
+      item.textContent = file.webkitRelativePath || file.name;
+      return item;
+    }),
+  );
+}
+
+function suggestTitle() {
+  const title = form.querySelector("[name=title]");
+  const first = form.querySelector("[data-files]").files[0] ?? form.querySelector("[data-folder]").files[0];
+  if (!title.value && first) title.placeholder = first.webkitRelativePath.split("/")[0] || first.name;
+}
+
+let pending;
+
+function check() {
+  clearTimeout(pending);
+  pending = setTimeout(async () => {
+    const answer = await fetch(form.dataset.checkUrl, {
+      method: "POST",
+      body: new FormData(form),
+      headers: { "HX-Request": "true" },
+    });
+    if (answer.ok) form.querySelector("[data-found]").innerHTML = await answer.text();
+  }, 250);
+}
+
+function listen() {
+  const drop = form.querySelector("[data-drop]");
+  form.querySelector("[data-drop-hint]").hidden = false;
+  form.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    drop.classList.add("is-over");
+  });
+  form.addEventListener("dragleave", (event) => {
+    if (!form.contains(event.relatedTarget)) drop.classList.remove("is-over");
+  });
+  form.addEventListener("drop", async (event) => {
+    event.preventDefault();
+    drop.classList.remove("is-over");
+    put(form.querySelector("[data-files]"), await readDrop(event.dataTransfer));
+    showChosen();
+    suggestTitle();
+    check();
+  });
+  form.addEventListener("change", (event) => {
+    if (!event.target.matches("[data-files], [data-folder], [data-text]")) return;
+    showChosen();
+    suggestTitle();
+    check();
+  });
+}
+
+if (form) listen();
