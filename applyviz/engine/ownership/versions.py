@@ -91,9 +91,8 @@ class Versions:
         if not self.kind.is_custom:
             raise MissingVersionError(api_version)
         target = GroupVersionKind.from_api_version(api_version, self.gvk.kind)
-        if target.group != self.gvk.group:
-            source = render_kind(GroupVersionKind.from_object(obj.value))
-            raise OwnershipError(f"{source} is unstructured and is not suitable for converting to {quote(api_version)}")
+        _check_group(GroupVersionKind.from_object(obj.value), self.gvk)
+        _check_group(self.gvk, target)
         if target.version not in self.kind.version_roots:
             raise OwnershipError(f"request to convert CR to an invalid group/version: {api_version}")
         place = of_root(self.kind.version_roots[target.version])
