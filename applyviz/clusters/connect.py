@@ -14,7 +14,7 @@ from applyviz.records.models import Cluster
 OWN_CONTEXT, SERVICE_ACCOUNT, UPLOADED = "own-context", "service-account", "uploaded"
 
 
-def _open_live(credential: JSONValue) -> Transport:
+def _open_live(credential: JSONValue) -> live.LiveTransport:
     match credential.get("form"):
         case "own-context":
             return live.from_own_context(credential.get("context", ""), path=credential.get("path", ""))
@@ -43,3 +43,12 @@ def reader_over(cluster: Cluster, transport: Transport) -> ClusterReader:
 def open_reader(cluster: Cluster) -> ClusterReader:
     """Connect for reading and dry runs."""
     return reader_over(cluster, open_transport(cluster))
+
+
+def server_of(credential: JSONValue) -> str:
+    """The address that a credential leads to; asks nothing."""
+    transport = _open_live(credential)
+    try:
+        return transport.server
+    finally:
+        transport.close()

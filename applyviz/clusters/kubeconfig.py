@@ -20,6 +20,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 
 MAX_BYTES = 512 * 1024
+_MAX_DEPTH = 32
 _CLUSTER_TAKEN = frozenset({"server", "certificate-authority-data", "tls-server-name", "extensions"})
 _USER_TAKEN = frozenset({"token", "client-certificate-data", "client-key-data", "extensions"})
 _REASONS = {
@@ -111,14 +112,23 @@ def _check_data(where: str, name: str, text: str) -> list[str]:
     return [] if b"-----BEGIN " in decoded else [f"{where}: `{name}` holds no PEM block"]
 
 
+def _check_shape(text: str) -> None:
+    """Refuse what could make a small file a huge value; no tool writes it into a kubeconfig."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise KubeconfigError(("YAML aliases are refused in a kubeconfig",))
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise KubeconfigError(("the file is nested too deeply for a kubeconfig",))
+
+
 def _load(data: bytes) -> Mapping[str, JSONValue]:
     if len(data) > MAX_BYTES:
         raise KubeconfigError((f"the file is larger than {MAX_BYTES // 1024} KiB",))
     try:
         text = data.decode("utf-8")
-        # Aliases could make a small file a huge value, and no tool writes them into a kubeconfig.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise KubeconfigError(("YAML aliases are refused in a kubeconfig",))
+        _check_shape(text)
         config = yaml.safe_load(text)
     except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise KubeconfigError(("the file is not readable YAML",)) from error

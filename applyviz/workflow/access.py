@@ -67,6 +67,6 @@ def require(user: Visitor, action: Action) -> Person:
     if not isinstance(user, User) or not roles_of(user):
         raise NotVisibleError("there is nothing here")
     if not can(user, action):
-        wanted = " or ".join(sorted(role.label for role in _GRANTED[action])) or "administrator"
+        wanted = " or ".join(sorted(str(role.label) for role in _GRANTED[action])) or "administrator"
         raise NotAllowedError(f"to {action.value}, {user.get_username()} needs the role {wanted}")
     return user

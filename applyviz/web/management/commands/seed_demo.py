@@ -1,0 +1,24 @@
+"""Tells the demo story once: a sandbox, three accounts, a first version applied, an upgrade to be reviewed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from applyviz.demo import load_shop
+from applyviz.workflow import demo
+
+
+class Command(BaseCommand):
+    """`manage.py seed_demo`."""
+
+    help = "Make the demo: a sandbox cluster with a web shop, three accounts, a review that waits."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Tell the story and print the accounts."""
+        accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"))
+        if not accounts:
+            self.stdout.write(f"The cluster {demo.SLUG} is there already; nothing was changed.")
+        for account in accounts:
+            self.stdout.write(f"{account.name:<8} {account.password}   {account.role.label}")

@@ -1,0 +1,120 @@
+"""The personal installation in one process: pages, a real worker, a sandbox with a story, demo accounts."""
+
+from __future__ import annotations
+
+import errno
+import json
+import socket
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from applyviz.demo import load_shop
+from applyviz.web.management.worker import EmbeddedWorker
+from applyviz.workflow import demo, runs
+
+_SHUTDOWN_SECONDS = 3
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """The listening socket, or a clear error."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise CommandError(
+                f"port {port} on {host} is in use; stop what listens there, or choose another: --port {port + 1}"
+            ) from error
+        raise CommandError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listening
+
+
+class Command(BaseCommand):
+    """`manage.py serve [--host 127.0.0.1] [--port 8000] [--reset]`."""
+
+    help = "Serve applyviz on this machine: pages, worker and a demo in one process. Ctrl-C stops everything."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the options."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
+        parser.add_argument("--reset", action="store_true", help="forget everything and start anew")
+        parser.add_argument("--no-demo", action="store_true", help="start without the demo")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare, serve, stop."""
+        if not settings.APPLYVIZ_IS_PERSONAL:
+            raise CommandError("serve is for one person's machine; DATABASE_URL is set: run the web server and worker")
+        listening = _bind(options["host"], options["port"])
+        if options["host"] not in settings.ALLOWED_HOSTS and options["host"] not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+            settings.ALLOWED_HOSTS.append(options["host"])
+        with listening:
+            self._prepare(is_reset=options["reset"], has_demo=not options["no_demo"])
+            self._serve(listening, options["host"], listening.getsockname()[1])
+
+    def _prepare(self, *, is_reset: bool, has_demo: bool) -> None:
+        if is_reset:
+            self._forget()
+        call_command("migrate", verbosity=0, interactive=False)
+        if has_demo and not demo.is_told():
+            self.stdout.write("Preparing the demo ...")
+            accounts = demo.seed_demo(load_shop("v1"), load_shop("v2"))
+            self._keep_accounts({account.name: account.password for account in accounts})
+        runs.release_leases()
+
+    @property
+    def _accounts_file(self) -> Path:
+        return Path(settings.APPLYVIZ_HOME) / "keys" / "demo-accounts.json"
+
+    def _keep_accounts(self, passwords: dict[str, str]) -> None:
+        path = self._accounts_file
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(passwords), encoding="utf-8")
+
+    def _forget(self) -> None:
+        connections.close_all()
+        database = Path(settings.DATABASES["default"]["NAME"])
+        for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal"))):
+            path.unlink(missing_ok=True)
+        self._accounts_file.unlink(missing_ok=True)
+
+    def _greet(self, host: str, port: int) -> None:
+        shown = "localhost" if host in ("127.0.0.1", "::1", "0.0.0.0", "::") else host  # noqa: S104 - compared, not bound
+        self.stdout.write(f"\napplyviz is ready: http://{shown}:{port}/\n")
+        if self._accounts_file.exists():
+            self.stdout.write("Demo accounts (made for this installation):")
+            for name, password in json.loads(self._accounts_file.read_text(encoding="utf-8")).items():
+                self.stdout.write(f"  {name:<8} {password}   {demo.ROLES[name].label}")
+        self.stdout.write("Keys, database and worker are all in this process. Ctrl-C stops everything.\n")
+        self.stdout.flush()
+
+    def _serve(self, listening: socket.socket, host: str, port: int) -> None:
+        worker = EmbeddedWorker()
+        config = uvicorn.Config(
+            "applyviz.asgi:application",
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        worker.start()
+        self._greet(host, port)
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:
+            pass
+        finally:
+            worker.stop()
+            connections.close_all()
+            self.stdout.write("Stopped.")

@@ -1,0 +1,50 @@
+"""A real Celery worker in this process, for the personal installation: threads, no broker to install.
+
+The in-memory broker forgets everything when the process ends; the sweep at start finds it in the database.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.conf import settings
+
+from applyviz import queue
+from applyviz.celery import app
+from applyviz.queue import TaskName
+
+
+class EmbeddedWorker:
+    """The worker and the clock that asks for the sweep."""
+
+    def __init__(self, *, concurrency: int = 4) -> None:
+        self._stopping = threading.Event()
+        self._worker: Any = app.WorkController(
+            pool="threads",
+            concurrency=concurrency,
+            loglevel="WARNING",
+            without_heartbeat=True,
+            without_mingle=True,
+            without_gossip=True,
+        )
+        self._threads = [
+            threading.Thread(target=self._worker.start, name="worker", daemon=True),
+            threading.Thread(target=self._tick, name="clock", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin to take tasks; the first sweep comes at once."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Take no more tasks; what is being written is finished, the rest is found at the next start."""
+        self._stopping.set()
+        self._worker.stop()
+
+    def _tick(self) -> None:
+        while True:
+            queue.send(TaskName.SWEEP)
+            if self._stopping.wait(settings.APPLYVIZ_SWEEP_SECONDS):
+                return

@@ -1,0 +1,161 @@
+"""Uploaded kubeconfigs: what names a server and proves who asks is taken, everything else refused with its reason."""
+
+import base64
+
+import pytest
+import yaml
+
+from applyviz.clusters.kubeconfig import KubeconfigError, list_contexts, read_kubeconfig
+
+PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").decode()
+
+
+def build(cluster=None, user=None, **top):
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "prod",
+        "contexts": [{"name": "prod", "context": {"cluster": "c", "user": "u", "namespace": "shop"}}],
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {
+                    "server": "https://api.example:6443/",
+                    "certificate-authority-data": PEM,
+                    **(cluster or {}),
+                },
+            }
+        ],
+        "users": [{"name": "u", "user": {"token": "t0ken"} if user is None else user}],
+        **top,
+    }
+    return yaml.safe_dump(config).encode()
+
+
+def reasons(data, context=""):
+    with pytest.raises(KubeconfigError) as raised:
+        read_kubeconfig(data, context=context)
+    return raised.value.reasons
+
+
+def test_plain_kubeconfig_is_taken():
+    taken = read_kubeconfig(build())
+
+    assert (taken.server, taken.ca_data, taken.token, taken.namespace) == (
+        "https://api.example:6443",
+        PEM,
+        "t0ken",
+        "shop",
+    )
+    assert "t0ken" not in repr(taken)
+
+
+def test_client_certificate_is_taken():
+    taken = read_kubeconfig(build(user={"client-certificate-data": PEM, "client-key-data": PEM}))
+
+    assert (taken.client_certificate_data, taken.client_key_data) == (PEM, PEM)
+
+
+def test_contexts_are_listed():
+    assert list_contexts(build()) == (("prod",), "prod")
+
+
+@pytest.mark.parametrize(
+    ("user", "field"),
+    [
+        ({"exec": {"command": "aws", "apiVersion": "client.authentication.k8s.io/v1"}}, "exec"),
+        ({"auth-provider": {"name": "oidc"}}, "auth-provider"),
+        ({"tokenFile": "/var/run/token"}, "tokenFile"),
+        ({"client-certificate": "/etc/passwd"}, "client-certificate"),
+        ({"client-key": "key.pem"}, "client-key"),
+        ({"username": "admin"}, "username"),
+        ({"password": "admin"}, "password"),
+        ({"as": "system:admin"}, "as"),
+        ({"as-groups": ["system:masters"]}, "as-groups"),
+        ({"as-user-extra": {"a": ["b"]}}, "as-user-extra"),
+        ({"invented": "x"}, "invented"),
+    ],
+)
+def test_user_fields_are_refused(user, field):
+    found = reasons(build(user={"token": "t", **user}))
+
+    assert len(found) == 1
+    assert found[0].startswith(f"user: `{field}` is refused: ")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "field"),
+    [
+        ({"certificate-authority": "/etc/ssl/ca.pem"}, "certificate-authority"),
+        ({"proxy-url": "http://proxy.example"}, "proxy-url"),
+        ({"insecure-skip-tls-verify": True}, "insecure-skip-tls-verify"),
+        ({"disable-compression": True}, "disable-compression"),
+    ],
+)
+def test_cluster_fields_are_refused(cluster, field):
+    found = reasons(build(cluster=cluster))
+
+    assert len(found) == 1
+    assert found[0].startswith(f"cluster: `{field}` is refused: ")
+
+
+def test_all_reasons_come_at_once():
+    found = reasons(
+        build(cluster={"server": "http://api.example", "proxy-url": "http://p"}, user={"exec": {"command": "x"}})
+    )
+
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["http://api.example", "https://", "ftp://api.example", "api.example", "https://user:pw@api.example",
+     "https://api.example/?x=1", "https://api.example:99999", "https://[::1", ""],
+)  # fmt: skip
+def test_server_must_be_plain_https(server):
+    assert any("server" in reason for reason in reasons(build(cluster={"server": server})))
+
+
+@pytest.mark.parametrize("data", ["%%%", "AAAA", base64.b64encode(b"not pem").decode()])
+def test_certificates_must_be_pem(data):
+    assert any("certificate-authority-data" in r for r in reasons(build(cluster={"certificate-authority-data": data})))
+
+
+def test_token_must_be_one_line():
+    assert reasons(build(user={"token": "a\r\nHost: evil"})) == ("user: `token` must be one line",)
+
+
+def test_key_and_certificate_belong_together():
+    assert "user: a client certificate needs its key, and the key its certificate" in reasons(
+        build(user={"client-certificate-data": PEM})
+    )
+
+
+def test_somebody_must_ask():
+    assert reasons(build(user={})) == ("user: there is neither a token nor a client certificate",)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xff\xfe", "not readable"),
+        (b"a: [", "not readable"),
+        (b"- a", "not a kubeconfig"),
+        (b"kind: Pod", "not a kubeconfig"),
+        (b"a: &x [1]\nb: *x", "aliases"),
+        (b"a" * (600 * 1024), "larger than"),
+        (b"kind: Config", "no context is named"),
+        (b"[" * 5_000, "nested too deeply"),
+    ],
+)
+def test_broken_files_are_refused(data, reason):
+    assert reason in " ".join(reasons(data))
+
+
+def test_context_must_be_whole():
+    assert reasons(build(), "staging") == ("there is no context 'staging'",)
+    assert reasons(build(users=[])) == ("context 'prod' names a user that is not there",)
+    assert reasons(build(clusters=None, users=[])) == (
+        "context 'prod' names a cluster that is not there",
+        "context 'prod' names a user that is not there",
+    )

@@ -1,0 +1,89 @@
+"""The history: a chain that names the first entry that was touched."""
+
+import pytest
+from django.db import connection
+
+from applyviz import request_ids
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.records import guards
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.workflow import audit
+from tests.builders import make_person
+
+pytestmark = pytest.mark.django_db
+
+
+def write(count=5):
+    ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
+    return [
+        audit.record(
+            AuditAction.OBJECT_RESULT,
+            by=None,
+            about=audit.Subject(cluster="box", run=1, ref=ref),
+            detail={"n": n, "ratio": 0.5, "words": ["ü", None, True]},
+        )
+        for n in range(count)
+    ]
+
+
+def tamper(sql):
+    guards.remove("default")
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+    guards.install("default")
+
+
+def test_untouched_chain_is_intact():
+    write()
+
+    report = audit.verify_chain()
+
+    assert (report.is_intact, report.entries) == (True, 5)
+
+
+def test_empty_chain_is_intact():
+    assert audit.verify_chain().is_intact
+
+
+@pytest.mark.parametrize(
+    ("sql", "bad", "reason"),
+    [
+        ("UPDATE records_auditentry SET actor_name = 'mallory' WHERE sequence = 3", 3, "content"),
+        ("UPDATE records_auditentry SET detail = '{}' WHERE sequence = 2", 2, "content"),
+        ("DELETE FROM records_auditentry WHERE sequence = 4", 4, "missing"),
+        ("DELETE FROM records_auditentry WHERE sequence = 5", 5, "end"),
+        ("DELETE FROM records_auditentry", 1, "end"),
+        ("UPDATE records_auditentry SET sequence = sequence + 10 WHERE sequence = 5", 5, "missing"),
+    ],
+)
+def test_first_bad_entry_is_named(sql, bad, reason):
+    write()
+    tamper(sql)
+
+    report = audit.verify_chain()
+
+    assert (report.is_intact, report.bad_sequence) == (False, bad)
+    assert reason in report.reason
+
+
+def test_rewritten_entry_breaks_the_next_one():
+    write()
+    second = AuditEntry.objects.get(sequence=2)
+    second.actor_name = "mallory"
+    forged = audit._hash_entry(second)
+    tamper(f"UPDATE records_auditentry SET actor_name = 'mallory', hash = '{forged}' WHERE sequence = 2")
+
+    assert audit.verify_chain().bad_sequence == 3
+
+
+def test_entry_copies_the_name_and_the_request():
+    alice = make_person("alice")
+    token = request_ids.current.set("request-1234")
+    try:
+        entry = audit.record(AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(review=7))
+    finally:
+        request_ids.current.reset(token)
+
+    assert (entry.actor_name, entry.request_id, entry.review) == ("alice", "request-1234", 7)
+    assert AuditHead.objects.get().sequence == 1
