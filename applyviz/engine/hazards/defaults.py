@@ -1,0 +1,85 @@
+"""What server defaults do to a change: a sibling that blocks it, a null that comes back.
+
+Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy (rollingUpdate may not
+stand beside Recreate) and declarative configuration's page on defaulted fields: clearing a defaulted field
+makes the server default it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.hazards.walking import Place, position_of, root_of, walk
+from applyviz.engine.objects.paths import field, fields
+from applyviz.engine.objects.values import get_at
+
+# kind: (where the union is, its type that forbids the sibling, the sibling)
+_UNIONS = {
+    ("apps", "Deployment"): (("spec", "strategy"), "Recreate", "rollingUpdate"),
+    ("apps", "StatefulSet"): (("spec", "updateStrategy"), "OnDelete", "rollingUpdate"),
+}
+_POD_DEFAULTS = frozenset(
+    (
+        "dnsPolicy",
+        "enableServiceLinks",
+        "imagePullPolicy",
+        "restartPolicy",
+        "schedulerName",
+        "securityContext",
+        "terminationGracePeriodSeconds",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+    )
+)
+_DEFAULTS = {
+    "Deployment": frozenset(
+        ("replicas", "strategy", "rollingUpdate", "revisionHistoryLimit", "progressDeadlineSeconds")
+    ),
+    "StatefulSet": frozenset(
+        ("replicas", "updateStrategy", "rollingUpdate", "podManagementPolicy", "revisionHistoryLimit")
+    ),
+    "DaemonSet": frozenset(("updateStrategy", "rollingUpdate", "revisionHistoryLimit")),
+    "Job": frozenset(("parallelism", "completions", "backoffLimit", "completionMode", "suspend")),
+    "CronJob": frozenset(("concurrencyPolicy", "suspend", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")),
+    "Service": frozenset(
+        ("type", "sessionAffinity", "internalTrafficPolicy", "ipFamilies", "ipFamilyPolicy", "clusterIP")
+    ),
+    "HorizontalPodAutoscaler": frozenset(("minReplicas", "behavior", "metrics")),
+    "PersistentVolumeClaim": frozenset(("volumeMode", "storageClassName")),
+}
+
+
+def find_sibling(subject: Subject) -> Iterator[Hazard]:
+    """A defaulted field that the server will refuse beside the new type of its union."""
+    gvk = subject.ref.gvk
+    union = _UNIONS.get((gvk.group, gvk.kind))
+    if union is None or subject.merged is None or subject.live is None:
+        return
+    where, blocking, sibling = union
+    value = get_at(subject.merged, where)
+    if not isinstance(value, Mapping) or value.get("type") != blocking or not value.get(sibling):
+        return
+    facts = {"type": blocking, "sibling": sibling, "remedy": f"{'.'.join(where)}.{sibling}: null"}
+    path = (*fields(*where), field(sibling))
+    position = position_of(subject, where)
+    yield Hazard(HazardKind.DEFAULTED_SIBLING, Severity.DANGER, path, facts, position)
+
+
+def _is_defaulted(subject: Subject, place: Place) -> bool:
+    name = place.plain[-1]
+    if place.node is not None and place.node.has_default and place.node.default not in (0, "", {}, None):
+        return True
+    known = _DEFAULTS.get(subject.ref.gvk.kind, frozenset())
+    return name in known or (name in _POD_DEFAULTS and "spec" in place.plain)
+
+
+def find_null(subject: Subject) -> Iterator[Hazard]:
+    """A field that the manifest clears with null and the server fills again."""
+    if subject.manifest is None or subject.live is None:
+        return
+    for place in walk(subject.manifest, root_of(subject)):
+        if place.value is None and place.plain and _is_defaulted(subject, place):
+            facts = {"field": str(place.plain[-1])}
+            position = position_of(subject, place.plain)
+            yield Hazard(HazardKind.NULL_DEFAULTS_AGAIN, Severity.INFO, place.path, facts, position)

@@ -1,0 +1,112 @@
+"""Lists that do not merge as people expect: same keys twice, order only, entries of others lost.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy and the patch merge
+keys of strategic merge patches: `ports` of a Service merge by `port` alone there, so port 53 over TCP and UDP
+are one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.hazards.walking import Place, position_of, root_of, walk
+from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
+from applyviz.engine.schema.model import ListType, Node
+
+
+def _keys_of(node: Node, *, is_server_side: bool) -> tuple[str, ...]:
+    if is_server_side:
+        return node.list_map_keys if node.list_type is ListType.MAP else ()
+    is_merged = "merge" in node.patch_strategy
+    return (node.patch_merge_key,) if is_merged and node.patch_merge_key else ()
+
+
+def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
+    if not isinstance(item, dict):
+        return ""
+    found = {}
+    for name in keys:
+        shape = node.items.child(name) if node.items is not None else None
+        default = shape.default if shape is not None and shape.has_default else None
+        found[name] = item.get(name, default)
+    return canonical_json(found) if any(v is not None for v in found.values()) else ""
+
+
+def find_duplicates(subject: Subject) -> Iterator[Hazard]:
+    """Two entries of a merged list with the same keys, or a set that holds a value twice."""
+    root = root_of(subject)
+    if root is None or subject.manifest is None:
+        return
+    for place in walk(subject.manifest, root):
+        if isinstance(place.value, list) and place.node is not None and len(place.value) > 1:
+            yield from _duplicates_at(subject, place, place.node)
+
+
+def _duplicates_at(subject: Subject, place: Place, node: Node) -> Iterator[Hazard]:
+    keys = _keys_of(node, is_server_side=subject.is_server_side)
+    is_set = subject.is_server_side and node.list_type is ListType.SET
+    if not keys and not is_set:
+        return
+    seen: set[str] = set()
+    for index, item in enumerate(place.value):
+        identity = _identity(item, keys, node) if keys else canonical_json(item)
+        if not identity or identity not in seen:
+            seen.add(identity)
+            continue
+        shown = ", ".join(f"{k}={item.get(k)}" for k in keys) if keys else str(item)
+        facts = {"keys": shown, "list": str(place.plain[-1]), "count": str(len(place.value))}
+        severity = Severity.DANGER if subject.is_server_side else Severity.WARNING
+        position = position_of(subject, (*place.plain, index))
+        yield Hazard(HazardKind.DUPLICATE_MERGE_KEY, severity, place.path, facts, position)
+
+
+def _is_merged(node: Node | None, *, is_server_side: bool) -> bool:
+    if node is None:
+        return False
+    if is_server_side:
+        return node.list_type in (ListType.MAP, ListType.SET)
+    return "merge" in node.patch_strategy
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Place, list[JSONValue], list[JSONValue]]]:
+    # Lists of the manifest that live and result both hold at the same fields; below lists nothing is
+    # paired, because positions of entries say nothing there.
+    if subject.manifest is None or subject.live is None or subject.result is None:
+        return
+    for place in walk(subject.manifest, root_of(subject)):
+        if not isinstance(place.value, list) or any(isinstance(step, int) for step in place.plain):
+            continue
+        names = [str(step) for step in place.plain]
+        live, result = get_at(subject.live, names), get_at(subject.result, names)
+        if isinstance(live, list) and isinstance(result, list):
+            yield place, live, result
+
+
+def find_order(subject: Subject) -> Iterator[Hazard]:
+    """Lists that hold the same entries in another order: a difference without an effect."""
+    for place, live, result in _pairs(subject):
+        before, now = [canonical_json(v) for v in live], [canonical_json(v) for v in result]
+        if before != now and sorted(before) == sorted(now):
+            facts = {"list": str(place.plain[-1]), "count": str(len(live))}
+            position = position_of(subject, place.plain)
+            yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, place.path, facts, position)
+
+
+def find_replaced(subject: Subject) -> Iterator[Hazard]:
+    """Lists that are replaced whole although somebody else has added entries to the live one."""
+    for place, live, result in _pairs(subject):
+        if _is_merged(place.node, is_server_side=subject.is_server_side):
+            continue
+        kept = {canonical_json(v) for v in result}
+        names = [str(step) for step in place.plain]
+        before = get_at(subject.last_applied, names)
+        if before is None and not subject.is_server_side:
+            continue
+        known = {canonical_json(v) for v in before} if isinstance(before, list) else set()
+        lost = [v for v in live if canonical_json(v) not in kept | known]
+        if not lost or len(live) <= len(known | kept):
+            continue
+        facts = {"list": str(place.plain[-1]), "lost": str(len(lost))}
+        position = position_of(subject, place.plain)
+        yield Hazard(HazardKind.ATOMIC_LIST_REPLACED, Severity.WARNING, place.path, facts, position)

@@ -1,0 +1,79 @@
+"""A field that leaves the manifest and stays in the cluster, because somebody else owns it too.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (an applier that drops a field gives
+up its ownership; the value goes only when nobody else owns it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.hazards.walking import metadata_of
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject
+
+_Entry = Mapping[str, object]
+
+
+def _entries(obj: JSONObject | None) -> list[JSONObject]:
+    entries = metadata_of(obj).get("managedFields")
+    return [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
+
+
+def _is_ours(entry: JSONObject, subject: Subject) -> bool:
+    return (
+        entry.get("manager") == subject.field_manager
+        and entry.get("operation") == "Apply"
+        and not entry.get("subresource")
+    )
+
+
+def _merge_tries(tries: list[JSONObject]) -> JSONObject:
+    merged: dict[str, JSONObject] = {}
+    for trie in tries:
+        for element, below in trie.items():
+            if isinstance(below, Mapping):
+                merged[element] = _merge_tries([merged[element], below]) if element in merged else below
+    return merged
+
+
+def _ours(obj: JSONObject | None, subject: Subject) -> JSONObject:
+    return _merge_tries([e.get("fieldsV1") or {} for e in _entries(obj) if _is_ours(e, subject)])
+
+
+def _dropped(before: JSONObject, after: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
+    for element, below in before.items():
+        if element == ".":
+            continue
+        kept = after.get(element)
+        is_leaf = not below
+        if is_leaf and kept is None:
+            yield (*path, element)
+        elif not is_leaf:
+            yield from _dropped(below, kept if isinstance(kept, Mapping) else {}, (*path, element))
+
+
+def _owns(trie: JSONObject, path: FieldPath) -> bool:
+    node: object = trie
+    for element in path:
+        if not isinstance(node, Mapping) or element not in node:
+            return False
+        node = node[element]
+    return not node or (isinstance(node, Mapping) and "." in node)
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """Fields that this field manager gives up and others keep."""
+    if not subject.is_server_side or subject.live is None or subject.result is None:
+        return
+    before, after = _ours(subject.live, subject), _ours(subject.result, subject)
+    if not before or not after:
+        return
+    others = [e for e in _entries(subject.result) if not _is_ours(e, subject)]
+    for path in _dropped(before, after):
+        owners = [e for e in others if _owns(e.get("fieldsV1") or {}, path)]
+        if owners:
+            names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
+            facts = {"owners": names}
+            yield Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, path, facts)

@@ -1,0 +1,63 @@
+"""All rules over one change, worst first.
+
+Rule: `product` hazards: what a reviewer must know that no diff shows. A rule is a function from a `Subject`
+to hazards; it does no I/O and says nothing when what it needs is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from applyviz.engine.hazards import (
+    admission,
+    autoscaled,
+    clientside,
+    defaults,
+    immutable,
+    lists,
+    removals,
+    repeating,
+    restarts,
+    surroundings,
+    texts,
+    topology,
+    unknown_fields,
+    versions,
+)
+from applyviz.engine.hazards.model import Hazard, Severity, Subject
+
+HazardRule: TypeAlias = Callable[[Subject], Iterator[Hazard]]
+
+RULES: tuple[HazardRule, ...] = (
+    immutable.find,
+    unknown_fields.find,
+    versions.find,
+    defaults.find_sibling,
+    lists.find_duplicates,
+    texts.find_retyped,
+    texts.find_twice,
+    texts.find_unseen,
+    clientside.find_missing,
+    clientside.find_too_long,
+    removals.find,
+    autoscaled.find,
+    lists.find_replaced,
+    topology.find,
+    restarts.find,
+    surroundings.find_reach,
+    surroundings.find_other_tool,
+    surroundings.find_same_set,
+    surroundings.find_secret,
+    admission.find,
+    repeating.find,
+    defaults.find_null,
+    lists.find_order,
+)
+_LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+def find_hazards(subject: Subject) -> tuple[Hazard, ...]:
+    """Every hazard of one change; equally loud ones in the order of the rules."""
+    found = [hazard for rule in RULES for hazard in rule(subject)]
+    return tuple(sorted(found, key=lambda hazard: _LOUDNESS[hazard.severity]))

@@ -1,0 +1,129 @@
+"""What surrounds an object: who else claims it, what must exist first, how far its power reaches.
+
+Rule: labels and annotations that tools write on what is theirs (ApplySet KEP-3659, Helm, Argo CD, Flux,
+controllers' ownerReferences); kinds whose change reaches beyond a namespace or decides what others may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.hazards.immutable import find_definition
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.hazards.walking import metadata_of, position_of, texts_of
+from applyviz.engine.objects.paths import FieldPath, field, fields
+from applyviz.engine.objects.values import is_same_json
+
+PART_OF = "applyset.kubernetes.io/part-of"
+# (labels or annotations, key, whose it is)
+_MARKS = (
+    ("annotations", "meta.helm.sh/release-name", "Helm release"),
+    ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD application"),
+    ("labels", "argocd.argoproj.io/instance", "Argo CD application"),
+    ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux kustomization"),
+    ("labels", "helm.toolkit.fluxcd.io/name", "Flux Helm release"),
+    ("labels", "addon.kops.k8s.io/name", "kOps addon"),
+)
+_RBAC = frozenset(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
+_WEBHOOKS = frozenset(
+    (
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "APIService",
+    )
+)
+
+
+def find_other_tool(subject: Subject) -> Iterator[Hazard]:
+    """The live object belongs to another ApplySet, a release, an application or a controller."""
+    labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
+    part_of = labels.get(PART_OF, "")
+    if part_of and part_of != subject.applyset:
+        yield _belongs(fields("metadata", "labels"), PART_OF, "ApplySet", part_of)
+    told: set[str] = set()
+    for where, mark, tool in _MARKS:
+        name = (labels if where == "labels" else annotations).get(mark, "")
+        if name and tool not in told:
+            told.add(tool)
+            yield _belongs(fields("metadata", where), mark, tool, name.partition(":")[0])
+    references = metadata_of(subject.live).get("ownerReferences")
+    for reference in references if isinstance(references, list) else ():
+        if reference.get("controller") is True:
+            facts = {"tool": str(reference.get("kind")), "name": str(reference.get("name"))}
+            path = fields("metadata", "ownerReferences")
+            yield Hazard(HazardKind.BELONGS_TO_OTHER, Severity.WARNING, path, facts)
+
+
+def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Hazard:
+    facts = {"tool": tool, "name": name}
+    return Hazard(HazardKind.BELONGS_TO_OTHER, Severity.WARNING, (*path, field(mark)), facts)
+
+
+def find_same_set(subject: Subject) -> Iterator[Hazard]:
+    """The namespace or the definition that an object needs is created by the same set."""
+    if subject.live is not None or subject.manifest is None:
+        return
+    live = {(o.get("kind"), metadata_of(o).get("name")) for o in subject.neighbours.live}
+    for obj in subject.neighbours.manifests:
+        name = metadata_of(obj).get("name")
+        is_namespace = obj.get("kind") == "Namespace" and name == subject.ref.namespace
+        if is_namespace and subject.ref.namespace and ("Namespace", name) not in live:
+            facts = {"what": "namespace", "name": str(name)}
+            path = fields("metadata", "namespace")
+            position = position_of(subject, ("metadata", "namespace"))
+            yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, path, facts, position)
+    definition = find_definition(subject, subject.ref.gvk)
+    name = metadata_of(definition).get("name")
+    if definition is not None and ("CustomResourceDefinition", name) not in live:
+        facts = {"what": "CustomResourceDefinition", "name": str(name)}
+        yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, fields("kind"), facts)
+
+
+def _reach_of(subject: Subject) -> tuple[str, Severity] | None:
+    kind = subject.ref.gvk.kind
+    if kind in _RBAC and subject.ref.gvk.group == "rbac.authorization.k8s.io":
+        return "access", Severity.DANGER
+    if kind in _WEBHOOKS:
+        return "admission", Severity.DANGER
+    if kind == "CustomResourceDefinition":
+        return "definition", Severity.DANGER
+    if kind == "Namespace":
+        return "namespace", Severity.WARNING
+    return ("cluster", Severity.WARNING) if not subject.is_namespaced else None
+
+
+def _is_changed(subject: Subject) -> bool:
+    if subject.manifest is None or subject.live is None or subject.result is None:
+        return True
+    own = ("metadata", "status")
+    before = {k: v for k, v in subject.live.items() if k not in own}
+    return not is_same_json(before, {k: v for k, v in subject.result.items() if k not in own})
+
+
+def find_reach(subject: Subject) -> Iterator[Hazard]:
+    """A change that reaches beyond a namespace, or decides what others may do."""
+    reach = _reach_of(subject)
+    if reach is not None and _is_changed(subject):
+        facts = {"reach": reach[0], "kind": subject.ref.gvk.kind, "name": subject.ref.name}
+        yield Hazard(HazardKind.CLUSTER_SCOPED, reach[1], (), facts)
+
+
+def find_secret(subject: Subject) -> Iterator[Hazard]:
+    """Content of a Secret changes; the facts hold names of entries and never values."""
+    if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None:
+        return
+    live, result = subject.live or {}, subject.result or subject.manifest
+    changed = [
+        name
+        for part in ("data", "stringData")
+        for name in dict.fromkeys((*(live.get(part) or {}), *(result.get(part) or {})))
+        if (live.get(part) or {}).get(name) != (result.get(part) or {}).get(name)
+    ]
+    if changed:
+        facts = {"entries": ", ".join(sorted(set(changed))), "count": str(len(set(changed)))}
+        position = position_of(subject, ("data",))
+        yield Hazard(HazardKind.SECRET_CONTENT, Severity.INFO, fields("data"), facts, position)

@@ -1,0 +1,102 @@
+"""What the file says otherwise than it looks: retyped values, keys written twice, unseen characters.
+
+Rule: YAML 1.1 as kubectl reads it (`manifests`), and Trojan Source (CVE-2021-42574): bidirectional and
+invisible characters make a reviewer see another text than the one that is applied.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.hazards.walking import Place, field_path, find_place, position_of, root_of, walk
+from applyviz.engine.manifests.documents import Retyped, Retyping
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Control, format, private and unassigned characters; blanks that look like nothing or like a space.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e"
+    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff\U0001d173-\U0001d17a]"
+)
+
+
+def _severity_of(note: Retyped, place: Place | None) -> Severity:
+    wants_text = place is not None and place.node is not None and place.node.type == "string"
+    if note.is_key or (wants_text and not isinstance(note.value, str)):
+        return Severity.DANGER
+    if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and place is not None:
+        is_number = place.node is not None and place.node.type in ("integer", "number")
+        return Severity.INFO if is_number or note.retyping is Retyping.DATE else Severity.WARNING
+    return Severity.WARNING
+
+
+def _show(value: object) -> str:
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value))
+        if isinstance(value, (bool, type(None)))
+        else str(value)
+    )
+
+
+def find_retyped(subject: Subject) -> Iterator[Hazard]:
+    """Values and keys that YAML reads as something else than their text."""
+    document = subject.document
+    is_secret = subject.ref.gvk.kind == "Secret"
+    for note in document.retyped if document is not None else ():
+        place = find_place(subject, note.path)
+        path = place.path if place is not None else field_path(note.path)
+        facts = {
+            "text": "" if is_secret else note.text[:60],
+            "value": "" if is_secret else _show(note.value)[:60],
+            "what": note.retyping.value,
+            "role": "key" if note.is_key else "value",
+        }
+        severity = _severity_of(note, place)
+        yield Hazard(HazardKind.RETYPED_VALUE, severity, path, facts, note.position)
+
+
+def find_twice(subject: Subject) -> Iterator[Hazard]:
+    """Keys that one mapping of the file holds twice: the last one wins, silently."""
+    document = subject.document
+    for note in document.duplicates if document is not None else ():
+        place = find_place(subject, note.path)
+        path = place.path if place is not None else field_path(note.path)
+        facts = {
+            "key": str(note.path[-1]) if note.path else "",
+            "first": str(note.first.line),
+            "second": str(note.second.line),
+        }
+        yield Hazard(HazardKind.DUPLICATE_KEY, Severity.WARNING, path, facts, note.second)
+
+
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(_UNSEEN.findall(text)))
+
+
+def _describe(character: str) -> str:
+    name = unicodedata.name(character, "control character").lower()
+    return f"U+{ord(character):04X} {name}"
+
+
+def find_unseen(subject: Subject) -> Iterator[Hazard]:
+    """Text in the manifest that holds characters nobody sees, or that reorder what is seen."""
+    if subject.manifest is None:
+        return
+    for place in walk(subject.manifest, root_of(subject)):
+        texts = [place.value] if isinstance(place.value, str) else []
+        if isinstance(place.value, Mapping):
+            texts.extend(place.value)
+        for text in texts:
+            if text.isascii() and text.isprintable():
+                continue
+            found = _names(text)
+            if not found:
+                continue
+            facts = {"characters": ", ".join(_describe(c) for c in found[:5]), "count": str(len(found))}
+            is_bidi = any(c in _BIDI for c in found)
+            severity = Severity.DANGER if is_bidi else Severity.WARNING
+            position = position_of(subject, place.plain)
+            yield Hazard(HazardKind.INVISIBLE_CHARACTERS, severity, place.path, facts, position)
