@@ -1,0 +1,112 @@
+"""Every rule by its cases (`tests/cases/hazards`): which hazards, how loud, where, in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from applyviz.engine.hazards.model import HazardKind, Neighbours, Subject
+from applyviz.engine.hazards.pruning import find_prune_hazards
+from applyviz.engine.hazards.rules import find_hazards
+from applyviz.engine.hazards.sentences import render_hazard, title
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.schema.builtin import bundled
+
+CASES = Path(__file__).parents[2] / "cases" / "hazards"
+NAMED = ("manifest", "last_applied", "live", "merged", "after", "patch", "is_server_side", "is_namespaced")
+
+
+def load_cases() -> list[dict[str, Any]]:
+    return [case for path in sorted(CASES.glob("*.yaml")) for case in yaml.safe_load(path.read_text())]
+
+
+def make_subject(case: dict[str, Any]) -> Subject:
+    named = {key: case[key] for key in NAMED if key in case}
+    if "text" in case:
+        (document,) = parse_manifests(case["text"].encode(), "case.yaml").documents
+        named |= {"manifest": document.obj, "document": document}
+    beside = case.get("neighbours", {})
+    return Subject(
+        ObjectRef.from_object(named["manifest"]),
+        **named,
+        field_manager=case.get("manager", "applyviz"),
+        kind=bundled().find_kind(GroupVersionKind.from_object(named["manifest"])),
+        neighbours=Neighbours(tuple(beside.get("manifests", ())), tuple(beside.get("live", ()))),
+        applyset=case.get("applyset", ""),
+        resource_versions=tuple(case.get("resource_versions", ())),
+    )
+
+
+@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case["about"])
+def test_change_has_the_hazards_of_its_case(case: dict[str, Any]) -> None:
+    found = find_hazards(make_subject(case))
+
+    shown = []
+    for hazard in found:
+        where = render_path(hazard.path)
+        sentence = render_hazard(hazard).removeprefix(f"{where}: ") if where else render_hazard(hazard)
+        shown.append([hazard.kind.value, hazard.severity.value, where, sentence])
+    assert shown == case["expect"]
+
+
+def test_hazard_of_a_file_has_its_line() -> None:
+    case = {"text": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: yes\n"}
+
+    (hazard,) = find_hazards(make_subject(case))
+
+    assert str(hazard.position) == "case.yaml:5:6"
+
+
+def test_every_kind_has_a_title() -> None:
+    assert all(title(kind) for kind in HazardKind)
+
+
+def test_annotations_beyond_the_limit_are_found() -> None:
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "x" * 270_000}}
+    subject = Subject(ObjectRef.from_object(manifest), manifest=manifest, merged=manifest, is_server_side=False)
+
+    (hazard,) = find_hazards(subject)
+
+    assert render_hazard(hazard).startswith(
+        ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration: The annotations have 270,"
+    )
+
+
+def test_owner_of_parts_of_an_atomic_list_is_told() -> None:
+    crd_root = bundled().find_kind(GroupVersionKind("networking.k8s.io", "v1", "Ingress"))
+    assert crd_root is not None
+    live = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {
+            "name": "i",
+            "managedFields": [{"manager": "me", "fieldsV1": {"f:spec": {"f:rules": {'k:{"host":"a"}': {".": {}}}}}}],
+        },
+    }
+    kind = type(crd_root)(crd_root.gvk, crd_root.root, crd_root.origin, is_custom=True)
+
+    (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
+
+    assert hazard.kind is HazardKind.TOPOLOGY_CHANGED
+    assert render_hazard(hazard) == (
+        ".spec.rules: me owns this in the shape of an older schema (granular to atomic):"
+        " owners may conflict over the whole."
+    )
+
+
+def test_prune_of_a_large_share_and_of_a_namespace_is_told() -> None:
+    refs = [ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "n", str(n)) for n in range(3)]
+    refs.append(ObjectRef(GroupVersionKind("", "v1", "Namespace"), "", "shop"))
+
+    found = find_prune_hazards(refs, 10)
+
+    assert [render_hazard(hazard) for hazard in found] == [
+        "Prune would delete Namespace shop, and everything that is in it or depends on it.",
+        "Prune would delete 4 of the 10 live objects of this set.",
+    ]
+    assert find_prune_hazards(refs[:3], 100) == ()
