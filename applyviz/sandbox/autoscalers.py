@@ -16,9 +16,10 @@ _CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 def convert_autoscaler(obj: JSONObject, version: str) -> MutableObject:
     """The same autoscaler at another version."""
+    copy: MutableObject = clone(dict(obj))
     if obj["apiVersion"] == f"autoscaling/{version}":
-        return clone(dict(obj))
-    return _to_v1(clone(dict(obj))) if version == "v1" else _to_v2(clone(dict(obj)))
+        return copy
+    return _to_v1(copy) if version == "v1" else _to_v2(copy)
 
 
 def _is_cpu(metric: JSONObject) -> bool:

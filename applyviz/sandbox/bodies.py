@@ -6,6 +6,7 @@ Rule: the create, update and patch handlers of k8s.io/apiserver; messages as the
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from applyviz.sandbox.structural import fill_defaults, prune
 from applyviz.sandbox.targets import Target
 
 _OBJECT_META = "meta.ObjectMeta"
+_SECRET_STRUCT = "core/v1.Secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,23 @@ def materialize(target: Target, obj: JSONObject) -> Decoded:
     """
     if target.struct is not None:
         decoded = decode(obj, target.struct)
+        if target.struct.name == _SECRET_STRUCT:
+            _fold_string_data(decoded.obj)
         apply_defaults(decoded.obj, target.struct)
         return decoded
-    decoded = _read_custom(target, obj)
-    return decoded
+    return _read_custom(target, obj)
+
+
+def _fold_string_data(obj: MutableObject) -> None:
+    """A Secret's `stringData` is written into `data` and never read back."""
+    texts = obj.pop("stringData", None)
+    if texts:
+        encoded = {k: base64.b64encode(v.encode()).decode() for k, v in texts.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
 
 
 def _read_custom(target: Target, obj: JSONObject) -> Decoded:
-    meta_struct = go_types().find_struct(_OBJECT_META)
-    assert meta_struct is not None  # the table always holds it
+    meta_struct = go_types().get_struct(_OBJECT_META)
     meta = decode(obj.get("metadata") or {}, meta_struct)
     result: MutableObject = clone({k: v for k, v in obj.items() if k != "metadata"})
     unknown = [_below_metadata(u) for u in meta.unknown]

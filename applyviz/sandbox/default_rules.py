@@ -63,28 +63,36 @@ def _pod_spec(value: MutableObject) -> None:
 
 def _service(value: MutableObject) -> None:
     spec = value["spec"]
-    spec.setdefault("sessionAffinity", "None")
-    if spec["sessionAffinity"] == "None":
-        spec.pop("sessionAffinityConfig", None)
-    elif spec["sessionAffinity"] == "ClientIP":
-        config = spec.get("sessionAffinityConfig") or {}
-        if (config.get("clientIP") or {}).get("timeoutSeconds") is None:
-            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
+    _service_affinity(spec)
     kind = spec.setdefault("type", "ClusterIP")
     for port in spec.get("ports") or ():
         port.setdefault("protocol", "TCP")
         if port.get("targetPort") in (0, "", None):
             port["targetPort"] = port.get("port", 0)
-    is_external = kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and spec.get("externalIPs"))
-    if is_external:
+    if kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and spec.get("externalIPs")):
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if kind in ("NodePort", "LoadBalancer", "ClusterIP"):
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if kind == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
-        for ingress in (value.get("status", {}).get("loadBalancer") or {}).get("ingress") or ():
-            if ingress.get("ip"):
-                ingress.setdefault("ipMode", "VIP")
+        _load_balancer(value)
+
+
+def _service_affinity(spec: MutableObject) -> None:
+    affinity = spec.setdefault("sessionAffinity", "None")
+    if affinity == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif affinity == "ClientIP":
+        config = spec.get("sessionAffinityConfig") or {}
+        if (config.get("clientIP") or {}).get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
+
+
+def _load_balancer(value: MutableObject) -> None:
+    value["spec"].setdefault("allocateLoadBalancerNodePorts", True)
+    status = (value.get("status") or {}).get("loadBalancer") or {}
+    for ingress in status.get("ingress") or ():
+        if ingress.get("ip"):
+            ingress.setdefault("ipMode", "VIP")
 
 
 def _namespace(value: MutableObject) -> None:

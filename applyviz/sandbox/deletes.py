@@ -110,7 +110,7 @@ class Deleter:
         if options.is_dry_run:
             return live
         cluster.save(target, live)
-        answer = clone(live)
+        answer: MutableObject = clone(live)
         if all(f == CLEANUP for f in meta.get("finalizers") or ()):
             delete_contents(cluster, target, live)
         return answer

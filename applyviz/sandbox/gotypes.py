@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONValue
 
+_SCALARS = frozenset({"s", "b", "f", "y"})
+
 Code: TypeAlias = Any  # a one-letter or type name text, or [mark, code, …] for pointer, list, map
 
 
@@ -68,6 +70,13 @@ class GoTypes:
             found = self._structs[name] = GoStruct(name, raw["go"], fields)
         return found
 
+    def get_struct(self, name: str) -> GoStruct:
+        """Like `find_struct`, for names that the table always holds."""
+        found = self.find_struct(name)
+        if found is None:
+            raise LookupError(name)
+        return found
+
 
 @cache
 def go_types() -> GoTypes:
@@ -105,6 +114,4 @@ def is_written_empty(field: GoField) -> bool:
 
 def is_struct(code: Code) -> bool:
     """Whether the code is a struct without pointer: `omitempty` does not leave it out."""
-    if not isinstance(code, str) or code in ("s", "b", "f", "y") or code.startswith(("int", "uint")):
-        return False
-    return True
+    return isinstance(code, str) and code not in _SCALARS and not code.startswith(("int", "uint"))

@@ -6,10 +6,10 @@ ownership was computed before, so nothing that happens here is owned by the writ
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
+from applyviz.sandbox.defaults import apply_defaults
 from applyviz.sandbox.gotypes import zero_of
 from applyviz.sandbox.targets import CRD_PLURAL, Target
 
@@ -50,7 +50,8 @@ def prepare_create(target: Target, obj: MutableObject) -> None:
     rule = _CREATE.get(target.plural) if target.struct is not None else None
     if rule is not None:
         rule(obj)
-    fold_string_data(target, obj)
+    if target.struct is not None:
+        apply_defaults(obj, target.struct)
 
 
 def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subresource: str) -> None:
@@ -61,7 +62,6 @@ def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subreso
         _restore(obj, live, "status")
     if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
         rule(obj, live)
-    fold_string_data(target, obj)
     _count_generation(target, obj, live)
 
 
@@ -95,14 +95,6 @@ def _count_generation(target: Target, obj: MutableObject, live: JSONObject) -> N
     if target.plural == "deployments" and meta.get("annotations") != before.get("annotations"):
         is_changed = True
     meta["generation"] = before.get("generation", 1) + is_changed
-
-
-def fold_string_data(target: Target, obj: MutableObject) -> None:
-    """A Secret's `stringData` is written into `data` and never read back."""
-    if target.struct is None or target.plural != "secrets" or "stringData" not in obj:
-        return
-    encoded = {k: base64.b64encode(v.encode()).decode() for k, v in obj.pop("stringData").items()}
-    obj["data"] = {**(obj.get("data") or {}), **encoded}
 
 
 def _create_namespace(obj: MutableObject) -> None:

@@ -1,8 +1,7 @@
 """The `scale` subresource: the number of replicas of a workload or of a custom resource.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource
-and the scale registries of k8s.io/kubernetes. A write through it books `spec.replicas` to its manager with
-`subresource: scale`.
+and the scale registries of k8s.io/kubernetes.
 """
 
 from __future__ import annotations
@@ -10,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
+from applyviz.sandbox.scale_owners import SCALE_VERSION
 from applyviz.sandbox.status import bad_request, invalid, invalid_object
 from applyviz.sandbox.targets import Target
-
-_SCALE_VERSION = "autoscaling/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +29,12 @@ class ScalePaths:
 
 
 @cache
-def scale_kind() -> KindSchema | None:
+def scale_kind() -> KindSchema:
     """The schema of a Scale."""
-    return bundled().find_kind(GroupVersionKind("autoscaling", "v1", "Scale"))
+    kind = bundled().find_kind(GroupVersionKind("autoscaling", "v1", "Scale"))
+    if kind is None:
+        raise LookupError("the bundled documents hold no Scale")
+    return kind
 
 
 def _split(path: str) -> tuple[str, ...]:
@@ -84,20 +86,32 @@ def render_scale(target: Target, obj: JSONObject) -> MutableObject:
     replicas = get_at(obj, paths.spec)
     return {
         "kind": "Scale",
-        "apiVersion": _SCALE_VERSION,
+        "apiVersion": SCALE_VERSION,
         "metadata": {k: meta[k] for k in kept if k in meta},
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
 
 
-def read_replicas(scale: JSONValue, name: str) -> int:
+def field_paths(target: Target) -> dict[str, FieldPath]:
+    """By apiVersion, where an object of the resource keeps the number."""
+    if target.definition is None:
+        return {target.gvk.api_version: fields("spec", "replicas")}
+    found = {}
+    for version in target.definition["spec"]["versions"]:
+        path = get_at(version, ("subresources", "scale", "specReplicasPath"))
+        if path:
+            found[f"{target.group}/{version['name']}"] = fields(*_split(path))
+    return found
+
+
+def read_replicas(scale: JSONObject, name: str) -> int:
     """The wanted number of a Scale.
 
     - Raises `StatusError` when it is no Scale (400) or its number is negative (422).
     """
-    if not isinstance(scale, dict) or scale.get("kind", "Scale") != "Scale":
-        raise bad_request("expected input object type to be Scale, but " + type(scale).__name__)
+    if scale.get("kind", "Scale") != "Scale":
+        raise bad_request(f"expected input object type to be Scale, but {scale.get('kind')}")
     replicas = get_at(scale, ("spec", "replicas"), 0) or 0
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise bad_request("Scale.spec.replicas: expected a number")

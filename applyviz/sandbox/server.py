@@ -20,6 +20,7 @@ from applyviz.sandbox.documents import find_document
 from applyviz.sandbox.reads import list_objects, read_object
 from applyviz.sandbox.reviews import answer_review
 from applyviz.sandbox.routing import Route, parse_path
+from applyviz.sandbox.scale_writes import write_scale
 from applyviz.sandbox.scaling import render_scale
 from applyviz.sandbox.status import StatusError, method_not_allowed, no_such_path
 from applyviz.sandbox.store import Store
@@ -98,7 +99,7 @@ class Sandbox:
                 answer = read_object(self._cluster, route, target)
                 return Answer(200, render_scale(target, answer.body))
             if method in ("PUT", "PATCH"):
-                return self._writer.scale(request, route, target, user)
+                return write_scale(self._cluster, self._writer, request, route, target, user)
         elif method == "GET":
             return read_object(self._cluster, route, target)
         elif method == "PUT":

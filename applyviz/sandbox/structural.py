@@ -59,21 +59,25 @@ def fill_defaults(value: JSONValue, schema: JSONObject | None) -> None:
     if schema is None:
         return
     if isinstance(value, dict):
-        additional = schema.get("additionalProperties")
-        properties = schema.get("properties") or {}
-        for name, child in properties.items():
-            held = value.get(name)
-            if "default" in child and (name not in value or (held is None and not child.get("nullable"))):
-                value[name] = clone(child["default"])
-            if name in value:
-                fill_defaults(value[name], child)
-        if isinstance(additional, Mapping):
-            for name in value:
-                if name not in properties:
-                    fill_defaults(value[name], additional)
+        _fill_map(value, schema)
     elif isinstance(value, list):
         for item in value:
             fill_defaults(item, schema.get("items"))
+
+
+def _fill_map(value: MutableObject, schema: JSONObject) -> None:
+    properties = schema.get("properties") or {}
+    for name, child in properties.items():
+        held = value.get(name)
+        if "default" in child and (name not in value or (held is None and not child.get("nullable"))):
+            value[name] = clone(child["default"])
+        if name in value:
+            fill_defaults(value[name], child)
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, Mapping):
+        for name in value:
+            if name not in properties:
+                fill_defaults(value[name], additional)
 
 
 def validate(value: JSONValue, schema: JSONObject | None, path: str = "") -> Iterator[FieldError]:
@@ -203,10 +207,7 @@ def _check_branches(value: JSONValue, schema: JSONObject, path: str) -> Iterator
     if schema.get("oneOf"):
         fits = sum(1 for p in schema["oneOf"] if not any(validate(value, p, path)))
         if fits != 1:
-            yield invalid(
-                path,
-                value,
-                f"{path} in body must validate one and only one schema (oneOf). Found {'none' if not fits else fits} valid",
-            )
+            found_text = f"Found {fits or 'none'} valid"
+            yield invalid(path, value, f"{path} in body must validate one and only one schema (oneOf). {found_text}")
     if schema.get("not") is not None and not any(validate(value, schema["not"], path)):
         yield invalid(path, value, f"{path} in body must not validate the schema (not)")

@@ -8,7 +8,7 @@ https://kubernetes.io/docs/reference/using-api/api-concepts/ and .../server-side
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from applyviz.engine.merge import patches
 from applyviz.engine.merge.printed import print_value
@@ -18,13 +18,13 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.ownership import serverside, updates
+from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.admission import admit_create, allot_service
 from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body, read_patched, render_json
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.definitions import namespace_key, settle
 from applyviz.sandbox.preparing import prepare_create, prepare_update
 from applyviz.sandbox.routing import Route
-from applyviz.sandbox.scaling import read_replicas, render_scale, scale_kind, write_replicas
 from applyviz.sandbox.status import (
     MODIFIED,
     FieldError,
@@ -66,6 +66,47 @@ class Write:
         return self.route.namespace
 
 
+def merge_applied(
+    write: Write, kind: KindSchema, live: JSONObject | None, applied: JSONObject, now: str
+) -> MutableObject:
+    """The object that an apply makes, with its managedFields.
+
+    - Raises `StatusError`: 409 for conflicts, else what the server answers.
+    """
+    options, subresource = write.options, write.route.subresource
+    try:
+        done = serverside.apply(
+            live,
+            applied,
+            kind=kind,
+            manager=options.manager,
+            force=options.is_forced,
+            subresource=subresource,
+            now=now,
+        )
+    except ConflictError as error:
+        causes = [("FieldManagerConflict", c.message, render_path(c.path)) for c in error.conflicts]
+        raise StatusError(409, "Conflict", error.message, causes=causes) from error
+    except OwnershipError as error:
+        reasons = {400: "BadRequest", 409: "Conflict", 422: "Invalid"}
+        raise StatusError(error.code, reasons.get(error.code, ""), error.reason) from error
+    result: MutableObject = clone(dict(done.result))
+    return result
+
+
+def book(write: Write, kind: KindSchema, live: JSONObject | None, obj: MutableObject, now: str) -> None:
+    """Put the ownership after a write that is no apply into the object."""
+    manager, subresource = write.options.manager, write.route.subresource
+    try:
+        entries = updates.update(live, obj, kind=kind, manager=manager, subresource=subresource, now=now)
+    except OwnershipError:
+        entries = []  # an object that does not fit its schema is stored without ownership
+    if entries:
+        obj["metadata"]["managedFields"] = entries
+    else:
+        obj["metadata"].pop("managedFields", None)
+
+
 class Writer:
     """The writing verbs of a cluster but delete."""
 
@@ -80,7 +121,7 @@ class Writer:
         _keep_sent_entries(body.obj, request.body)
         if body.obj["metadata"].get("resourceVersion"):
             raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        self._book(write, None, body.obj)
+        book(write, write.target.kind, None, body.obj, self._cluster.now())
         return self._store_new(write, body)
 
     def replace(self, request: Request, route: Route, target: Target, user: str) -> Answer:
@@ -91,8 +132,8 @@ class Writer:
         _keep_sent_entries(body.obj, request.body)
         live = self._cluster.get(target, route.namespace, route.name)
         _check_uid(write, body.obj, live)
-        self._book(write, live, body.obj)
-        return self._store_changed(write, body, live)
+        book(write, write.target.kind, live, body.obj, self._cluster.now())
+        return self.store_changed(write, body, live)
 
     def patch(self, request: Request, route: Route, target: Target, user: str) -> Answer:
         """PATCH of any of the four types."""
@@ -102,44 +143,15 @@ class Writer:
         live = self._cluster.get(target, route.namespace, route.name)
         body = self._patched(write, live)
         check_identity(route, target, body.obj)
-        self._book(write, live, body.obj)
-        return self._store_changed(write, body, live)
-
-    def scale(self, request: Request, route: Route, target: Target, user: str) -> Answer:
-        """PUT or PATCH of the scale subresource; the answer is a Scale."""
-        write = Write(request, route, target, read_options(request, user))
-        live = self._cluster.get(target, route.namespace, route.name)
-        scale = self._scale_after(write, render_scale(target, live))
-        replicas = read_replicas(scale, route.name)
-        obj: MutableObject = clone(live)
-        version = scale.get("metadata", {}).get("resourceVersion")
-        obj["metadata"]["resourceVersion"] = version or live["metadata"]["resourceVersion"]
-        write_replicas(target, obj, replicas)
-        if request.content_type == APPLY_PATCH:
-            obj = self._merge_applied(write, live, _scale_intent(write, replicas))
-        else:
-            self._book(write, live, obj)
-        answer = self._store_changed(write, Body(obj), live)
-        return replace(answer, body=render_scale(target, answer.body))
-
-    def _scale_after(self, write: Write, scale: MutableObject) -> MutableObject:
-        request = write.request
-        body = request.body
-        if request.method == "PATCH" and request.content_type != APPLY_PATCH:
-            try:
-                body = patches.apply(scale, body, request.content_type, kind=scale_kind())
-            except PatchError as error:
-                raise _refuse_patch(error, request.content_type) from error
-        if not isinstance(body, dict):
-            raise bad_request("the object provided is no Scale")
-        return body
+        book(write, write.target.kind, live, body.obj, self._cluster.now())
+        return self.store_changed(write, body, live)
 
     def _patched(self, write: Write, live: MutableObject) -> Body:
         request = write.request
         try:
             patched = patches.apply(live, request.body, request.content_type, kind=write.target.kind)
         except PatchError as error:
-            raise _refuse_patch(error, request.content_type) from error
+            raise refuse_patch(error, request.content_type) from error
         describe: Callable[[], str] = lambda: render_json(patched)  # noqa: E731  (rendered only on error)
         if "strategic" in request.content_type:
             describe = lambda: print_value(request.body)  # noqa: E731
@@ -156,50 +168,12 @@ class Writer:
             uid = applied["metadata"]["uid"]
             detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(write.target.group, write.target.plural, write.route.name, detail)
-        result = self._merge_applied(write, live, applied)
+        result = merge_applied(write, write.target.kind, live, applied, self._cluster.now())
         obj = read_applied(write.target, result)
         if live is None:
             obj["metadata"].pop("resourceVersion", None)
             return self._store_new(write, Body(obj))
-        return self._store_changed(write, Body(obj), live)
-
-    def _merge_applied(self, write: Write, live: JSONObject | None, applied: JSONObject) -> MutableObject:
-        try:
-            done = serverside.apply(
-                live,
-                applied,
-                kind=write.target.kind,
-                manager=write.options.manager,
-                force=write.options.is_forced,
-                subresource=write.route.subresource,
-                now=self._cluster.now(),
-            )
-        except ConflictError as error:
-            causes = [("FieldManagerConflict", c.message, render_path(c.path)) for c in error.conflicts]
-            raise StatusError(409, "Conflict", error.message, causes=causes) from error
-        except OwnershipError as error:
-            reasons = {400: "BadRequest", 409: "Conflict", 422: "Invalid"}
-            raise StatusError(error.code, reasons.get(error.code, ""), error.reason) from error
-        result: MutableObject = clone(dict(done.result))
-        return result
-
-    def _book(self, write: Write, live: JSONObject | None, obj: MutableObject) -> None:
-        """Put the ownership after this write into the object."""
-        try:
-            entries = updates.update(
-                live,
-                obj,
-                kind=write.target.kind,
-                manager=write.options.manager,
-                subresource=write.route.subresource,
-                now=self._cluster.now(),
-            )
-        except OwnershipError:
-            entries = []  # an object that does not fit its schema is stored without ownership
-        if entries:
-            obj["metadata"]["managedFields"] = entries
-        else:
-            obj["metadata"].pop("managedFields", None)
+        return self.store_changed(write, Body(obj), live)
 
     def _check_namespace(self, write: Write) -> None:
         if not write.target.resource.is_namespaced:
@@ -235,7 +209,7 @@ class Writer:
         settle(cluster, target, obj)
         return Answer(201, answer, body.warnings)
 
-    def _store_changed(self, write: Write, body: Body, live: MutableObject) -> Answer:
+    def store_changed(self, write: Write, body: Body, live: MutableObject) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
         _restore_server_fields(obj, live)
         prepare_update(target, obj, live, write.route.subresource)
@@ -258,15 +232,6 @@ class Writer:
     def _allot(self, write: Write, obj: MutableObject, live: JSONObject | None) -> None:
         if write.target.plural == "services" and not write.target.group and not write.route.subresource:
             _refuse_invalid(write, obj, allot_service(obj, live, self._cluster.store))
-
-
-def _scale_intent(write: Write, replicas: int) -> MutableObject:
-    """What an apply of a Scale says about the object itself."""
-    gvk, route = write.target.gvk, write.route
-    meta = {"name": route.name, **({"namespace": route.namespace} if route.namespace else {})}
-    intent: MutableObject = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": meta}
-    write_replicas(write.target, intent, replicas)
-    return intent
 
 
 def _keep_sent_entries(obj: MutableObject, sent: JSONObject) -> None:
@@ -349,7 +314,7 @@ def _check_applied(write: Write) -> MutableObject:
     return applied
 
 
-def _refuse_patch(error: PatchError, content_type: str) -> StatusError:
+def refuse_patch(error: PatchError, content_type: str) -> StatusError:
     if error.status == 422 and content_type == JSON_PATCH:
         return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
     reasons = {400: "BadRequest", 415: "UnsupportedMediaType", 422: "Invalid", 500: ""}

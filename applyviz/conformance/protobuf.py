@@ -1,0 +1,46 @@
+"""Bodies that kubectl sent as protobuf, told as JSON from what the story shows later.
+
+A recording keeps such a body as text with the bytes that are no text lost. What was created is read from
+the first JSON answer that shows the object; failing that, only kind and name are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from applyviz.conformance.stories import Exchange, Story
+from applyviz.engine.objects.values import JSONObject, MutableObject
+
+_ENVELOPE = re.compile(r"k8s\x00\n.\n.([a-z0-9./]+)\x12.([A-Za-z]+)", re.DOTALL)
+_NAME = re.compile(r"\n.([a-z0-9][-a-z0-9.]*)\x12")
+_SERVER_FIELDS = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "namespace", "selfLink"}
+)
+
+
+def _answers_after(exchange: Exchange, story: Story) -> Iterator[JSONObject]:
+    is_after = False
+    for step in story.steps:
+        for other in step.exchanges:
+            if is_after and isinstance(other.answer.body, Mapping):
+                yield other.answer.body
+                yield from other.answer.body.get("items") or ()
+            is_after = is_after or other is exchange
+
+
+def guess_body(exchange: Exchange, story: Story) -> MutableObject:
+    """The object that a protobuf body created."""
+    envelope = _ENVELOPE.search(exchange.text)
+    if envelope is None:
+        return {}
+    api_version, kind = envelope.groups()
+    named = _NAME.search(exchange.text, envelope.end())
+    name = named.group(1) if named else ""
+    for obj in _answers_after(exchange, story):
+        meta = obj.get("metadata") or {}
+        if obj.get("kind", kind) == kind and meta.get("name") == name and "uid" in meta:
+            kept = {k: v for k, v in meta.items() if k not in _SERVER_FIELDS}
+            rest = {k: v for k, v in obj.items() if k not in ("metadata", "status")}
+            return {**rest, "apiVersion": api_version, "kind": kind, "metadata": kept}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}

@@ -1,0 +1,256 @@
+"""Recorded writes, sent again to a fresh sandbox cluster: the family `replay`.
+
+A case is one write of a story, in order; the sandbox's clock follows the recorded answers and its versions
+and uids take the places of the recorded ones. Status and body must be the same, except for what a server
+makes up: uids, versions, times, allotted addresses, the order of entries of one second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.protobuf import guess_body
+from applyviz.conformance.stories import Exchange, Step, Story, load_story
+from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.store import MemoryStore
+
+FAMILIES = ("replay",)
+_CLIENT = "kubectl"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_NAMESPACE = re.compile(r"/namespaces/([^/]+)/")
+_MADE_UP = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"})
+_ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
+_TYPED = "typed patch"
+_STALE = "1"
+
+
+def run_story(path: Path) -> Iterator[CaseResult]:
+    """The verdict on every write of a story."""
+    yield from judge_story(load_story(path))
+
+
+def judge_story(story: Story) -> Iterator[CaseResult]:
+    """The verdict on every write of a story that was read."""
+    replay = _Replay(story)
+    for step in story.steps:
+        yield from replay.judge_step(step)
+
+
+class _Clock:
+    """The time of the recording; it never goes back."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2020, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def follow(self, answer: JSONValue) -> None:
+        times = [datetime.fromisoformat(t) for t in _find_times(answer)]
+        self.now = max([self.now, *times])
+
+
+def _find_times(value: JSONValue) -> Iterator[str]:
+    meta = value.get("metadata") if isinstance(value, Mapping) else None
+    if not isinstance(meta, Mapping):
+        return
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if meta.get(name):
+            yield meta[name]
+    yield from (e["time"] for e in meta.get("managedFields") or () if e.get("time"))
+
+
+class _Replay:
+    """One story in one sandbox, with the recorded versions and uids and what they are here."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.clock = _Clock()
+        self.sandbox = Sandbox(MemoryStore(), self.clock)
+        self.versions: dict[str, str] = {}
+        self.uids: dict[str, str] = {}
+        self._make_namespaces()
+
+    def _make_namespaces(self) -> None:
+        exchanges = [e for s in self.story.steps for e in s.exchanges]
+        wanted = {self.story.namespace}
+        wanted |= {m.group(1) for e in exchanges if e.answer.is_ok and (m := _NAMESPACE.search(e.path))}
+        made = {(e.body or {}).get("metadata", {}).get("name") for e in exchanges if e.path == "/api/v1/namespaces"}
+        for name in sorted(wanted - made):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            self.sandbox.handle(Request("POST", "/api/v1/namespaces", {}, JSON, body))
+
+    def judge_step(self, step: Step) -> Iterator[CaseResult]:
+        count = 0
+        for exchange in step.exchanges:
+            if exchange.is_watch:
+                continue
+            if not exchange.is_write:
+                self._learn_read(exchange)
+                continue
+            name = f"{self.story.name} step {step.number} write {count}"
+            count += 1
+            yield self._judge(exchange, name)
+
+    def _judge(self, exchange: Exchange, name: str) -> CaseResult:
+        expected = exchange.answer
+        self.clock.follow(expected.body)
+        got = self.sandbox.handle(self._make_request(exchange), user=_CLIENT)
+        self._learn(expected.body, got.body)
+        reason = compare(expected, got)
+        place = f"{exchange.method} {exchange.path}: {reason}" if reason else ""
+        return CaseResult("replay", name, not reason, place, _show(expected), _show(got))
+
+    def _make_request(self, exchange: Exchange) -> Request:
+        body, content_type = exchange.body, exchange.content_type
+        if content_type.endswith("protobuf"):
+            body, content_type = guess_body(exchange, self.story), JSON
+        return Request(exchange.method, exchange.path, exchange.query, content_type, self._translate(body))
+
+    def _translate(self, value: JSONValue) -> JSONValue:
+        """Put this sandbox's versions and uids in the places of the recorded ones."""
+        if isinstance(value, list):
+            return [self._translate(v) for v in value]
+        if not isinstance(value, Mapping):
+            return value
+        result = {k: self._translate(v) for k, v in value.items()}
+        if str(result.get("path", "")).endswith("/resourceVersion") and isinstance(result.get("value"), str):
+            result["value"] = self.versions.get(result["value"], _STALE)
+        if isinstance(result.get("resourceVersion"), str) and result["resourceVersion"]:
+            result["resourceVersion"] = self.versions.get(result["resourceVersion"], _STALE)
+        if isinstance(result.get("uid"), str):
+            result["uid"] = self.uids.get(result["uid"], result["uid"])
+        return result
+
+    def _learn(self, recorded: JSONValue, own: JSONValue) -> None:
+        for name, table in (("resourceVersion", self.versions), ("uid", self.uids)):
+            theirs, ours = _meta(recorded, name), _meta(own, name)
+            if theirs and ours:
+                table[theirs] = ours
+
+    def _learn_read(self, exchange: Exchange) -> None:
+        """What was read is what is there now, whoever wrote it."""
+        if not exchange.answer.is_ok or not isinstance(exchange.answer.body, Mapping):
+            return
+        own = self.sandbox.handle(Request("GET", exchange.path, exchange.query)).body
+        items = {_place(o): o for o in (own or {}).get("items") or ()} if isinstance(own, Mapping) else {}
+        for item in exchange.answer.body.get("items") or ():
+            self._learn(item, items.get(_place(item)))
+        self._learn(exchange.answer.body, own)
+
+
+def _meta(value: JSONValue, name: str) -> str:
+    meta = value.get("metadata") if isinstance(value, Mapping) else None
+    return str(meta.get(name) or "") if isinstance(meta, Mapping) else ""
+
+
+def _place(item: JSONValue) -> tuple[str, str]:
+    return _meta(item, "namespace"), _meta(item, "name")
+
+
+def _show(answer: Answer) -> JSONValue:
+    return {"status": answer.status, "body": simplify(answer.body)}
+
+
+def simplify(value: JSONValue) -> JSONValue:
+    """A body without what a server makes up."""
+    if isinstance(value, list):
+        return [simplify(v) for v in value]
+    if not isinstance(value, Mapping):
+        return value
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        if key == "metadata" and isinstance(item, Mapping):
+            result[key] = _simplify_metadata(item)
+        elif key == "uid" and "kind" in value and "name" in value:
+            continue
+        elif key in _ALLOTTED:
+            result[key] = "None" if item in ("None", ["None"]) else "allotted"
+        else:
+            result[key] = simplify(item)
+    return result
+
+
+def _simplify_metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
+    result = {k: simplify(v) for k, v in meta.items() if k not in _MADE_UP and k != "managedFields"}
+    if "managedFields" in meta:
+        entries = sorted(
+            meta["managedFields"], key=lambda e: (e.get("operation") == "Update", e.get("time", ""), str(e))
+        )
+        result["managedFields"] = [{k: v for k, v in e.items() if k != "time"} for e in _order(entries)]
+    return result
+
+
+def _order(entries: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Entries of one second in an order of their own."""
+    return sorted(
+        entries,
+        key=lambda e: (
+            e.get("operation", ""),
+            e.get("time", ""),
+            e.get("manager", ""),
+            e.get("subresource", ""),
+            e.get("apiVersion", ""),
+        ),
+    )
+
+
+def compare(expected: Answer, got: Answer) -> str:
+    """Where two answers differ, in one line; empty text when they agree."""
+    if expected.status != got.status:
+        return f"expected status {expected.status}, got {got.status} ({got.message or 'no message'})"
+    if isinstance(expected.body, str):
+        return ""  # a protobuf answer: its state shows in what is read later
+    if expected.status >= 400:
+        return _compare_errors(expected, got)
+    left, right = simplify(expected.body), simplify(got.body)
+    return "" if is_same_json(left, right) else "another body: " + _first_difference(left, right)
+
+
+def _compare_errors(expected: Answer, got: Answer) -> str:
+    if expected.reason != got.reason:
+        return f"expected reason {expected.reason!r}, got {got.reason!r}"
+    if _TYPED in expected.message:
+        common = _parts(expected.message) & _parts(got.message)
+        return "" if common else f"expected {expected.message!r}, got {got.message!r}"
+    if _causes(expected) != _causes(got):
+        return f"expected causes {sorted(_causes(expected))}, got {sorted(_causes(got))}"
+    left, right = _plain_lines(expected.message), _plain_lines(got.message)
+    return "" if left == right else f"expected message {expected.message!r}, got {got.message!r}"
+
+
+def _parts(message: str) -> set[str]:
+    head, _, tail = message.partition("): ")
+    return {head + part.strip(" []") for part in re.split(r"[\n,]", tail)}
+
+
+def _plain_lines(message: str) -> list[str]:
+    return sorted(_UID.sub("UID", _TIME.sub("TIME", message)).splitlines())
+
+
+def _causes(answer: Answer) -> set[tuple[str, str]]:
+    details = answer.body.get("details") or {} if isinstance(answer.body, Mapping) else {}
+    return {(c.get("field", ""), c.get("reason", "")) for c in details.get("causes") or ()}
+
+
+def _first_difference(left: JSONValue, right: JSONValue, path: str = "") -> str:
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in sorted({*left, *right}):
+            at = f"{path}.{key}"
+            if key not in left or key not in right:
+                return f"{at} {'missing' if key in left else 'too much'}"
+            if not is_same_json(left[key], right[key]):
+                return _first_difference(left[key], right[key], at)
+    if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for i, pair in enumerate(zip(left, right, strict=True)):
+            if not is_same_json(*pair):
+                return _first_difference(*pair, f"{path}[{i}]")
+    return f"{path} expected {left!r}, got {right!r}"
