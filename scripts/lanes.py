@@ -63,14 +63,14 @@ def lacks_services() -> str:
 
 def lacks_control_plane() -> str:
     """Builds the control plane when it has to be built, so that the lane's time is its own."""
-    done = subprocess.run(
-        [BIN / "python", "-m", "tests.controlplane.binaries"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["cannot be built"])[-1]
+    command = [BIN / "python", "-m", "tests.controlplane.binaries"]
+    last = "it cannot be built"
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as build:
+        assert build.stderr is not None  # noqa: S101 - a pipe was asked for
+        for line in build.stderr:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    return last if build.returncode else ""
 
 
 def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "") -> Lane:
