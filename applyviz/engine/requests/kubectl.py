@@ -18,8 +18,9 @@ from applyviz.engine.requests import applyset, prune
 from applyviz.engine.requests.argv import ApplyCommand
 from applyviz.engine.requests.clientside import apply_client_side
 from applyviz.engine.requests.flow import Catalog, Flow, Outcome
+from applyviz.engine.requests.listcheck import check_item
 from applyviz.engine.requests.members import Member, place_member, read_labels
-from applyviz.engine.requests.options import ApplyMode, DryRun, PruneMode
+from applyviz.engine.requests.options import ApplyMode, DryRun, PruneMode, Validation
 from applyviz.engine.requests.selectors import parse_selector
 from applyviz.engine.requests.serverside import apply_server_side
 
@@ -44,6 +45,7 @@ class _Run:
     lines: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    has_server_warnings: bool = False
     visited_uids: set[str] = field(default_factory=set)
     visited_namespaces: set[str] = field(default_factory=set)
 
@@ -56,13 +58,25 @@ class _Run:
             self.lines.append(outcome.line + _SUFFIXES[self.command.options.dry_run])
 
     def result(self) -> CommandResult:
-        failed = bool(self.errors) or (self.command.fails_on_warnings and bool(self.warnings))
+        failed = bool(self.errors) or (self.command.fails_on_warnings and self.has_server_warnings)
         return CommandResult(tuple(self.lines), int(failed), tuple(self.errors), tuple(self.warnings))
 
 
-def _readable(file: ParsedFile) -> Sequence[ManifestDocument]:
-    """The documents kubectl reads before it stops in a file."""
-    return file.documents[: file.kubectl_stops_after]
+def _readable(run: _Run, file: ParsedFile) -> Sequence[ManifestDocument]:
+    """The documents kubectl reads before it stops in a file; a bad List is left out whole."""
+    documents = file.documents[: file.kubectl_stops_after]
+    if run.command.options.validation is not Validation.STRICT:
+        return documents
+    first = 0
+    for index, document in enumerate(documents):
+        if document.list_kind != "List":
+            first = index + 1
+            continue
+        wrong = check_item(document.obj, run.catalog)
+        if wrong:
+            run.errors += [f"{document.position}: {reason}" for reason in wrong]
+            return documents[:first]
+    return documents
 
 
 def _read_members(run: _Run, files: Sequence[ParsedFile]) -> list[Member]:
@@ -71,7 +85,7 @@ def _read_members(run: _Run, files: Sequence[ParsedFile]) -> list[Member]:
     members = []
     for file in files:
         run.errors += [str(p) for p in file.problems]
-        for document in _readable(file):
+        for document in _readable(run, file):
             if not selector.matches(read_labels(document.obj)):
                 continue
             try:
@@ -201,5 +215,12 @@ def run_apply(
 ) -> Flow[CommandResult]:
     """Apply all objects of the files as the command asks; `problems` are texts that could not be read."""
     run = _Run(command, catalog, errors=list(problems))
-    yield from _attempt(run, partial(_start, run, files))
-    return run.result()
+    flow = _attempt(run, partial(_start, run, files))
+    try:
+        request = next(flow)
+        while True:
+            answer = yield request
+            run.has_server_warnings = run.has_server_warnings or bool(answer.warnings)
+            request = flow.send(answer)
+    except StopIteration:
+        return run.result()
