@@ -9,73 +9,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.stories import Exchange, Invocation, load_story
+from applyviz.conformance.stories import Exchange, Invocation, Story, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, clone, get_at, is_same_json
-from applyviz.sources.selection import select_files
+from applyviz.engine.requests.argv import is_apply, parse_apply
+from applyviz.engine.requests.flags import UsageError
+from applyviz.engine.requests.inputs import Material, SourceText, read_inputs
 
 FAMILIES = ("reading",)
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PART_OF = "applyset.kubernetes.io/part-of"
-_SUBCOMMANDS = frozenset(("edit-last-applied", "set-last-applied", "view-last-applied"))
-_FILE_FLAGS = ("-f", "--filename", "-k", "--kustomize")
 
 
-@dataclass(frozen=True, slots=True)
-class _Arguments:
-    targets: tuple[str, ...]
-    kustomizations: tuple[str, ...]
-    is_recursive: bool
-
-
-def _split_flag(argument: str) -> tuple[str, str | None]:
-    if argument.startswith("--"):
-        name, equals, value = argument.partition("=")
-        return name, value if equals else None
-    if argument[:2] in ("-f", "-k") and len(argument) > 2:
-        return argument[:2], argument[2:].removeprefix("=")
-    return argument, None
-
-
-def _read_arguments(argv: tuple[str, ...]) -> _Arguments:
-    targets: list[str] = []
-    kustomizations: list[str] = []
-    is_recursive = False
-    rest = iter(argv)
-    for argument in rest:
-        name, value = _split_flag(argument)
-        if name in ("-R", "--recursive"):
-            is_recursive = value != "false"
-        elif name in _FILE_FLAGS:
-            given = next(rest, "") if value is None else value
-            if name in ("-f", "--filename"):
-                targets.extend(given.split(","))
-            else:
-                kustomizations.append(given)
-    return _Arguments(tuple(targets), tuple(kustomizations), is_recursive)
-
-
-def _texts(invocation: Invocation) -> Iterator[tuple[str, str]]:
-    arguments = _read_arguments(invocation.argv)
-    prefix = f"{invocation.folder}/" if invocation.folder else ""
-    for target in arguments.targets:
-        if target in invocation.rendered:
-            yield target, invocation.rendered[target]
-        elif target == "-":
-            yield "STDIN", invocation.stdin or ""
-        else:
-            path = prefix + target
-            for name in select_files(invocation.files, path, is_recursive=arguments.is_recursive):
-                yield name, invocation.files[name]
-    for target in arguments.kustomizations:
-        if target in invocation.rendered:
-            yield target, invocation.rendered[target]
+def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
+    try:
+        command = parse_apply(invocation.argv, story.env, namespace=story.namespace)
+    except UsageError:
+        return ()
+    material = Material(invocation.files, invocation.stdin, invocation.rendered, invocation.folder)
+    return read_inputs(command, material).texts
 
 
 def _seen_manifest(exchange: Exchange) -> JSONValue:
@@ -119,10 +76,10 @@ def _judge(name: str, document: ManifestDocument, seen: JSONObject) -> CaseResul
     return CaseResult("reading", name, False, reason, expected, got)
 
 
-def _run_invocation(story: str, invocation: Invocation) -> Iterator[CaseResult]:
+def _run_invocation(story: Story, invocation: Invocation) -> Iterator[CaseResult]:
     documents: list[ManifestDocument] = []
-    for file, text in _texts(invocation):
-        documents.extend(parse_manifests(text.encode(), file).documents)
+    for source in _texts(story, invocation):
+        documents.extend(parse_manifests(source.text.encode(), source.name).documents)
     by_identity: dict[str, list[ManifestDocument]] = {}
     for document in documents:
         by_identity.setdefault(canonical_json(_identity(document.obj)), []).append(document)
@@ -136,7 +93,7 @@ def _run_invocation(story: str, invocation: Invocation) -> Iterator[CaseResult]:
             continue
         judged.add(identity)
         kind, name = _identity(seen)[1:]
-        case = f"{story} step {invocation.step} invocation {invocation.number}: {kind} {name}"
+        case = f"{story.name} step {invocation.step} invocation {invocation.number}: {kind} {name}"
         results = [_judge(case, document, seen) for document in by_identity[identity]]
         yield next((result for result in results if result.agrees), results[0])
 
@@ -146,6 +103,5 @@ def run_story(path: Path) -> Iterator[CaseResult]:
     story = load_story(path)
     for step in story.steps:
         for invocation in step.invocations:
-            argv = invocation.argv
-            if "apply" in argv and not _SUBCOMMANDS.intersection(argv):
-                yield from _run_invocation(story.name, invocation)
+            if is_apply(invocation.argv):
+                yield from _run_invocation(story, invocation)

@@ -1,0 +1,73 @@
+"""Files that a person uploads: several files or a folder with its relative paths.
+
+Only what kubectl would read from a folder is kept (`.yaml`, `.yml`, `.json`); names are cleaned of every
+way out of the folder. Sizes are counted while files come in, so that too much is refused early.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from applyviz.engine.objects.errors import SourceError
+from applyviz.engine.requests.inputs import EXTENSIONS
+from applyviz.sources.bundle import SourceBundle, SourceFile
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class UploadLimits:
+    """How much one upload may bring: bytes of a file, bytes in all, files."""
+
+    file_bytes: int = 10 * 1024 * 1024
+    total_bytes: int = 100 * 1024 * 1024
+    files: int = 2_000
+
+
+DEFAULT_LIMITS = UploadLimits()
+
+
+def clean_name(name: str) -> str:
+    """The relative path of an uploaded file; raises `SourceError` for a path that leaves its folder."""
+    path = PurePosixPath(unicodedata.normalize("NFC", name.replace("\\", "/")))
+    shown = _UNSAFE.sub("?", name)[:200]
+    if _UNSAFE.search(name) or len(name) > 400:
+        raise SourceError(f"the file name {shown} is not usable")
+    if path.is_absolute() or ".." in path.parts or not path.name or ":" in path.parts[0]:
+        raise SourceError(f"the file name {shown} leads out of the upload")
+    return str(path)
+
+
+def is_manifest_name(name: str) -> bool:
+    """Whether kubectl would read a file of a folder: its extension decides, and case counts."""
+    return name.endswith(EXTENSIONS)
+
+
+def collect(parts: Iterable[tuple[str, bytes]], *, limits: UploadLimits = DEFAULT_LIMITS) -> SourceBundle:
+    """Freeze uploaded files in the order of their names; raises `SourceError` with what is refused.
+
+    - `parts` is consumed lazily: reading stops at the first limit that is passed.
+    - Files of other kinds are left out; none left at all is an error.
+    """
+    files: list[SourceFile] = []
+    total, given = 0, 0
+    for name, data in parts:
+        given += 1
+        total += len(data)
+        if given > limits.files:
+            raise SourceError(f"more than {limits.files:,} files in one upload")
+        if total > limits.total_bytes:
+            raise SourceError(f"the upload is larger than {limits.total_bytes:,} bytes")
+        cleaned = clean_name(name)
+        if not is_manifest_name(cleaned):
+            continue
+        if len(data) > limits.file_bytes:
+            raise SourceError(f"{cleaned} is larger than {limits.file_bytes:,} bytes")
+        files.append(SourceFile(cleaned, data, {"from": "upload"}))
+    if not files:
+        raise SourceError(f"no manifests: files end in {', '.join(EXTENSIONS)}")
+    return SourceBundle.of(sorted(files, key=lambda file: file.name.split("/")))
