@@ -16,6 +16,7 @@ from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.noise import is_same_object
+from applyviz.engine.planning.notes import add_notes
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
 from applyviz.engine.planning.rehearsal import Rehearsal
 from applyviz.engine.planning.verdicts import (
@@ -239,7 +240,9 @@ def _plan_once(member: Member, options: ApplyOptions, context: PlanContext) -> F
     return _conclude(desk, outcome), desk
 
 
-def plan_member(member: Member, *, options: ApplyOptions, context: PlanContext) -> Flow[ObjectChange]:
+def plan_member(
+    member: Member, *, options: ApplyOptions, context: PlanContext, document: ManifestDocument | None = None
+) -> Flow[ObjectChange]:
     """Plan one object that has its place; read again when it changed while it was planned."""
     options = replace(options, dry_run=DryRun.NONE)
     change, desk = yield from _plan_once(member, options, context)
@@ -247,7 +250,7 @@ def plan_member(member: Member, *, options: ApplyOptions, context: PlanContext) 
         if desk.judgement is None or desk.judgement.verdict is not Verdict.CHANGED:
             break
         change, desk = yield from _plan_once(member, options, context)
-    return change
+    return add_notes(change, member, document=document, options=options, context=context)
 
 
 def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanContext) -> Flow[ObjectChange]:
@@ -264,5 +267,5 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
             error=error.reason,
         )
     else:
-        change = yield from plan_member(member, options=options, context=context)
+        change = yield from plan_member(member, options=options, context=context, document=document)
     return replace(change, position=document.position, end_line=document.end_line)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -32,11 +31,7 @@ def to_json(value: Any) -> JSONValue:
         }
     if isinstance(value, StrEnum):
         return value.value
-    if isinstance(value, tuple):
-        return [to_json(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: to_json(item) for key, item in value.items()}
-    return [to_json(item) for item in value] if isinstance(value, list) else value
+    return [to_json(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:

@@ -1,0 +1,58 @@
+"""What a planned change is told with: why each field goes where it goes, and what no diff shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.hazards.model import Subject
+from applyviz.engine.hazards.rules import find_hazards
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.exchange import APPLY_PATCH
+from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.requests.members import Member
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+
+
+def _find_patch(change: ObjectChange) -> object:
+    """The body of the client-side patch, when one is sent."""
+    for request in change.requests:
+        if request.method == "PATCH" and request.content_type != APPLY_PATCH:
+            return request.body
+    return None
+
+
+def _list_versions(member: Member, context: PlanContext) -> tuple[str, ...]:
+    gvk = member.resource.gvk
+    served = [r.gvk for r in context.catalog.list_resources() if (r.gvk.group, r.gvk.kind) == (gvk.group, gvk.kind)]
+    return tuple(g.api_version for g in served)
+
+
+def add_notes(
+    change: ObjectChange,
+    member: Member,
+    *,
+    document: ManifestDocument | None,
+    options: ApplyOptions,
+    context: PlanContext,
+) -> ObjectChange:
+    """The change with its hazards and the reasons of its fields."""
+    versions = change.versions
+    subject = Subject(
+        change.ref,
+        manifest=versions.manifest,
+        last_applied=versions.last_applied,
+        live=versions.live,
+        merged=versions.merged,
+        after=versions.after,
+        patch=_find_patch(change),
+        is_server_side=options.mode is ApplyMode.SERVER,
+        field_manager=options.field_manager,
+        is_namespaced=member.resource.is_namespaced,
+        kind=member.kind,
+        document=document,
+        neighbours=context.neighbours,
+        applyset=context.applyset,
+        resource_versions=_list_versions(member, context),
+    )
+    return replace(change, hazards=find_hazards(subject))
