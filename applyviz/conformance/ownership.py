@@ -27,7 +27,8 @@ from applyviz.engine.schema.model import KindSchema
 FAMILIES: tuple[str, ...] = ("ssa", "update", "csaupgrade")
 # Later than every other time of a case, so that an entry that was written shows.
 NOW = "2026-06-01T00:00:00Z"
-_GO_VALUE = re.compile(r"&\{|&value|map\[|%!|\[\]interface|&v1\.|\{\"")
+# Where Go's own formatting of a value begins, or the words of its JSON reader.
+_GO_VALUE = re.compile(r"&\{|&value|map\[|%!|\[\]interface|&v1\.|\{|(?<=parsing key as path element): ")
 
 
 class Kinds:

@@ -62,10 +62,18 @@ class _Run:
         return CommandResult(tuple(self.lines), int(failed), tuple(self.errors), tuple(self.warnings))
 
 
+def _reads_on(file: ParsedFile) -> bool:
+    """Whether nothing in a file stops kubectl when it does not validate: no text that cannot be parsed."""
+    return all(p.reason.endswith(("not set", "not set]")) for p in file.problems)
+
+
 def _readable(run: _Run, file: ParsedFile) -> Sequence[ManifestDocument]:
     """The documents kubectl reads before it stops in a file; a bad List is left out whole."""
+    validation = run.command.options.validation
     documents = file.documents[: file.kubectl_stops_after]
-    if run.command.options.validation is not Validation.STRICT:
+    if validation is Validation.IGNORE and _reads_on(file):
+        return file.documents
+    if validation is not Validation.STRICT:
         return documents
     first = 0
     for index, document in enumerate(documents):
