@@ -63,7 +63,7 @@ def lacks_services() -> str:
 
 def lacks_control_plane() -> str:
     """Builds the control plane when it has to be built, so that the lane's time is its own."""
-    command = [BIN / "python", "-m", "tests.controlplane.binaries"]
+    command = [str(BIN / "python"), "-m", "tests.controlplane.binaries"]
     last = "it cannot be built"
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as build:
         assert build.stderr is not None  # noqa: S101 - a pipe was asked for

@@ -18,7 +18,7 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("contracts")
+    folder: Path = tmp_path_factory.mktemp("contracts")
     shutil.copytree(ROOT / "applyviz", folder / "applyviz", ignore=shutil.ignore_patterns("__pycache__", "*.gz"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder

@@ -52,6 +52,10 @@ def _set_aside(obj: JSONObject) -> JSONObject:
     return obj
 
 
+def _numbered(values: list[Any]) -> JSONObject:
+    return {str(number): value for number, value in enumerate(values)}
+
+
 def differences(ours: JSONObject, theirs: JSONObject, at: str = "") -> list[str]:
     """One line per field that differs, for people."""
     lines: list[str] = []
@@ -60,8 +64,7 @@ def differences(ours: JSONObject, theirs: JSONObject, at: str = "") -> list[str]
         if isinstance(left, dict) and isinstance(right, dict):
             lines += differences(left, right, here)
         elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-            pairs = ({str(n): value for n, value in enumerate(side)} for side in (left, right))
-            lines += differences(*pairs, at=here)
+            lines += differences(_numbered(left), _numbered(right), here)
         elif json.dumps(left) != json.dumps(right):
             lines.append(f"{here}: product {json.dumps(left)}, kubectl {json.dumps(right)}")
     return lines

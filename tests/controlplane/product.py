@@ -46,7 +46,9 @@ class Product:
 
     def plan(self, files: Files, options: ApplyOptions) -> Plan:
         """A complete plan of these files; fails with its problems."""
-        bundle = SourceBundle(tuple(SourceFile(name, text.encode(), "upload") for name, text in files.items()))
+        bundle = SourceBundle(
+            tuple(SourceFile(name, text.encode(), {"from": "upload"}) for name, text in files.items())
+        )
         review = reviews.create_review(
             by=self.alice,
             title="Upgrade",

@@ -29,7 +29,7 @@ from applyviz.workflow import reviews
 manifest = b"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: NAME}\\ndata: {a: b}\\n"
 review = reviews.create_review(
     by=User.objects.get(username="alice"), title="Small", reason="", ticket="", options=ApplyOptions(),
-    cluster=Cluster.objects.get(slug="box"), bundle=SourceBundle((SourceFile("a.yaml", manifest, "upload"),)),
+    cluster=Cluster.objects.get(slug="box"), bundle=SourceBundle((SourceFile("a.yaml", manifest, {"from": "upload"}),)),
 )
 print(review.number)
 """
