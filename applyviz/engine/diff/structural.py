@@ -1,0 +1,131 @@
+"""The difference of two objects as data: which leaves came, went or changed, and which lists changed order.
+
+Rule: the leaves of server-side apply (`schema.walk`), so that list entries are paired by their keys and
+atomic values count as one. Equal are 1 and 1.0; quantities and durations that only are written in another
+way (`1000m` and `1`) are differences marked as equal in meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from applyviz.engine.objects.paths import FieldPath, PathElement
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.topology import ItemError, Topology, of_root
+from applyviz.engine.schema.walk import MISSING, list_leaves
+
+_QUANTITY = re.compile(r"([+-]?[0-9]*\.?[0-9]*)(e[+-]?[0-9]+|E[+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
+_SCALES = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": Decimal(1000)} | {
+    unit + suffix: Decimal(base) ** power
+    for power, unit in enumerate("MGTPE", start=2)
+    for suffix, base in (("", 1000), ("i", 1024))
+}
+_SCALES["Ki"] = Decimal(1024)
+_DURATION = re.compile(r"[+-]?(?:[0-9]*\.?[0-9]+(?:ns|us|µs|ms|s|m|h))+")
+_DURATION_PART = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
+_SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "ms": Decimal("1e-3")} | {
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "h": Decimal(3600),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One leaf that differs; `MISSING` where a side has none.
+
+    `is_equal_in_meaning`: both are quantities or durations of one amount, written differently.
+    """
+
+    path: FieldPath
+    before: JSONValue
+    after: JSONValue
+    is_equal_in_meaning: bool = False
+
+
+def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[Difference, ...]:
+    """All leaves that differ, in the order of the live object, then of what is new; None is no object."""
+    left = list_leaves(root, before) if before is not None else {}
+    right = list_leaves(root, after) if after is not None else {}
+    return tuple(_diff_leaves(left, right))
+
+
+def _diff_leaves(left: dict[FieldPath, JSONValue], right: dict[FieldPath, JSONValue]) -> Iterator[Difference]:
+    for path, old in left.items():
+        new = right.get(path, MISSING)
+        if new is MISSING:
+            yield Difference(path, old, MISSING)
+        elif old is not new and not is_same_json(old, new):
+            yield Difference(path, old, new, is_equal_in_meaning(old, new))
+    for path, new in right.items():
+        if path not in left:
+            yield Difference(path, MISSING, new)
+
+
+def find_reorderings(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[FieldPath, ...]:
+    """The lists whose common entries stand in another order; atomic lists are leaves and not among them."""
+    if before is None or after is None or before is after:
+        return ()
+    return tuple(_find_reorderings(of_root(root), before, after, ()))
+
+
+def _find_reorderings(
+    place: Topology | None, before: JSONValue, after: JSONValue, path: FieldPath
+) -> Iterator[FieldPath]:
+    if place is None or before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        if place.is_map and not place.is_atomic_map:
+            for name, value in before.items():
+                if name in after and isinstance(value, dict | list):
+                    yield from _find_reorderings(place.child(name), value, after[name], (*path, "f:" + name))
+    elif isinstance(before, list) and isinstance(after, list) and place.is_list and not place.is_atomic_list:
+        left, right = _name_entries(place, before), _name_entries(place, after)
+        if [e for e in left if e in right] != [e for e in right if e in left]:
+            yield path
+        for element, entry in left.items():
+            if element in right and isinstance(entry, dict):
+                yield from _find_reorderings(place.item, entry, right[element], (*path, element))
+
+
+def _name_entries(place: Topology, entries: list[JSONValue]) -> dict[PathElement, JSONValue]:
+    """Entries by name; a list with an entry that cannot be named is a leaf, and so is a name that is twice there."""
+    try:
+        names = [place.name_item(entry) for entry in entries]
+    except ItemError:
+        return {}
+    return dict(zip(names, entries, strict=True))
+
+
+def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
+    """Whether two scalars are one quantity (`0.5` and `500m`) or one duration (`60s` and `1m`)."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return False
+    amounts = [_read_quantity(v) for v in (left, right)]
+    if None not in amounts:
+        return amounts[0] == amounts[1]
+    spans = [_read_duration(v) for v in (left, right)]
+    return None not in spans and spans[0] == spans[1]
+
+
+def _read_quantity(value: JSONValue) -> Decimal | None:
+    if isinstance(value, int | float):
+        return Decimal(str(value))
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not any(c.isdigit() for c in match[1]):
+        return None
+    suffix = match[2] or ""
+    if suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix != "Ei":
+        return Decimal(match[1] + suffix)
+    return Decimal(match[1]) * _SCALES.get(suffix, Decimal(1))
+
+
+def _read_duration(value: JSONValue) -> Decimal | None:
+    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+        return None
+    total = sum((Decimal(n) * _SECONDS[unit] for n, unit in _DURATION_PART.findall(value)), Decimal(0))
+    return -total if value.startswith("-") else total

@@ -1,0 +1,103 @@
+"""Why client-side apply does what it does to one leaf.
+
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (manifest, last
+applied, live → action). What the manifest says is set, what only last applied says is cleared, what
+neither says is kept; `retainKeys`, whole sections and whole lists take more along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.explain.verdict import (
+    Verdict,
+    find_null,
+    judge_set,
+    name_operation,
+    render_above,
+)
+from applyviz.engine.explain.versions import ObjectVersions
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING
+
+_CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
+
+
+def judge_client(versions: ObjectVersions, path: FieldPath, manager: str, owners: tuple[Owner, ...]) -> Verdict:
+    """The rule of client-side apply for a leaf that the merge decided."""
+    live, after = versions.live.get(path), versions.after.get(path)
+    operation = name_operation(live, after)
+    if operation is FieldOperation.CLEARED:
+        return Verdict(operation, *_judge_cleared(versions, path))
+    if operation is not FieldOperation.UNCHANGED:
+        return judge_set(versions, path, operation)
+    wanted = versions.manifest.get(path)
+    if wanted is not MISSING:
+        if wanted is None and live is MISSING:
+            return Verdict(operation, Reason.NULL_CLEARS)
+        return Verdict(operation, Reason.MANIFEST_EQUALS_LIVE)
+    if live is MISSING:
+        return Verdict(operation, Reason.REMOVED_FROM_MANIFEST)
+    return _judge_kept(versions, manager, owners)
+
+
+def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...]) -> Verdict:
+    is_own = any(o.operation == "Update" and o.manager in (manager, _CLIENT_SIDE_MANAGER) for o in owners)
+    if is_own and not versions.has_last_applied:
+        return Verdict(FieldOperation.NOT_REMOVED, Reason.NO_LAST_APPLIED)
+    others = name_owners(o for o in owners if o.manager not in (manager, _CLIENT_SIDE_MANAGER))
+    if others:
+        return Verdict(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)
+    return Verdict(FieldOperation.KEPT, Reason.LIVE_ONLY)
+
+
+def name_owners(owners: Iterable[Owner]) -> str:
+    """Field managers in words, each once: `kubectl-edit, helm`."""
+    return ", ".join(dict.fromkeys(o.manager or "unknown" for o in owners))
+
+
+def _judge_cleared(versions: ObjectVersions, path: FieldPath) -> tuple[Reason, str]:
+    null = find_null(versions, path)
+    if null is not None:
+        return Reason.NULL_CLEARS, render_above(path, null)
+    if path in versions.last_applied:
+        return Reason.REMOVED_FROM_MANIFEST, ""
+    retaining = _find_retaining(versions, path)
+    if retaining is not None:
+        return Reason.RETAIN_KEYS, render_path(retaining)
+    dropped = _find_dropped(versions, path)
+    if dropped is not None:
+        return Reason.REMOVED_FROM_MANIFEST, render_path(dropped)
+    above = versions.manifest.find_above(path)
+    if above is None and _has_directive(versions, path):
+        return Reason.DIRECTIVE, ""
+    return Reason.REPLACED_WHOLE, render_path(above) if above is not None else ""
+
+
+def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """The section or entry that was last applied and is gone from the manifest with all below it."""
+    for length in range(1, len(path)):
+        above = path[:length]
+        if versions.last_applied.has_place(above) and not versions.manifest.has_place(above):
+            return above
+    return None
+
+
+def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """The place above with patch strategy `retainKeys`, when the manifest has something there."""
+    node: Node | None = versions.root if versions.is_strategic else None
+    for length, element in enumerate(path, start=1):
+        if node is None:
+            return None
+        node = node.child(element[2:]) if element[0] == "f" else node.items
+        is_retaining = node is not None and "retainKeys" in node.patch_strategy
+        if is_retaining and length < len(path) and versions.manifest.has_place(path[:length]):
+            return path[:length]
+    return None
+
+
+def _has_directive(versions: ObjectVersions, path: FieldPath) -> bool:
+    return any(versions.manifest.has_place((*path[:n], "f:$patch")) for n in range(len(path)))

@@ -1,0 +1,126 @@
+"""For every field of every version: what happens to it, which rule decided, who owned it, where it is written.
+
+The reasons whose operation is set, changed, cleared or defaulted are exactly the leaves that differ from
+live to after; a list that only changes its order has a reason of its own. Paths are leaves, atomic lists
+and maps as one. Rule: `docs/architecture.md`, invariant 8: a reason never holds a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from applyviz.engine.diff.structural import find_reorderings
+from applyviz.engine.explain.clientside import judge_client
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
+from applyviz.engine.explain.serverside import Standing, judge_apply
+from applyviz.engine.explain.verdict import Verdict, judge_server, name_operation
+from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
+from applyviz.engine.objects.errors import Conflict, SourcePosition
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.ownership.managedfields import FieldOwners
+from applyviz.engine.schema.model import KindSchema
+
+PositionOf = Callable[[FieldPath], SourcePosition]
+
+CLIENT = "client"
+CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED})
+_NOWHERE = SourcePosition()
+_BOOKKEEPING = frozenset(
+    ("f:metadata", "f:" + name)
+    for name in (
+        "creationTimestamp",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    )
+)
+_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
+
+
+def explain(
+    *,
+    versions: AllVersions,
+    mode: str,
+    manager: str,
+    kind: KindSchema | None,
+    owners_before: FieldOwners | None = None,
+    owners_after: FieldOwners | None = None,
+    conflicts: Iterable[Conflict] = (),
+    position_of: PositionOf | None = None,
+    subresource: str = "",
+) -> tuple[FieldReason, ...]:
+    """One reason per leaf of any version, in the order of the object after, then of what is gone.
+
+    - `mode` is an `ApplyMode`; `conflicts` are those that nobody decided.
+    - `position_of` gives the source of a leaf that the manifest has, or of what stands above it.
+    """
+    judge = _Judge(ObjectVersions(versions, kind), mode, manager, subresource, tuple(conflicts))
+    before, after = owners_before or FieldOwners(), owners_after or FieldOwners()
+    return tuple(judge.give_reasons(before, after, position_of))
+
+
+def is_bookkeeping(path: FieldPath) -> bool:
+    """Whether a field is the server's or kubectl's own record: versions, times, ownership, last applied."""
+    return path[:2] in _BOOKKEEPING or path == _LAST_APPLIED
+
+
+class _Judge:
+    def __init__(
+        self, versions: ObjectVersions, mode: str, manager: str, subresource: str, conflicts: tuple[Conflict, ...]
+    ) -> None:
+        self._versions = versions
+        self._is_client = mode == CLIENT
+        self._manager = manager
+        self._subresource = subresource
+        self._conflicts = conflicts
+
+    def give_reasons(
+        self, before: FieldOwners, after: FieldOwners, position_of: PositionOf | None
+    ) -> Iterator[FieldReason]:
+        manifest = self._versions.manifest
+        for path in self._versions.list_paths():
+            owned_before, owned_after = before.of(path), after.of(path)
+            verdict = self._judge(path, owned_before, owned_after)
+            is_written = path in manifest or manifest.find_above(path) is not None
+            position = position_of(path) if position_of is not None and is_written else _NOWHERE
+            yield _make_reason(path, verdict, owned_before, owned_after, position)
+        for path in find_reorderings(self._versions.live_object, self._versions.after_object, root=self._versions.root):
+            position = position_of(path) if position_of is not None and manifest.has_place(path) else _NOWHERE
+            verdict = Verdict(FieldOperation.CHANGED, Reason.ORDER)
+            yield _make_reason(path, verdict, before.of(path), after.of(path), position)
+
+    def _judge(self, path: FieldPath, before: tuple[Owner, ...], after: tuple[Owner, ...]) -> Verdict:
+        versions = self._versions
+        if is_bookkeeping(path):
+            operation = name_operation(versions.live.get(path), versions.after.get(path))
+            is_merge = is_same(versions.merged.get(path), versions.after.get(path))
+            return Verdict(operation, Reason.BOOKKEEPING, stage=Stage.MERGE if is_merge else Stage.SERVER)
+        if versions.is_deletion:
+            return Verdict(FieldOperation.CLEARED, Reason.REMOVED_FROM_MANIFEST)
+        by_server = judge_server(versions, path)
+        if by_server is not None:
+            return by_server
+        if self._is_client:
+            return judge_client(versions, path, self._manager, before)
+        standing = Standing(before, after, tuple(c for c in self._conflicts if _touches(c.path, path)))
+        return judge_apply(versions, path, standing, manager=self._manager, subresource=self._subresource)
+
+
+def _touches(conflict: FieldPath, path: FieldPath) -> bool:
+    """Whether a conflict is about a leaf, about what holds it, or about a part of it."""
+    shorter = min(len(conflict), len(path))
+    return conflict[:shorter] == path[:shorter]
+
+
+def _make_reason(
+    path: FieldPath,
+    verdict: Verdict,
+    before: tuple[Owner, ...],
+    after: tuple[Owner, ...],
+    position: SourcePosition,
+) -> FieldReason:
+    return FieldReason(path, verdict.operation, verdict.reason, verdict.detail, before, after, position, verdict.stage)

@@ -1,0 +1,76 @@
+"""What a rule decides about one leaf, before owners and source are put beside it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
+from applyviz.engine.explain.versions import ObjectVersions, is_same
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.walk import MISSING
+
+
+class Verdict(NamedTuple):
+    """Operation, reason, detail and stage of one leaf."""
+
+    operation: FieldOperation
+    reason: Reason
+    detail: str = ""
+    stage: Stage = Stage.MERGE
+
+
+def name_operation(live: JSONValue, after: JSONValue) -> FieldOperation:
+    """Set, changed, cleared or unchanged, by what is there before and after."""
+    if is_same(live, after):
+        return FieldOperation.UNCHANGED
+    if live is MISSING:
+        return FieldOperation.SET
+    return FieldOperation.CLEARED if after is MISSING else FieldOperation.CHANGED
+
+
+def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
+    """The list entry that is new in a list that was there before, "" when there is none above the path."""
+    for length in range(1, len(path) + 1):
+        if path[length - 1][0] in "kv" and not versions.live.has_place(path[:length]):
+            return render_path(path[:length]) if versions.live.has_place(path[: length - 1]) else ""
+    return ""
+
+
+def judge_server(versions: ObjectVersions, path: FieldPath) -> Verdict | None:
+    """What defaults and the server did to a leaf after the merge; None when they left it alone."""
+    live, merged, after = versions.live.get(path), versions.merged.get(path), versions.after.get(path)
+    if is_same(merged, after):
+        return None
+    operation = name_operation(live, after)
+    if merged is MISSING and versions.merged.find_above(path) is None:
+        if operation in (FieldOperation.SET, FieldOperation.CHANGED):
+            operation = FieldOperation.DEFAULTED
+        return Verdict(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
+    return Verdict(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+
+
+def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> Verdict:
+    """A leaf that the manifest gives its value."""
+    entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
+    if entry:
+        return Verdict(operation, Reason.NEW_ENTRY, entry)
+    wanted = versions.manifest.get(path)
+    if operation is FieldOperation.CHANGED and isinstance(wanted, list | dict) and wanted:
+        return Verdict(operation, Reason.REPLACED_WHOLE)
+    if wanted is MISSING and (above := versions.manifest.find_above(path)):
+        return Verdict(operation, Reason.REPLACED_WHOLE, render_path(above))
+    return Verdict(operation, Reason.MANIFEST_SETS)
+
+
+def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
+    """The null of the manifest at a path or above it."""
+    if versions.manifest.get(path) is None:
+        return path
+    above = versions.manifest.find_above(path)
+    return above if above is not None and versions.manifest.get(above) is None else None
+
+
+def render_above(path: FieldPath, place: FieldPath) -> str:
+    """The place that decided, "" when it is the leaf itself."""
+    return "" if place == path else render_path(place)
