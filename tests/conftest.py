@@ -29,10 +29,10 @@ def _emptying_lifts_guards() -> None:
     """Tests that commit are emptied afterwards, which the database itself refuses; `migrate` brings the guards back."""
     from applyviz.records import guards  # noqa: PLC0415 - needs Django's settings
 
-    emptied = TransactionTestCase._fixture_teardown
+    emptied = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # private in Django's stubs
 
     def lift_and_empty(case: TransactionTestCase) -> None:
         guards.remove("default")
         emptied(case)
 
-    TransactionTestCase._fixture_teardown = lift_and_empty
+    TransactionTestCase._fixture_teardown = lift_and_empty  # type: ignore[attr-defined]
