@@ -25,6 +25,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 class _Walk:
     limits: UploadLimits
     is_recursive: bool
+    takes_all: bool
     total: int = 0
     count: int = 0
 
@@ -39,7 +40,7 @@ class _Walk:
                         yield from self.read_folder(below, f"{shown}/")
                     finally:
                         os.close(below)
-            elif is_manifest_name(name):
+            elif self.takes_all or is_manifest_name(name):
                 yield self.read_file(name, folder, shown)
 
     def read_file(self, name: str, folder: int | None, shown: str) -> SourceFile:
@@ -61,9 +62,18 @@ class _Walk:
         return SourceFile(shown, data, {"from": "folder"})
 
 
-def collect(path: Path, *, is_recursive: bool = False, limits: UploadLimits = DEFAULT_LIMITS) -> SourceBundle:
-    """Freeze the manifests of a folder, or one file; raises `SourceError` with what is refused."""
-    walk = _Walk(limits, is_recursive)
+def collect(
+    path: Path,
+    *,
+    is_recursive: bool = False,
+    takes_all: bool = False,
+    limits: UploadLimits = DEFAULT_LIMITS,
+) -> SourceBundle:
+    """Freeze the manifests of a folder, or one file; raises `SourceError` with what is refused.
+
+    - `takes_all` keeps files of every name (kustomizations need them).
+    """
+    walk = _Walk(limits, is_recursive, takes_all)
     try:
         kind = os.lstat(path).st_mode
         if not stat.S_ISDIR(kind):

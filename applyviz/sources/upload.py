@@ -21,10 +21,14 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class UploadLimits:
-    """How much one upload may bring: bytes of a file, bytes in all, files."""
+    """How much one upload may bring.
+
+    - `total_bytes`: of all manifests that are kept; `given_bytes`: of everything that is sent.
+    """
 
     file_bytes: int = 10 * 1024 * 1024
-    total_bytes: int = 100 * 1024 * 1024
+    total_bytes: int = 10 * 1024 * 1024
+    given_bytes: int = 100 * 1024 * 1024
     files: int = 2_000
 
 
@@ -47,27 +51,32 @@ def is_manifest_name(name: str) -> bool:
     return name.endswith(EXTENSIONS)
 
 
-def collect(parts: Iterable[tuple[str, bytes]], *, limits: UploadLimits = DEFAULT_LIMITS) -> SourceBundle:
+def collect(
+    parts: Iterable[tuple[str, bytes]], *, limits: UploadLimits = DEFAULT_LIMITS, takes_all: bool = False
+) -> SourceBundle:
     """Freeze uploaded files in the order of their names; raises `SourceError` with what is refused.
 
     - `parts` is consumed lazily: reading stops at the first limit that is passed.
-    - Files of other kinds are left out; none left at all is an error.
+    - Files of other kinds are left out unless `takes_all` (kustomizations need them); none left at all is
+      an error.
     """
     files: list[SourceFile] = []
-    total, given = 0, 0
+    kept = given = 0
     for name, data in parts:
-        given += 1
-        total += len(data)
-        if given > limits.files:
-            raise SourceError(f"more than {limits.files:,} files in one upload")
-        if total > limits.total_bytes:
-            raise SourceError(f"the upload is larger than {limits.total_bytes:,} bytes")
+        given += len(data)
+        if given > limits.given_bytes:
+            raise SourceError(f"the upload is larger than {limits.given_bytes:,} bytes")
         cleaned = clean_name(name)
-        if not is_manifest_name(cleaned):
+        if not takes_all and not is_manifest_name(cleaned):
             continue
         if len(data) > limits.file_bytes:
             raise SourceError(f"{cleaned} is larger than {limits.file_bytes:,} bytes")
+        kept += len(data)
         files.append(SourceFile(cleaned, data, {"from": "upload"}))
+        if kept > limits.total_bytes:
+            raise SourceError(f"the manifests are larger than {limits.total_bytes:,} bytes together")
+        if len(files) > limits.files:
+            raise SourceError(f"more than {limits.files:,} files in one upload")
     if not files:
         raise SourceError(f"no manifests: files end in {', '.join(EXTENSIONS)}")
     return SourceBundle.of(sorted(files, key=lambda file: file.name.split("/")))
