@@ -205,7 +205,7 @@ def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
     if fields is None or fields == {}:
         return None, True
     if not isinstance(fields, Mapping):
-        raise OwnershipError(f"error decoding set: expected an object, got {type(fields).__name__}")
+        raise OwnershipError(f"expected an object, got {type(fields).__name__}")
     is_member = False
     members: list[PathElement] = []
     children: dict[PathElement, FieldSet] = {}
@@ -237,4 +237,4 @@ def _normalize(text: str) -> PathElement | None:
     try:
         return normalize_element(text)
     except (ValueError, RecursionError) as error:
-        raise OwnershipError(f"error decoding set: parsing key as path element: {error}") from None
+        raise OwnershipError(f"parsing key as path element: {error}") from None

@@ -14,6 +14,7 @@ from decimal import Decimal
 from applyviz.engine.objects.values import JSONValue
 
 _HTML = re.compile("[<>&\u2028\u2029]")
+_PAIR = re.compile(r"\\.")
 _SHORT = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
@@ -29,7 +30,7 @@ def _exponent(value: float) -> str:
 def render_float(value: float, *, low: float, high: float = 1e21) -> str:
     """A float with the fewest digits that tell it apart; exponents below `low` and from `high` on."""
     if value == 0:
-        return "0"
+        return "-0" if str(value)[0] == "-" else "0"
     if abs(value) < low or abs(value) >= high:
         return _exponent(value)
     text = format(Decimal(repr(value)), "f")
@@ -68,6 +69,16 @@ def _escape(match: re.Match[str]) -> str:
 def json_string(text: str) -> str:
     """A JSON string with <, >, & and the line separators escaped, as Go writes it for the web."""
     return _HTML.sub(_escape, json.dumps(text, ensure_ascii=False))
+
+
+def element_string(text: str) -> str:
+    """A JSON string as fieldsV1 has it: backspace and form feed have no short form there."""
+    written = json_string(text)
+    return _PAIR.sub(_lengthen, written) if "\\" in written else written
+
+
+def _lengthen(match: re.Match[str]) -> str:
+    return {"\\b": "\\u0008", "\\f": "\\u000c"}.get(match[0], match[0])
 
 
 def json_number(value: JSONValue) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from applyviz.engine.objects.golang import json_string, quote, render_float, render_number
+from applyviz.engine.objects.golang import element_string, quote, render_float, render_number
 from applyviz.engine.objects.values import JSONValue
 
 PathElement: TypeAlias = str
@@ -23,11 +23,11 @@ FieldPath: TypeAlias = tuple[PathElement, ...]
 def _text(value: JSONValue) -> str:
     """JSON as fieldsV1 writes it; numbers in one spelling each, so that 1 and 1.0 are one element."""
     if isinstance(value, str):
-        return json_string(value)
+        return element_string(value)
     if isinstance(value, float):
-        return render_float(value, low=1e-6)
+        return render_float(value + 0.0, low=1e-6)  # the sum makes 0 of -0, which are one element
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{json_string(k)}:{_text(value[k])}" for k in sorted(value)) + "}"
+        return "{" + ",".join(f"{element_string(k)}:{_text(value[k])}" for k in sorted(value)) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_text, value)) + "]"
     return json.dumps(value)

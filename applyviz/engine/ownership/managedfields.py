@@ -123,7 +123,9 @@ def decode(entries: Iterable[JSONObject]) -> Managed:
         try:
             fields = read_fields(raw.get("fieldsV1"))
         except OwnershipError as error:
-            raise OwnershipError(f"error decoding versioned set from {_print_entry(raw)}: {error}") from None
+            raise OwnershipError(
+                f"error decoding versioned set from {_print_entry(raw)}: error decoding set: {error}"
+            ) from None
         managed.owned[identity] = Owned(fields, raw["apiVersion"])
         time = raw.get("time")
         managed.times[identity] = normalize_time(time) if time is not None else ""

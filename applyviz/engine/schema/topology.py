@@ -9,7 +9,7 @@ atomic lists. Fields and entries are made when they are asked for, each once.
 from __future__ import annotations
 
 from applyviz.engine.objects.errors import SchemaError
-from applyviz.engine.objects.golang import json_string, quote
+from applyviz.engine.objects.golang import element_string, quote
 from applyviz.engine.objects.paths import PathElement, key, render_value, value
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.definitions import QUANTITY, RAW_EXTENSION
@@ -67,7 +67,7 @@ class Topology:
             self._read_forms(node)
             self._read_relations(node)
         self.keys: tuple[str, ...] = tuple(sorted(self.ordered_keys))
-        self._key_parts = tuple((k, json_string(k) + ":") for k in self.keys)
+        self._key_parts = tuple((k, element_string(k) + ":") for k in self.keys)
 
     def _read_forms(self, node: SchemaNode) -> None:
         if node.definition == QUANTITY:
@@ -180,7 +180,7 @@ class Topology:
             name, part = self._key_parts[0]
             text = item.get(name)
             if type(text) is str:
-                return "k:{" + part + json_string(text) + "}"
+                return "k:{" + part + element_string(text) + "}"
         return self._name_by_all_keys(item)
 
     def _find_keys(self, item: dict[str, JSONValue]) -> dict[str, JSONValue]:

@@ -1,0 +1,51 @@
+"""Numbers, strings and JSON as Go writes them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applyviz.engine.objects.golang import element_string, json_number, json_string, quote, render_json, render_number
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "printed", "written"),
+    [
+        (1, "1", "1"),
+        (1.0, "1", "1"),
+        (0.0, "0", "0"),
+        (-0.0, "-0", "-0"),
+        (-1.5, "-1.5", "-1.5"),
+        (1e6, "1e+06", "1000000"),
+        (1234567.5, "1.2345675e+06", "1234567.5"),
+        (1e21, "1e+21", "1e+21"),
+        (1e-4, "0.0001", "0.0001"),
+        (-2.5e-7, "-2.5e-07", "-2.5e-7"),
+        (1e-10, "1e-10", "1e-10"),
+    ],
+)
+def test_numbers(number, printed, written):
+    assert (render_number(number), json_number(number)) == (printed, written)
+
+
+def test_strings():
+    assert quote('a"\\\n\xe9') == '"a\\"\\\\\\n\xe9"'
+    assert json_string("<&>\u2028\b\\b\n") == r'"\u003c\u0026\u003e\u2028\b\\b\n"'
+    assert element_string("\b\f\\b") == r'"\u0008\u000c\\b"'
+
+
+def test_json_is_sorted_and_compact():
+    assert render_json({"b": [1.0, None, True], "a": {"x": "y"}}) == '{"a":{"x":"y"},"b":[1,null,true]}'
+
+
+@given(JSON)
+def test_json_keeps_its_value(value):
+    assert json.loads(render_json(value), parse_int=float) == json.loads(json.dumps(value), parse_int=float)
