@@ -22,7 +22,6 @@ from applyviz.sandbox.structural import fill_defaults, prune
 from applyviz.sandbox.targets import Target
 
 _OBJECT_META = "meta.ObjectMeta"
-_SECRET_STRUCT = "core/v1.Secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def materialize(target: Target, obj: JSONObject) -> Decoded:
     """
     if target.struct is not None:
         decoded = decode(obj, target.struct)
-        if target.struct.name == _SECRET_STRUCT:
+        if target.plural == "secrets":
             _fold_string_data(decoded.obj)
         apply_defaults(decoded.obj, target.struct)
         return decoded

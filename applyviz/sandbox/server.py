@@ -13,16 +13,17 @@ from contextlib import nullcontext
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox import bootstrap
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.deletes import Deleter
-from applyviz.sandbox.documents import find_document
+from applyviz.sandbox.documents import find_aggregated, find_document
 from applyviz.sandbox.reads import list_objects, read_object
 from applyviz.sandbox.reviews import answer_review
 from applyviz.sandbox.routing import Route, parse_path
 from applyviz.sandbox.scale_writes import write_scale
 from applyviz.sandbox.scaling import render_scale
-from applyviz.sandbox.status import StatusError, method_not_allowed, no_such_path
+from applyviz.sandbox.status import StatusError, bad_request, method_not_allowed, no_such_path
 from applyviz.sandbox.store import Store
 from applyviz.sandbox.targets import Registry, Target
 from applyviz.sandbox.writes import Writer
@@ -57,6 +58,12 @@ class Sandbox:
             return self._route(request, user)
         except StatusError as error:
             return Answer(error.code, error.render())
+        except RecursionError:
+            return Answer(400, bad_request("the object is nested too deeply").render())
+
+    def discover(self, path: str) -> JSONObject | None:
+        """The aggregated discovery document of `/api` or `/apis`."""
+        return find_aggregated(path, self._cluster)
 
     def _route(self, request: Request, user: str) -> Answer:
         route = parse_path(request.path)

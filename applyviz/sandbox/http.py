@@ -1,0 +1,201 @@
+"""A sandbox cluster over plain HTTP, so that kubectl can talk to it: bytes in, bytes out.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON and YAML
+bodies; answers are JSON, as an object, a table or metadata only. A bearer token names the user, by a function
+of the caller's. A watch tells what is there and ends: clients ask again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.sandbox.routing import parse_path
+from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.status import StatusError, bad_request, unsupported_media_type
+from applyviz.sandbox.tables import render_table
+
+BODY_LIMIT = 3 * 1024 * 1024
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_YAML = "application/yaml"
+_UNKNOWN_FORMAT = (
+    "the body of the request was in an unknown format - accepted media types include: application/json, "
+    "application/yaml"
+)
+_METADATA_KINDS = {"PartialObjectMetadata", "PartialObjectMetadataList"}
+
+
+class Response(NamedTuple):
+    """What goes back over the wire."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+class HttpFace:
+    """The HTTP side of one sandbox cluster.
+
+    - `find_user(token)` gives the user of a bearer token, None when there is none.
+    - `clock()` gives aware datetimes, for the ages in tables.
+    """
+
+    def __init__(self, sandbox: Sandbox, find_user: Callable[[str], str | None], clock: Callable[[], datetime]) -> None:
+        self._sandbox, self._find_user, self._clock = sandbox, find_user, clock
+
+    def handle(
+        self, method: str, path: str, query: str = "", headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Response:
+        """Answer one request; `path` and `query` are as on the wire, header names in any case."""
+        given = {k.lower(): v for k, v in (headers or {}).items()}
+        try:
+            if not self._authenticate(given):
+                raise StatusError(401, "Unauthorized", "Unauthorized")
+            request = _read_request(method, unquote(path), query, given, body)
+            if request.query.get("watch") in ("true", "1"):
+                return self._watch(request)
+            return self._answer(request, given)
+        except StatusError as error:
+            return _render(Answer(error.code, error.render()))
+
+    def _authenticate(self, headers: Mapping[str, str]) -> bool:
+        token = _read_token(headers.get("authorization", ""))
+        return bool(token) and self._find_user(token) is not None
+
+    def _answer(self, request: Request, headers: Mapping[str, str]) -> Response:
+        accept = headers.get("accept", "")
+        if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
+            return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
+        answer = self._sandbox.handle(request, user=_manager(headers.get("user-agent", "")))
+        if answer.is_ok and isinstance(answer.body, Mapping):
+            answer = Answer(answer.status, self._shape(request, accept, answer.body), answer.warnings)
+        return _render(answer)
+
+    def _shape(self, request: Request, accept: str, body: JSONObject) -> JSONObject:
+        """The body in the form that was asked for."""
+        route = parse_path(request.path)
+        target = self._sandbox.registry.find(route) if route else None
+        form = _find_form(accept)
+        if target is None or request.method != "GET" or not form or (route and route.subresource):
+            return body
+        if form == "Table":
+            include = request.query.get("includeObject", "Metadata")
+            return render_table(target, body, self._clock(), include=include)
+        if form in _METADATA_KINDS:
+            return _only_metadata(body)
+        return body
+
+    def _watch(self, request: Request) -> Response:
+        """The present as events of additions, then the end."""
+        plain = {k: v for k, v in request.query.items() if k not in ("watch", "timeoutSeconds", "resourceVersion")}
+        answer = self._sandbox.handle(Request("GET", request.path, plain))
+        if not answer.is_ok:
+            return _render(answer)
+        since = request.query.get("resourceVersion", "")
+        floor = int(since) if since.isdigit() else 0
+        kind = (answer.body.get("kind") or "").removesuffix("List")
+        lines = []
+        for item in answer.body.get("items") or ():
+            if int(item["metadata"].get("resourceVersion", 0)) > floor:
+                typed = {"kind": kind, "apiVersion": answer.body["apiVersion"], **item}
+                lines.append(json.dumps({"type": "ADDED" if not floor else "MODIFIED", "object": typed}) + "\n")
+        return Response(200, [("Content-Type", JSON)], "".join(lines).encode())
+
+
+def _read_token(authorization: str) -> str:
+    """The token of a Bearer header, or the password of a Basic one.
+
+    kubectl sends its user's token over https only; over http it sends what the address of the server holds
+    (`http://token:<token>@host`), as Basic.
+    """
+    scheme, _, text = authorization.partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(text.strip(), validate=True).decode().partition(":")[2]
+        except (ValueError, binascii.Error):
+            return ""
+    return text.strip() if scheme.lower() == "bearer" else ""
+
+
+def _manager(agent: str) -> str:
+    """The field manager that a client gets when it names none: its program's name."""
+    name = agent.partition("/")[0]
+    return "".join(c for c in name if c.isprintable())[:128] or "unknown"
+
+
+def _find_form(accept: str) -> str:
+    """The first form that the client prefers and that is known here."""
+    for choice in accept.split(","):
+        parts = dict(p.strip().partition("=")[::2] for p in choice.split(";")[1:])
+        if parts.get("as") == "Table" or parts.get("as") in _METADATA_KINDS:
+            return parts["as"]
+        if not parts.get("as"):
+            return ""
+    return ""
+
+
+def _only_metadata(body: JSONObject) -> JSONObject:
+    def shrink(obj: JSONObject) -> JSONObject:
+        return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+    if isinstance(body.get("items"), list):
+        items = [shrink(o) for o in body["items"]]
+        head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+        return {**head, "metadata": body["metadata"], "items": items}
+    return shrink(body)
+
+
+def _read_request(method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Request:
+    if len(body) > BODY_LIMIT:
+        message = f"Request entity too large: limit is {BODY_LIMIT}"
+        raise StatusError(413, "RequestEntityTooLarge", message)
+    content_type = headers.get("content-type", "").partition(";")[0].strip()
+    value: JSONValue = None
+    if body and method not in ("GET", "HEAD"):
+        value = _read_body(body, content_type, method)
+    if content_type == _YAML:
+        content_type = JSON
+    return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), content_type, value)
+
+
+def _read_body(body: bytes, content_type: str, method: str) -> JSONValue:
+    if content_type in (_YAML, APPLY_PATCH):
+        return _read_yaml(body)
+    if method != "PATCH" and content_type not in ("", JSON):
+        raise unsupported_media_type(_UNKNOWN_FORMAT)
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def _read_yaml(body: bytes) -> JSONValue:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        parsed = parse_manifests(body, "<body>")
+    if parsed.problems:
+        raise bad_request(f"error decoding YAML: {parsed.problems[0]}")
+    if len(parsed.documents) != 1:
+        raise bad_request(f"error decoding YAML: expected one document, found {len(parsed.documents)}")
+    return parsed.documents[0].obj
+
+
+def _quote_warning(text: str) -> str:
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def _render(answer: Answer, content_type: str = JSON) -> Response:
+    headers = [("Content-Type", content_type)]
+    headers += [("Warning", _quote_warning(w)) for w in answer.warnings]
+    return Response(answer.status, headers, json.dumps(answer.body).encode())
