@@ -48,7 +48,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _find_postgres() -> Path:
     on_path = shutil.which("initdb")
-    found = [Path(on_path)] if on_path else sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    found = [Path(on_path).resolve()] if on_path else sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         pytest.skip("no PostgreSQL server on this machine")
     return found[-1].parent
