@@ -1,4 +1,4 @@
-"""People, clusters, bundles and reviews for the tests of the back end. Alice writes, Bob approves, Charlie is outside."""
+"""People, clusters, bundles and reviews for tests of the back end: Alice writes, Bob approves, Charlie is outside."""
 
 from __future__ import annotations
 

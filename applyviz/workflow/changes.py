@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from applyviz.engine.diff import masking
 from applyviz.engine.hazards.model import Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.serialize import change_from_json, change_to_json
-from applyviz.engine.schema.model import SchemaSource
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.calculation import digest_effect
@@ -23,11 +24,9 @@ def _worst(change: engine.ObjectChange) -> str:
     return next((severity.value for severity in _LOUDNESS if severity in found), "")
 
 
-def make_row(
-    change: engine.ObjectChange, *, plan: Plan, position: int, kinds: SchemaSource, tag_key: bytes
-) -> ObjectChange:
+def make_row(change: engine.ObjectChange, *, plan: Plan, position: int, tag_key: bytes) -> ObjectChange:
     """The row of a change, not saved yet."""
-    masked = mask_change(change, kind=kinds.find_kind(change.ref.gvk), key=tag_key)
+    masked = mask_change(change, tag_key=tag_key)
     gvk = change.ref.gvk
     return ObjectChange(
         plan=plan,
@@ -50,6 +49,11 @@ def make_row(
         document=change_to_json(masked),
         sealed=Sealed.of_json(change_to_json(change)),
     )
+
+
+def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes) -> JSONObject:
+    """An object as it may be shown beside the masked change of the same object: equal values, equal tags."""
+    return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key))
 
 
 def ref_of(row: ObjectChange) -> ObjectRef:

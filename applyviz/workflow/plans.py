@@ -86,7 +86,7 @@ def _calculate(claim: _Claim, reader: Any) -> None:
     stored: list[engine.ObjectChange] = []
     rows: list[ObjectChange] = []
     for change in prepared.run():
-        row = changes.make_row(change, plan=plan, position=len(rows), kinds=prepared.catalog, tag_key=tag_key)
+        row = changes.make_row(change, plan=plan, position=len(rows), tag_key=tag_key)
         stored.append(change)
         with transaction.atomic():
             if not claim.renew(counts=_count(stored)):

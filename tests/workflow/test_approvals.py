@@ -11,12 +11,12 @@ from tests.builders import make_person, make_plan_row
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture()
+@pytest.fixture
 def alice():
     return make_person("alice", Role.AUTHOR, Role.APPROVER)
 
 
-@pytest.fixture()
+@pytest.fixture
 def bob():
     return make_person("bob", Role.APPROVER)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
-from applyviz.engine.diff.structural import diff_objects
+from applyviz.engine.diff.structural import MISSING, diff_objects
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.schema.model import KindSchema
@@ -35,14 +35,18 @@ def find_moved(
     if digest_effect(now) == row.effect:
         return None
     reviewed = changes.read_masked(row).versions.live or {}
-    present = mask_change(now, kind=kind, key=tag_key).versions.live or {}
+    present = mask_change(now, tag_key=tag_key).versions.live or {}
     root = kind.root if kind else None
     found = [d for d in diff_objects(reviewed, present, root=root) if not _is_noise(render_path(d.path))]
-    return [{"path": render_path(d.path), "reviewed": _text(d.before), "live": _text(d.after)} for d in found[:_SHOWN]]
+    return [
+        {"path": render_path(d.path), "reviewed": show_value(d.before), "live": show_value(d.after)}
+        for d in found[:_SHOWN]
+    ]
 
 
-def _text(value: JSONValue) -> str:
-    return "" if value is None else str(value)
+def show_value(value: JSONValue) -> str:
+    """A masked value as text; nothing for none."""
+    return "" if value is MISSING else canonical_json(value) if isinstance(value, (dict, list)) else str(value)
 
 
 def _is_noise(path: str) -> bool:

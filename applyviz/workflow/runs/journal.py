@@ -20,7 +20,7 @@ from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import audit, calculation
+from applyviz.workflow import audit, calculation, changes
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.start import about
 
@@ -80,7 +80,7 @@ class Journal:
             }
         if not isinstance(body, Mapping):
             return None
-        return masking.mask(body, gvk=self.change.ref.gvk, tag_key=self.tag_key)
+        return changes.mask_object(body, self.change.ref, tag_key=self.tag_key)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
         subject = about(self.claim.run)

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
-from applyviz.engine.diff import masking
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
@@ -19,7 +18,7 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import changes, failpoints
-from applyviz.workflow.runs.checking import raise_if_stale
+from applyviz.workflow.runs.checking import raise_if_stale, show_value
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.parts import PartSender, StopError, Surroundings
@@ -44,10 +43,6 @@ class Access:
     tag_key: bytes
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-
-
-def _show(value: JSONValue) -> str:
-    return "" if value is None else str(value)
 
 
 class ObjectRun:
@@ -134,14 +129,16 @@ class ObjectRun:
         found = find_broken(promised, live, root=root, is_confirmed=is_confirmed)
         if not found:
             return ()
-        gvk, key = self._change.ref.gvk, self._access.tag_key
+        ref, key = self._change.ref, self._access.tag_key
         shown = find_broken(
-            masking.mask(promised, gvk=gvk, tag_key=key),
-            masking.mask(live, gvk=gvk, tag_key=key),
+            changes.mask_object(promised, ref, tag_key=key),
+            changes.mask_object(live, ref, tag_key=key),
             root=root,
             is_confirmed=is_confirmed,
         )
-        return tuple({"path": render_path(d.path), "promised": _show(d.before), "got": _show(d.after)} for d in shown)
+        return tuple(
+            {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown
+        )
 
     def _verify(self, live: JSONObject | None) -> tuple[Outcome, str, list[dict[str, JSONValue]]]:
         if self._change.operation is Operation.PRUNE or live is None:

@@ -1,6 +1,6 @@
 """Sending one request of an object change, and knowing what became of it.
 
-Field conflict and version conflict are told apart. A request is sent again only when it was not carried
+Field conflict and version conflict are told apart once the effect was compared again. A request is sent again only when it was not carried
 out for certain, or, after a version conflict, when the effect is still the approved one. A lost answer is
 resolved by reading live; what cannot be resolved is *unknown* and says so.
 """
@@ -109,11 +109,10 @@ class PartSender:
         if request.method == "DELETE" and answer.status == 404:
             return True, None
         if answer.status == 409:
+            live = self.around.recheck()
             if is_field_conflict(answer):
                 raise StopError(Outcome.REFUSED, self.journal.scrub(answer.message))
-            if live is None:
-                raise StopError(Outcome.STALE, "the object was absent when it was reviewed, and is there now")
-            return False, self.around.recheck()
+            return False, live
         if answer.status == 404:
             raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.scrub(answer.message)}")
         meaning = meaning_of(answer.status)

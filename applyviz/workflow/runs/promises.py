@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from applyviz.engine.diff.structural import Difference, diff_objects
+from applyviz.engine.diff.structural import MISSING, Difference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.schema.model import Node
@@ -39,7 +39,7 @@ def _is_allotted(path: FieldPath) -> bool:
 
 
 def _is_addition(difference: Difference) -> bool:
-    return difference.before is None and difference.after is not None
+    return difference.before is MISSING
 
 
 def find_broken(
@@ -50,5 +50,7 @@ def find_broken(
     return tuple(
         difference
         for difference in found
-        if not _is_allotted(difference.path) and (is_confirmed or not _is_addition(difference))
+        if not _is_allotted(difference.path)
+        and not difference.is_equal_in_meaning
+        and (is_confirmed or not _is_addition(difference))
     )

@@ -1,0 +1,161 @@
+"""Stories of the back end: a team and a sandbox, where planning and running happen at once, by the use cases.
+
+`Wire` stands between the product and the sandbox: it counts writes, and can lose them or their answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import yaml
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from applyviz.clusters import connect
+from applyviz.clusters.errors import NotSentError
+from applyviz.clusters.sandbox import SandboxTransport, open_sandbox
+from applyviz.engine.objects.errors import UnreachableError
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import Role
+from applyviz.records.models import ApplyRun, Cluster, Plan, Review
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.workflow import clusters, plans, reviews, runs
+from tests.builders import make_person
+
+SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
+
+
+class Killed(BaseException):
+    """The worker dies here: nothing catches it, as nothing catches `kill -9`."""
+
+
+def config_map(name: str = "settings", **data: str) -> str:
+    """A ConfigMap as YAML."""
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+
+
+def secret(name: str = "login", **data: str) -> str:
+    """A Secret as YAML, with plain values."""
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+
+
+@dataclass
+class Wire:
+    """What goes over the wire to the sandbox; `fault(request, number of the write)` may raise or tell what to do.
+
+    A fault of "lose request" keeps a write from the sandbox, "lose answer" lets it act and loses the answer,
+    "refuse connection" is known to have sent nothing.
+    """
+
+    writes: list[Request] = field(default_factory=list)
+    effective: list[Request] = field(default_factory=list)
+    fault: Callable[[Request, int], str] = lambda request, number: ""
+    leads_to: Cluster | None = None
+
+    def connect(self, cluster: Cluster) -> _Wired:
+        """A transport to a cluster that goes over this wire."""
+        return _Wired(self, SandboxTransport(self.leads_to or cluster))
+
+
+@dataclass
+class _Wired:
+    wire: Wire
+    inner: SandboxTransport
+
+    def send(self, request: Request) -> Answer:
+        is_write = request.is_write and not request.is_dry_run
+        if not is_write:
+            return self.inner.send(request)
+        self.wire.writes.append(request)
+        fault = self.wire.fault(request, len(self.wire.writes))
+        if fault == "refuse connection":
+            raise NotSentError("no connection", retryable=True)
+        if fault == "lose request":
+            raise UnreachableError("the connection broke")
+        answer = self.inner.send(request)
+        if answer.is_ok:
+            self.wire.effective.append(request)
+        if fault == "lose answer":
+            raise UnreachableError("the connection broke")
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class Team:
+    """Alice writes, Bob approves; a sandbox of their own."""
+
+    def __init__(self) -> None:
+        self.alice: User = make_person("alice", Role.AUTHOR)
+        self.bob: User = make_person("bob", Role.APPROVER)
+        self.cluster = clusters.create_sandbox(slug="box", name="Box")
+        self.wire = Wire()
+
+    def wire_up(self, monkeypatch) -> Team:
+        """Put the wire between the product and the sandbox."""
+        monkeypatch.setattr(connect, "open_transport", self.wire.connect)
+        return self
+
+    def review(self, files: Mapping[str, str], **options: object) -> Review:
+        """Open a review; nothing is planned yet."""
+        return reviews.create_review(
+            by=self.alice,
+            title="Change",
+            reason="because",
+            ticket="",
+            cluster=self.cluster,
+            options=ApplyOptions(**options),
+            bundle=SourceBundle(tuple(SourceFile(name, text.encode()) for name, text in files.items())),
+        )
+
+    def plan(self, *texts: str, **options: object) -> Plan:
+        """A finished plan of these manifests, one file each."""
+        review = self.review({f"{n}.yaml": text for n, text in enumerate(texts)}, **options)
+        plans.make_plan(review.plans.get().pk)
+        return review.plans.get()
+
+    def start(self, plan: Plan) -> ApplyRun:
+        """Bob approves and starts; no worker has picked it up yet."""
+        return runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
+
+    def work(self, run: ApplyRun) -> ApplyRun:
+        """A worker picks the run up."""
+        runs.execute_run(run.pk)
+        run.refresh_from_db()
+        return run
+
+    def apply(self, *texts: str, **options: object) -> ApplyRun:
+        """Plan, approve, run."""
+        return self.work(self.start(self.plan(*texts, **options)))
+
+    def outcomes(self, run: ApplyRun) -> list[str]:
+        """What came out, in the order of the plan."""
+        return list(run.results.order_by("position").values_list("outcome", flat=True))
+
+    def send(self, request: Request) -> Answer:
+        """Somebody else writes to the sandbox."""
+        return open_sandbox(self.cluster).handle(request)
+
+    def apply_as(self, manager: str, text: str) -> Answer:
+        """Somebody else applies a ConfigMap, with force."""
+        body = yaml.safe_load(text)
+        path = f"/api/v1/namespaces/default/configmaps/{body['metadata']['name']}"
+        return self.send(Request("PATCH", path, {"fieldManager": manager, "force": "true"}, APPLY_PATCH, body))
+
+    def edit(self, path: str, body: Mapping[str, object], manager: str = "kubectl-edit") -> Answer:
+        """Somebody else edits an object."""
+        return self.send(Request("PATCH", path, {"fieldManager": manager}, MERGE_PATCH, dict(body)))
+
+    def live(self, path: str = SETTINGS) -> dict[str, object] | None:
+        """The live object, None when there is none."""
+        answer = self.send(Request("GET", path))
+        return answer.body if answer.is_ok else None
+
+
+def let_lease_run_out(run: ApplyRun) -> None:
+    """Time passes until nobody owns the run any more."""
+    ApplyRun.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))

@@ -1,0 +1,349 @@
+"""Apply runs: what was approved is what runs, each outcome is true, and nothing is lost or done twice."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from applyviz.engine.objects.exchange import Request
+from applyviz.records.enums import AuditAction, ReviewState, Role, RunState
+from applyviz.records.models import ApplyRun, AuditEntry, Cluster, JournalEntry
+from applyviz.workflow import approvals, audit, clusters, failpoints, runs
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError
+from tests.builders import make_person
+from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
+
+pytestmark = pytest.mark.django_db
+POINTS = (
+    "run.checked",
+    "run.object",
+    "run.intended",
+    "run.answered",
+    "run.recorded",
+    "run.concluding",
+    "run.concluded",
+    "run.finishing",
+)
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+@pytest.fixture
+def at_point():
+    """Do something when the run reaches a named point, the nth time."""
+
+    def arm(name, action, time=1):
+        reached = []
+
+        def hook(point):
+            if point == name:
+                reached.append(point)
+                if len(reached) == time:
+                    action()
+
+        failpoints.hooks.append(hook)
+
+    yield arm
+    failpoints.hooks.clear()
+
+
+def die():
+    raise Killed
+
+
+def test_whole_job(team):
+    plan = team.plan(config_map(a="1"), secret(password="canary-7f3a91"))
+    run = team.work(team.start(plan))
+
+    assert (run.state, run.error) == (RunState.SUCCEEDED, "")
+    assert team.outcomes(run) == ["applied and verified", "applied and verified"]
+    assert team.live()["data"] == {"a": "1"}
+    plan.review.refresh_from_db()
+    assert plan.review.state == ReviewState.APPLIED
+    assert audit.verify_chain().is_intact
+    shown = str(list(JournalEntry.objects.values("request", "answer"))) + str(list(AuditEntry.objects.values("detail")))
+    assert "canary-7f3a91" not in shown
+    assert "Y2FuYXJ5" not in shown
+
+
+def test_history_tells_the_intent_before_the_result(team):
+    run = team.apply(config_map(a="1"))
+
+    told = list(AuditEntry.objects.filter(run=run.number).order_by("sequence").values_list("action", flat=True))
+    assert told == ["run.started", "run.claimed", "object.intent", "object.result", "run.finished"]
+
+
+def test_what_was_planned_is_what_is_sent(team):
+    team.apply(config_map(a="1", b="2"))
+    plan = team.plan(config_map(a="1", b="3"))
+    team.wire.writes.clear()
+
+    team.work(team.start(plan))
+
+    sent = team.wire.writes[0]
+    entry = JournalEntry.objects.order_by("-pk").first()
+    assert len(team.wire.writes) == 1
+    assert sent.body["data"] == {"a": "1", "b": "3"}
+    assert sent.body["metadata"]["uid"] == team.live()["metadata"]["uid"]
+    assert entry.sealed_request.open_json() == sent.body
+    assert (entry.method, entry.path, entry.status) == ("PATCH", SETTINGS, 200)
+
+
+def test_unchanged_object_is_not_written(team):
+    team.apply(config_map(a="1"))
+    run = team.apply(config_map(a="1"), config_map("other", b="2"))
+
+    assert sorted(team.outcomes(run)) == ["applied and verified", "unchanged"]
+    assert len(team.wire.writes) == 2
+
+
+def test_client_side_apply_runs_too(team):
+    team.apply(config_map(a="1", b="2"), mode="client")
+    run = team.apply(config_map(a="1", c="3"), mode="client")
+
+    assert run.state == RunState.SUCCEEDED
+    assert team.live()["data"] == {"a": "1", "c": "3"}
+
+
+def test_moved_field_makes_the_run_stale(team):
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2"), config_map("other", b="2")))
+    team.edit(SETTINGS, {"data": {"a": "changed by hand"}})
+    team.wire.writes.clear()
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.STALE, [])
+    assert sorted(team.outcomes(run)) == ["not reached", "stale"]
+    moved = run.results.get(outcome="stale").differences
+    assert {"path": ".data.a", "reviewed": "1", "live": "changed by hand"} in moved
+    run.plan.review.refresh_from_db()
+    assert run.plan.review.state == ReviewState.OPEN
+
+
+def test_object_that_appeared_makes_the_run_stale(team):
+    run = team.start(team.plan(config_map(a="1")))
+    team.apply_as("somebody", config_map(z="9"))
+
+    assert team.work(run).state == RunState.STALE
+    assert team.live()["data"] == {"z": "9"}
+
+
+def test_object_that_was_made_anew_makes_the_run_stale(team):
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2")))
+    team.send(Request("DELETE", SETTINGS))
+    team.apply_as("applyviz", config_map(a="1"))
+
+    assert team.work(run).state == RunState.STALE
+
+
+def test_new_version_alone_is_no_reason_to_stop(team):
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2")))
+    before = team.live()["metadata"]["resourceVersion"]
+    team.edit(SETTINGS, {"data": {"a": "x"}}, "applyviz-other")
+    team.edit(SETTINGS, {"data": {"a": "1"}}, "applyviz-other")
+    assert team.live()["metadata"]["resourceVersion"] != before
+
+    assert team.work(run).state in (RunState.SUCCEEDED, RunState.STALE)
+
+
+def test_change_between_check_and_write_is_found(team, at_point):
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2")))
+    at_point("run.checked", lambda: team.edit(SETTINGS, {"data": {"a": "3"}}))
+
+    assert team.work(run).state == RunState.STALE
+    assert team.live()["data"] == {"a": "3"}
+
+
+def test_change_between_read_and_write_is_found(team, at_point):
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2")))
+    at_point("run.intended", lambda: team.edit(SETTINGS, {"data": {"a": "3"}}))
+
+    assert team.work(run).state == RunState.STALE
+    assert team.live()["data"] == {"a": "3"}
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("time", [1, 2])
+def test_killed_worker_loses_nothing_and_repeats_nothing(team, at_point, point, time):
+    run = team.start(team.plan(config_map("one", a="1"), config_map("two", b="2"), secret(password="x")))
+    at_point(point, die, time)
+    try:
+        runs.execute_run(run.pk)
+        is_killed = False
+    except Killed:
+        is_killed = True
+    let_lease_run_out(run)
+    if is_killed:
+        assert runs.find_unfinished(now=timezone.now()) == [run.pk]
+
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"] * 3)
+    assert len(team.wire.effective) == 3
+    assert is_killed == (time == 1 or point in POINTS[1:-1])
+    assert audit.verify_chain().is_intact
+    told = AuditEntry.objects.filter(action=AuditAction.OBJECT_RESULT, run=run.number)
+    assert told.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "writes", "outcome"),
+    [
+        ("lose answer", 1, "applied and verified"),
+        ("lose request", 2, "applied and verified"),
+        ("refuse connection", 2, "applied and verified"),
+    ],
+)
+def test_lost_messages_are_resolved_by_reading_live(team, fault, writes, outcome, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    run = team.start(team.plan(config_map(a="1")))
+    team.wire.fault = lambda request, number: fault if number == 1 else ""
+
+    team.work(run)
+
+    assert team.outcomes(run) == [outcome]
+    assert (len(team.wire.writes), len(team.wire.effective)) == (writes, 1)
+
+
+def test_what_cannot_be_resolved_is_unknown(team, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2")))
+
+    def fault(request, number):
+        team.edit(SETTINGS, {"data": {"a": "by hand"}})
+        return "lose request"
+
+    team.wire.fault = fault
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown"])
+    assert "neither as before nor as promised" in run.results.get().detail
+
+
+def test_cluster_that_stays_away_fails_the_run(team, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    run = team.start(team.plan(config_map("one", a="1"), config_map("two", a="1")))
+    team.wire.fault = lambda request, number: "refuse connection"
+
+    team.work(run)
+
+    assert (run.state, team.outcomes(run), team.wire.effective) == (RunState.FAILED, ["failed", "not reached"], [])
+
+
+def test_worker_that_lost_the_run_writes_nothing(team, at_point):
+    run = team.start(team.plan(config_map(a="1"), config_map("two", b="2")))
+    at_point("run.object", lambda: ApplyRun.objects.filter(pk=run.pk).update(epoch=99))
+
+    runs.execute_run(run.pk)
+
+    assert team.wire.writes == []
+    assert ApplyRun.objects.get(pk=run.pk).state == RunState.RUNNING
+
+
+def test_run_of_another_worker_is_left_alone(team):
+    run = team.start(team.plan(config_map(a="1")))
+    ApplyRun.objects.filter(pk=run.pk).update(
+        state=RunState.RUNNING, epoch=1, lease_until=timezone.now() + timedelta(minutes=1)
+    )
+
+    runs.execute_run(run.pk)
+
+    assert team.wire.writes == []
+
+
+def test_finished_run_is_not_run_again(team):
+    run = team.apply(config_map(a="1"))
+
+    for _ in range(3):
+        runs.execute_run(run.pk)
+
+    assert len(team.wire.writes) == 1
+
+
+def test_cancelled_run_stops_between_objects(team, at_point):
+    run = team.start(team.plan(config_map("one", a="1"), config_map("two", b="2")))
+    at_point("run.concluded", lambda: runs.cancel_run(run, by=team.bob))
+
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.CANCELLED, ["applied and verified", "not reached"])
+    with pytest.raises(NotPossibleError):
+        runs.cancel_run(run, by=team.bob)
+
+
+def test_run_that_is_cancelled_before_it_starts_writes_nothing(team):
+    run = team.start(team.plan(config_map(a="1")))
+    runs.cancel_run(run, by=team.bob)
+
+    assert team.work(run).state == RunState.CANCELLED
+    assert team.wire.writes == []
+
+
+def test_plan_runs_once(team):
+    plan = team.plan(config_map(a="1"))
+    team.work(team.start(plan))
+
+    for attempt in (team.start, lambda p: runs.start_run(p, by=team.bob, digest=p.digest)):
+        with pytest.raises(NotPossibleError):
+            attempt(plan)
+    assert ApplyRun.objects.count() == 1
+
+
+def test_run_needs_an_approval_of_somebody_else(team):
+    plan = team.plan(config_map(a="1"))
+    dora = make_person("dora", Role.AUTHOR, Role.APPROVER)
+
+    with pytest.raises(NotPossibleError, match="1 approval is missing"):
+        runs.start_run(plan, by=team.bob, digest=plan.digest)
+    with pytest.raises(NotAllowedError):
+        runs.approve_and_run(plan, by=team.alice, digest=plan.digest)
+    approvals.approve_plan(plan, by=dora, digest=plan.digest)
+    assert runs.find_run_blockers(plan, for_user=team.bob) == ()
+
+
+def test_policy_may_ask_for_two(team):
+    Cluster.objects.update(approvals_needed=2)
+    plan = team.plan(config_map(a="1"))
+    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+
+    assert runs.find_run_blockers(plan, for_user=team.bob) == ("1 approval is missing",)
+
+
+def test_rights_count_when_they_are_used(team):
+    run = team.start(team.plan(config_map(a="1")))
+    team.bob.groups.clear()
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "may no longer" in run.error
+
+
+def test_other_cluster_behind_the_name_is_refused(team):
+    run = team.start(team.plan(config_map(a="1")))
+    team.wire.leads_to = clusters.create_sandbox(slug="other", name="Other")
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "another cluster" in run.error
+
+
+def test_sweep_asks_for_lost_runs(team, monkeypatch):
+    run = team.start(team.plan(config_map(a="1")))
+    asked = []
+    monkeypatch.setattr("applyviz.queue.send", lambda name, **ids: asked.append((name.value, ids)) or True)
+    assert runs.resume_unfinished_runs() == 0
+    ApplyRun.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(seconds=30))
+
+    assert runs.resume_unfinished_runs() == 1
+    assert asked == [("applyviz.execute_run", {"run_id": run.pk})]
