@@ -89,6 +89,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run")),
         pytest_lane("units", "-n", "2"),
         pytest_lane("conformance", "-m", "conformance"),
+        pytest_lane("start", "-m", "start"),
         pytest_lane("browser", "-m", "e2e", lacks=lacks_chromium),
         pytest_lane("services", "-m", "services", lacks=lacks_services),
         pytest_lane("control plane", "-m", "controlplane", lacks=lacks_control_plane),
