@@ -1,4 +1,4 @@
-"""`scripts/run` as people use it: it starts, tells where, stops on Ctrl-C, keeps its data, and begins anew when asked."""
+"""`scripts/run` as people use it: it starts, says where, stops on Ctrl-C, keeps its data, begins anew when asked."""
 
 from __future__ import annotations
 
