@@ -1,0 +1,86 @@
+"""Objects that say by a phase or a condition how far they are.
+
+Rule: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties.
+A finding is the text of a state and a sentence.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.values import JSONObject, get_at
+
+CURRENT, IN_PROGRESS, FAILED, UNKNOWN = "Current", "InProgress", "Failed", "Unknown"
+
+
+def find_condition(obj: JSONObject, name: str) -> JSONObject | None:
+    """The condition of a type, None when the object has none."""
+    for condition in get_at(obj, ("status", "conditions")) or ():
+        if isinstance(condition, dict) and condition.get("type") == name:
+            return condition
+    return None
+
+
+def is_condition(obj: JSONObject, name: str, status: str = "True") -> bool:
+    """Whether a condition has a status."""
+    condition = find_condition(obj, name)
+    return condition is not None and condition.get("status") == status
+
+
+def say(obj: JSONObject, name: str, otherwise: str) -> str:
+    """What a condition says in its own words."""
+    condition = find_condition(obj, name) or {}
+    return condition.get("message") or condition.get("reason") or otherwise
+
+
+def read_generic(obj: JSONObject) -> tuple[str, str]:
+    """Any other kind: Stalled fails, Reconciling and a Ready that is not true are in progress, else it is there."""
+    if is_condition(obj, "Stalled"):
+        return FAILED, say(obj, "Stalled", "is stalled")
+    if is_condition(obj, "Reconciling"):
+        return IN_PROGRESS, say(obj, "Reconciling", "is being reconciled")
+    ready = find_condition(obj, "Ready")
+    if ready is not None and ready.get("status") != "True":
+        return IN_PROGRESS, say(obj, "Ready", "is not ready")
+    return CURRENT, "is there" if ready is None else "is ready"
+
+
+def read_definition(obj: JSONObject) -> tuple[str, str]:
+    """A CustomResourceDefinition is done when it is established; refused names fail."""
+    if is_condition(obj, "NamesAccepted", "False"):
+        return FAILED, say(obj, "NamesAccepted", "its names are taken")
+    if is_condition(obj, "Established"):
+        return CURRENT, "is established"
+    return IN_PROGRESS, "is not established yet"
+
+
+def read_claim(obj: JSONObject) -> tuple[str, str]:
+    """A claim is done when it is bound; one that waits for its first consumer cannot get further alone."""
+    phase = get_at(obj, ("status", "phase"), "")
+    if phase == "Bound":
+        return CURRENT, "is bound"
+    if phase == "Lost":
+        return FAILED, "has lost its volume"
+    return IN_PROGRESS, "is not bound yet"
+
+
+def read_service(obj: JSONObject) -> tuple[str, str]:
+    """A load balancer is done when it has an address, every other service at once."""
+    if get_at(obj, ("spec", "type")) != "LoadBalancer":
+        return CURRENT, "is there"
+    if get_at(obj, ("status", "loadBalancer", "ingress")):
+        return CURRENT, "has its address"
+    return IN_PROGRESS, "waits for its address"
+
+
+def read_namespace(obj: JSONObject) -> tuple[str, str]:
+    """A namespace is done when it is active."""
+    phase = get_at(obj, ("status", "phase"), "Active")
+    return (CURRENT, "is active") if phase == "Active" else (IN_PROGRESS, f"is {phase.lower()}")
+
+
+def read_budget(obj: JSONObject) -> tuple[str, str]:
+    """A budget is done when enough pods are healthy."""
+    healthy = get_at(obj, ("status", "currentHealthy"), 0)
+    desired = get_at(obj, ("status", "desiredHealthy"), 0)
+    if healthy >= desired:
+        return CURRENT, f"{healthy} of {desired} needed pods are healthy"
+    return IN_PROGRESS, f"{healthy} of {desired} needed pods are healthy"

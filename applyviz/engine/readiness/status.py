@@ -1,0 +1,71 @@
+"""Has an object become what was asked of it? One question, answered from the object alone.
+
+Rule: the status conventions of https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus: an old
+observedGeneration is in progress, a deletion timestamp is terminating, and each built-in kind says in its
+own way when it is done. Other kinds are read by their Ready, Reconciling and Stalled conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.readiness import conditions, workloads
+
+
+class State(StrEnum):
+    """How far an object is."""
+
+    CURRENT = "Current"
+    IN_PROGRESS = "InProgress"
+    FAILED = "Failed"
+    TERMINATING = "Terminating"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A state with one sentence that says why."""
+
+    state: State
+    message: str = ""
+
+
+Finding = tuple[str, str]
+Reader = Callable[[JSONObject], Finding]
+_READERS: Mapping[tuple[str, str], Reader] = {
+    ("apps", "Deployment"): workloads.read_deployment,
+    ("apps", "StatefulSet"): workloads.read_stateful_set,
+    ("apps", "DaemonSet"): workloads.read_daemon_set,
+    ("apps", "ReplicaSet"): workloads.read_replica_set,
+    ("batch", "Job"): workloads.read_job,
+    ("", "Pod"): workloads.read_pod,
+    ("", "PersistentVolumeClaim"): conditions.read_claim,
+    ("", "Service"): conditions.read_service,
+    ("", "Namespace"): conditions.read_namespace,
+    ("policy", "PodDisruptionBudget"): conditions.read_budget,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): conditions.read_definition,
+}
+
+
+def _is_observed(obj: JSONObject) -> bool:
+    observed = get_at(obj, ("status", "observedGeneration"))
+    generation = get_at(obj, ("metadata", "generation"))
+    return observed is None or generation is None or observed >= generation
+
+
+def read_status(obj: JSONObject | None) -> Status:
+    """How far an object is; None when it is not there (any more)."""
+    if obj is None:
+        return Status(State.UNKNOWN, "not found")
+    if get_at(obj, ("metadata", "deletionTimestamp")):
+        return Status(State.TERMINATING, "is being deleted")
+    if not _is_observed(obj):
+        return Status(State.IN_PROGRESS, "the controller has not seen the latest change yet")
+    gvk = GroupVersionKind.from_object(obj)
+    reader = _READERS.get((gvk.group, gvk.kind), conditions.read_generic)
+    state, message = reader(obj)
+    return Status(State(state), message)
