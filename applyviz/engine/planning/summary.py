@@ -52,7 +52,7 @@ class PlanSummary:
     """What a plan does, in figures and in a sentence.
 
     - `counts`: objects per operation; `stopped`: workloads without a pod in between or afterwards.
-    - `calculated`: changes that no server confirmed.
+    - `calculated`: changes that no server confirmed; `pods_restarted`: as far as their number is known.
     """
 
     sentence: str
@@ -63,21 +63,9 @@ class PlanSummary:
     budgets: tuple[str, ...] = ()
     conflicts: int = 0
     calculated: int = 0
-
-    @property
-    def pods_restarted(self) -> int:
-        """How many pods are replaced, as far as known."""
-        return sum(r.pods for r in self.restarts)
-
-    @property
-    def images_changed(self) -> int:
-        """How many containers get another image."""
-        return len(self.images)
-
-    @property
-    def workloads_stopped(self) -> int:
-        """How many workloads stop."""
-        return len(self.stopped)
+    pods_restarted: int = 0
+    images_changed: int = 0
+    workloads_stopped: int = 0
 
 
 def _read_restart(change: ObjectChange) -> Restart | None:
@@ -181,4 +169,7 @@ def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
         budgets=budgets,
         conflicts=sum(len(c.conflicts) for c in changes),
         calculated=sum(c.certainty is Certainty.CALCULATED for c in changes),
+        pods_restarted=sum(r.pods for r in restarts),
+        images_changed=len(images),
+        workloads_stopped=len(stopped),
     )
