@@ -119,13 +119,7 @@ def build_change() -> ObjectChange:
             ),
         ),
         hazards=(
-            Hazard(
-                HazardKind.REMOVAL_WILL_NOT_HAPPEN,
-                Severity.WARNING,
-                REPLICAS,
-                {"field": "spec.replicas", "manager": "kube-controller-manager"},
-            ),
-            Hazard(HazardKind.PODS_RESTART, Severity.INFO, (), {}),
+            Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, REPLICAS, {"owners": "kube-controller-manager"}),
         ),
         certainty=Certainty.CONFIRMED,
         certainty_reason="",

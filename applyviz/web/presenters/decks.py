@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -117,7 +118,7 @@ def _present_approve(plan: Plan, standing: Standing) -> Button:
         count_effects(plan),
     ) % _describe(plan)
     blockers = tuple(Blocker(b, standing.attention_url) for b in standing.plan_blockers)
-    person = "; ".join(standing.person_blockers)
+    person = capfirst("; ".join(standing.person_blockers)) + "." if standing.person_blockers else ""
     if blockers or person:
         return Button(text, blockers=blockers, note=person)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])

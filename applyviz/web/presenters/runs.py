@@ -65,6 +65,7 @@ class ResultItem:
     took: str
     url: str
     is_current: bool = False
+    is_telling: bool = False
 
     @property
     def search(self) -> str:
@@ -74,15 +75,16 @@ class ResultItem:
     @property
     def note(self) -> str:
         """The line under the name."""
-        return " · ".join(part for part in (self.detail, self.took) if part)
+        return self.detail if self.is_telling else ""
 
 
 @dataclass(frozen=True, slots=True)
 class StepGroup:
-    """Objects that are applied together."""
+    """Objects that are read together: those that went wrong, a step, or those with nothing to do."""
 
     title: str
     items: tuple[ResultItem, ...]
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class ResultPane:
     kind: str
     namespace: str
     detail: str
+    took: str
     change_url: str
     differences: tuple[Notice, ...]
     exchanges: tuple[Exchange, ...]
@@ -173,16 +176,25 @@ def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> R
         took=_took(result.started_at, result.finished_at),
         url=reverse("runs:show-result", args=[run.number, result.position]),
         is_current=result.position == current,
+        is_telling=result.outcome in _BAD,
     )
 
 
 def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | None) -> tuple[StepGroup, ...]:
+    bad, calm = [], []
     steps: dict[int, list[ResultItem]] = {}
     for result in results:
-        steps.setdefault(result.step, []).append(_present_item(run, result, current))
-    return tuple(
-        StepGroup(_("Step %(number)d") % {"number": n + 1}, tuple(items)) for n, items in sorted(steps.items())
-    )
+        item = _present_item(run, result, current)
+        if result.outcome in _BAD:
+            bad.append(item)
+        elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
+            calm.append(item)
+        else:
+            steps.setdefault(result.step, []).append(item)
+    groups = [StepGroup(_("Needs attention"), tuple(bad))]
+    groups += [StepGroup(_("Step %(number)d") % {"number": n + 1}, tuple(items)) for n, items in sorted(steps.items())]
+    groups.append(StepGroup(_("Nothing to do"), tuple(calm), is_folded=not any(i.is_current for i in calm)))
+    return tuple(group for group in groups if group.items)
 
 
 def _count_outcomes(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
@@ -252,6 +264,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
         kind=change.kind,
         namespace=change.namespace,
         detail=result.detail,
+        took=_took(result.started_at, result.finished_at),
         change_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"]),
         differences=_present_differences(result),
         exchanges=tuple(_present_exchange(entry) for entry in journal),

@@ -1,0 +1,116 @@
+"""The sentence over a plan and its impact, from the figures that the plan stores.
+
+Everything is counted by `engine.planning.summary`; here it only becomes words, in the language of the page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import Plan
+
+NAMED = 3
+
+
+def _count_operation(operation: Operation, count: int) -> str:
+    texts = {
+        Operation.UPDATE: ngettext("%(n)d changes", "%(n)d change", count),
+        Operation.CREATE: ngettext("%(n)d is created", "%(n)d are created", count),
+        Operation.RECREATE: ngettext("%(n)d is deleted and created anew", "%(n)d are deleted and created anew", count),
+        Operation.PRUNE: ngettext("%(n)d is pruned", "%(n)d are pruned", count),
+        Operation.REFUSED: ngettext("%(n)d would be refused", "%(n)d would be refused", count),
+        Operation.ERROR: ngettext("%(n)d could not be planned", "%(n)d could not be planned", count),
+    }
+    return texts[operation] % {"n": count}
+
+
+_ORDER = (
+    Operation.UPDATE,
+    Operation.CREATE,
+    Operation.RECREATE,
+    Operation.PRUNE,
+    Operation.REFUSED,
+    Operation.ERROR,
+)
+
+
+def present_sentence(plan: Plan) -> str:
+    """What happens to the objects, in one sentence; empty while nothing is known."""
+    counts: Mapping[str, int] = plan.counts
+    total = sum(counts.values())
+    if not total:
+        return ""
+    unchanged = counts.get(Operation.UNCHANGED, 0)
+    parts = [_count_operation(o, counts[o]) for o in _ORDER if counts.get(o)]
+    if not parts:
+        text = ngettext(
+            "Nothing changes: %(n)d object stays as it is.", "Nothing changes: %(n)d objects stay as they are.", total
+        )
+        return text % {"n": total}
+    head = ngettext("Of %(n)d object", "Of %(n)d objects", total) % {"n": total}
+    sentence = f"{head}, {', '.join(parts)}"
+    if unchanged:
+        stays = ngettext("%(n)d stays as it is", "%(n)d stay as they are", unchanged)
+        sentence += f"; {stays % {'n': unchanged}}"
+    return f"{sentence}."
+
+
+def _name(ref: Any) -> str:
+    return str(ref[2])
+
+
+def _kind(ref: Any) -> str:
+    return str(ref[0][2])
+
+
+def _list_names(refs: list[Any]) -> str:
+    names = [_name(ref) for ref in refs[:NAMED]]
+    return ", ".join(names) + (" …" if len(refs) > NAMED else "")
+
+
+def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
+    pods: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for one in restarts:
+        found[_kind(one["ref"])] += 1
+        pods[_kind(one["ref"])] += one.get("pods") or 0
+    for kind, count in found.most_common():
+        what = (
+            f"{count} {kind}s"
+            if count > 1
+            else f"{kind} {next(_name(r['ref']) for r in restarts if _kind(r['ref']) == kind)}"
+        )
+        if pods[kind]:
+            text = ngettext("%(what)s: %(pods)d pod restarts", "%(what)s: %(pods)d pods restart", pods[kind])
+            yield text % {"what": what, "pods": pods[kind]}
+        else:
+            yield _("%(what)s: all pods restart") % {"what": what}
+
+
+def present_impact(plan: Plan) -> tuple[str, ...]:
+    """What it does to running things, line by line."""
+    summary: Mapping[str, Any] = plan.summary
+    lines = list(_describe_restarts(summary.get("restarts", [])))
+    stopped, images = summary.get("stopped", []), summary.get("images", [])
+    budgets = summary.get("budgets", [])
+    if stopped:
+        text = ngettext(
+            "%(n)d workload stops meanwhile: %(names)s", "%(n)d workloads stop meanwhile: %(names)s", len(stopped)
+        )
+        lines.append(text % {"n": len(stopped), "names": _list_names(stopped)})
+    if images:
+        lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
+    if budgets:
+        text = ngettext(
+            "PodDisruptionBudget %(names)s may hold it up",
+            "PodDisruptionBudgets %(names)s may hold it up",
+            len(budgets),
+        )
+        lines.append(text % {"names": ", ".join(budgets)})
+    return tuple(lines)
