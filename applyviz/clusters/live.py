@@ -227,7 +227,7 @@ def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
     """
     made = client.Configuration()
     try:
-        config.load_kube_config(
+        config.load_kube_config(  # type: ignore[no-untyped-call]  # the client brings half its types
             config_file=path or os.environ.get("KUBECONFIG"), context=context or None, client_configuration=made
         )
     except config.ConfigException as error:
@@ -239,7 +239,7 @@ def from_service_account() -> LiveTransport:
     """A transport for the service account of the pod that this process runs in; its token is re-read."""
     made = client.Configuration()
     try:
-        config.load_incluster_config(client_configuration=made)
+        config.load_incluster_config(client_configuration=made)  # type: ignore[no-untyped-call]  # as above
     except config.ConfigException as error:
         raise ClusterError(f"this process does not run in a cluster: {error}") from error
     return LiveTransport(made)

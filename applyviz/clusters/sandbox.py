@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
-from applyviz.sandbox.http import HttpFace
+from applyviz.sandbox.http import HttpFace, Response
 from applyviz.sandbox.server import Sandbox
 
 USER = "applyviz"
@@ -33,7 +33,9 @@ class SandboxTransport:
         self._user = user
 
     def send(self, request: Request) -> Answer:
-        """Hand the request over; a sandbox always answers."""
+        """Hand the request over; a sandbox always answers, discovery in the aggregated form."""
+        if request.method == "GET" and request.path in ("/api", "/apis"):
+            return Answer(200, self._sandbox.discover(request.path))
         return self._sandbox.handle(request, user=self._user)
 
     def close(self) -> None:
@@ -50,11 +52,10 @@ def is_token_of(cluster: Cluster, token: str) -> bool:
 
 def answer_http(
     cluster: Cluster, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-) -> tuple[int, Mapping[str, str], bytes]:
+) -> Response:
     """Answer one HTTP request as the sandbox's API server; `kubectl` is its usual caller."""
 
     def _find_user(token: str) -> str | None:
         return "kubectl" if is_token_of(cluster, token) else None
 
-    status, answered, content = HttpFace(open_sandbox(cluster), _find_user).handle(method, path, query, headers, body)
-    return status, answered, content
+    return HttpFace(open_sandbox(cluster), _find_user, _now).handle(method, path, query, headers, body)

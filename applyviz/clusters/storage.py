@@ -34,8 +34,8 @@ class DatabaseStore:
 
     def get(self, key: Key) -> JSONObject | None:
         """The object at a key, None when there is none."""
-        sealed = self._at(key).values_list("body", flat=True).first()
-        obj: JSONObject | None = sealed.open_json() if isinstance(sealed, Sealed) else None
+        row = self._at(key).only("body").first()
+        obj: JSONObject | None = row.body.open_json() if row is not None else None
         return obj
 
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]:
@@ -43,7 +43,7 @@ class DatabaseStore:
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, group=group, plural=plural)
         if namespace is not None:
             rows = rows.filter(namespace=namespace)
-        return [sealed.open_json() for sealed in rows.order_by("namespace", "name").values_list("body", flat=True)]
+        return [row.body.open_json() for row in rows.order_by("namespace", "name").only("body")]
 
     def put(self, key: Key, obj: JSONObject) -> None:
         """Keep an object at a key."""

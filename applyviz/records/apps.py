@@ -10,7 +10,7 @@ from django.db.models.signals import post_migrate
 
 def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
-    from applyviz.records import guards  # noqa: PLC0415  # slow import
+    import applyviz.records.guards as guards  # noqa: PLC0415  # slow import
 
     guards.install(using)
     guards.make_groups(using)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -10,7 +10,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from applyviz.records.sealing import Sealed
 
 
-class SealedField(models.BinaryField):
+if TYPE_CHECKING:
+    _Column = models.BinaryField[Any, Any]
+else:
+    _Column = models.BinaryField
+
+
+class SealedField(_Column):
     """A column of sealed bytes."""
 
     description = "Sealed content"

@@ -14,12 +14,12 @@ from django.conf import settings
 
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
-from applyviz.engine.manifests.documents import ManifestDocument, Problem
+from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import fingerprint, sets
 from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.plan import ObjectChange, Problem
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.schema.crds import CRDSource
@@ -92,7 +92,7 @@ def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ..
     """Parse the frozen files in a child process with limits; every problem is kept."""
     files = read_bundle(load_bundle(revision))
     documents = tuple(document for file in files for document in file.documents)
-    return documents, tuple(problem for file in files for problem in file.problems)
+    return documents, tuple(Problem(found.reason, found.position) for file in files for found in file.problems)
 
 
 def _now() -> str:

@@ -17,7 +17,6 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from applyviz.clusters import connect
-from applyviz.engine.manifests.documents import Problem
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
@@ -67,7 +66,7 @@ def _claim(plan_id: int) -> _Claim | None:
     return _Claim(plan, plan.epoch)
 
 
-def _problem(problem: Problem | engine.Problem) -> dict[str, Any]:
+def _problem(problem: engine.Problem) -> dict[str, Any]:
     position = problem.position
     return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
 

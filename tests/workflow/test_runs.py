@@ -202,8 +202,7 @@ def test_killed_worker_loses_nothing_and_repeats_nothing(team, at_point, point, 
         ("refuse connection", 2, "applied and verified"),
     ],
 )
-def test_lost_messages_are_resolved_by_reading_live(team, fault, writes, outcome, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
+def test_lost_messages_are_resolved_by_reading_live(team, fault, writes, outcome):
     run = team.start(team.plan(config_map(a="1")))
     team.wire.fault = lambda request, number: fault if number == 1 else ""
 
@@ -213,8 +212,7 @@ def test_lost_messages_are_resolved_by_reading_live(team, fault, writes, outcome
     assert (len(team.wire.writes), len(team.wire.effective)) == (writes, 1)
 
 
-def test_what_cannot_be_resolved_is_unknown(team, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
+def test_what_cannot_be_resolved_is_unknown(team):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
 
@@ -229,8 +227,7 @@ def test_what_cannot_be_resolved_is_unknown(team, monkeypatch):
     assert "neither as before nor as promised" in run.results.get().detail
 
 
-def test_cluster_that_stays_away_fails_the_run(team, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
+def test_cluster_that_stays_away_fails_the_run(team):
     run = team.start(team.plan(config_map("one", a="1"), config_map("two", a="1")))
     team.wire.fault = lambda request, number: "refuse connection"
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
-from applyviz.engine.diff.structural import MISSING, diff_objects
+from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import changes

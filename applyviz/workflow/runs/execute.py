@@ -7,6 +7,8 @@ are compared with live one by one. The run stops at the first object that cannot
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from applyviz.clusters import connect, discovery
@@ -100,11 +102,11 @@ def _check_effects(work: _Work) -> bool:
             checking.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind)
         except StopError as stop:
             stale.append((result, stop))
-    for result, stop in stale:
+    for result, found in stale:
         journal = Journal(
             work.claim, result, changes.open_sealed(result.change), changes.read_masked(result.change), work.tag_key
         )
-        journal.conclude(stop.outcome, stop.detail, stop.differences)
+        journal.conclude(found.outcome, found.detail, found.differences)
     if not stale:
         checking.remember_checked(work.claim, pairs)
     return not stale
@@ -127,7 +129,7 @@ def _apply_all(work: _Work, around: Access) -> RunState:
     return RunState.SUCCEEDED
 
 
-def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter) -> RunState:
+def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep: Callable[[float], None]) -> RunState:
     plan = claim.run.plan
     if claim.is_cancelled():
         return RunState.CANCELLED
@@ -147,11 +149,12 @@ def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter) -> Ru
         find_path=work.find_path,
         recompute=work.recompute,
         tag_key=work.tag_key,
+        sleep=sleep,
     )
     return _apply_all(work, around)
 
 
-def execute_run(run_id: int) -> None:
+def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
     """Carry out a run; nothing happens when another worker has it or it is finished.
 
     - Writes are sent only for effects that are the approved ones, bound to the live object just read.
@@ -164,7 +167,7 @@ def execute_run(run_id: int) -> None:
         transport = connect.open_transport(claim.run.plan.target.cluster)
         try:
             reader = connect.reader_over(claim.run.plan.target.cluster, transport)
-            state = _carry_out(claim, reader, ClusterWriter(transport))
+            state = _carry_out(claim, reader, ClusterWriter(transport), sleep)
         finally:
             transport.close()
         failpoints.reach("run.finishing")

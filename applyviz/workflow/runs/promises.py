@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from applyviz.engine.diff.structural import MISSING, Difference, diff_objects
+from applyviz.engine.diff.structural import Difference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING
 
 _NOISE = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}

@@ -96,7 +96,7 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
 def approve_and_run(plan: Plan, *, by: Person, digest: str, note: str = "") -> ApplyRun:
     """Approve and start in one step, for a policy that asks for one approval."""
     with transaction.atomic():
-        if plan.pk is not None and not plan.approvals.filter(by=by, digest=digest, revoked_at=None).exists():
+        if not plan.approvals.filter(by=by, digest=digest, revoked_at=None).exists():
             approvals.approve_plan(plan, by=by, digest=digest, note=note)
         return start_run(plan, by=by, digest=digest)
 
