@@ -1,0 +1,113 @@
+"""One plain sentence per reason, as a template with named facts, so that a page can translate it.
+
+Facts are names only: field managers, places, lists and their keys. Every reason of the closed set has a
+sentence for each operation that it can explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence before its facts are filled in: `template.format(**facts)`."""
+
+    template: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.template.format(**self.facts)
+
+
+_BY_REASON: dict[Reason, str] = {
+    Reason.MANIFEST_SETS: "your manifest sets it",
+    Reason.MANIFEST_EQUALS_LIVE: "your manifest and the live object agree",
+    Reason.REMOVED_FROM_MANIFEST: "you no longer set it: removed",
+    Reason.REMOVED_SOLE_OWNER: "you no longer set it and you alone owned it: removed",
+    Reason.NULL_CLEARS: "your manifest says null: removed",
+    Reason.RETAIN_KEYS: "`{place}` keeps only what your manifest names: removed",
+    Reason.REPLACED_WHOLE: "it is one value without parts of its own: replaced whole",
+    Reason.LIVE_ONLY: "live only: kept",
+    Reason.OWNED_BY_OTHERS: "live only, kept: {owners} owns it",
+    Reason.STILL_OWNED_BY_OTHERS: "this removal will not happen: {owners} still owns it",
+    Reason.NO_LAST_APPLIED: "this removal will not happen: the object does not say what was last applied",
+    Reason.SERVER_DEFAULT: "server default",
+    Reason.SERVER_CHANGED: "the server changes it after the merge",
+    Reason.CONFLICTS: "conflict: {owners} owns it with another value",
+    Reason.TAKEN_OVER: "you take it over from {owners}",
+    Reason.SHARED: "you and {owners} own it with the same value",
+    Reason.ORDER: "only the order of its entries changes",
+    Reason.DIRECTIVE: "a directive in your manifest removes it",
+    Reason.BOOKKEEPING: "a record that the server and kubectl keep",
+}
+_BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
+    (Reason.MANIFEST_SETS, FieldOperation.CHANGED): "your manifest changes it",
+    (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "you no longer set it, and it is gone already",
+    (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "your manifest says null, and there is nothing to remove",
+    (Reason.SERVER_DEFAULT, FieldOperation.UNCHANGED): "removed, and set to the server's default again",
+    (Reason.SERVER_DEFAULT, FieldOperation.CLEARED): "the server removes it after the merge",
+    (Reason.SERVER_CHANGED, FieldOperation.SET): "the server adds it after the merge",
+    (Reason.SERVER_CHANGED, FieldOperation.CLEARED): "the server removes it after the merge",
+    (Reason.SERVER_CHANGED, FieldOperation.UNCHANGED): "the server keeps it as it is",
+}
+# Where the rule applied above the field: the detail names that place.
+_BY_PLACE: dict[Reason, str] = {
+    Reason.REMOVED_FROM_MANIFEST: "you dropped the whole of `{place}`, and all that is in it goes: removed",
+    Reason.REMOVED_SOLE_OWNER: "you gave up `{place}` and you alone owned it: removed",
+    Reason.NULL_CLEARS: "your manifest says that `{place}` is null: removed",
+    Reason.REPLACED_WHOLE: "`{place}` is replaced whole",
+}
+# With several field managers the verb changes.
+_BY_MANY: dict[Reason, str] = {
+    Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
+    Reason.STILL_OWNED_BY_OTHERS: "this removal will not happen: {owners} still own it",
+    Reason.CONFLICTS: "conflict: {owners} own it with another value",
+}
+_BY_KEY = "`{list}` merges by {keys}: this entry is new"
+_BY_VALUE = "`{list}` is a set: this value is new"
+
+
+def find_sentence(reason: FieldReason) -> Sentence:
+    """The sentence of a reason, with the facts it needs."""
+    if reason.reason is Reason.NEW_ENTRY:
+        return _describe_entry(reason)
+    if reason.detail and reason.reason in _BY_PLACE:
+        return Sentence(_BY_PLACE[reason.reason], {"place": reason.detail.lstrip(".")})
+    template = _BY_OPERATION.get((reason.reason, reason.operation)) or _BY_REASON[reason.reason]
+    if ", " in reason.detail:
+        template = _BY_MANY.get(reason.reason, template)
+    if "{place}" in template:
+        return Sentence(template, {"place": reason.detail.lstrip(".")})
+    return Sentence(template, {"owners": _join(reason.detail)} if "{owners}" in template else {})
+
+
+def render_reason(reason: FieldReason) -> str:
+    """The sentence of a reason in English."""
+    return str(find_sentence(reason))
+
+
+def _join(names: str) -> str:
+    """`a, b, c` as people say it: `a, b and c`."""
+    first, comma, last = names.rpartition(", ")
+    return f"{first} and {last}" if comma else last
+
+
+def _describe_entry(reason: FieldReason) -> Sentence:
+    path = _find_entry(reason)
+    name = next((str(element_value(e)) for e in reversed(path[:-1]) if e[0] == "f"), "")
+    if path[-1][0] == "v":
+        return Sentence(_BY_VALUE, {"list": name})
+    return Sentence(_BY_KEY, {"list": name, "keys": _join(", ".join(element_value(path[-1])))})
+
+
+def _find_entry(reason: FieldReason) -> FieldPath:
+    """The part of the path that leads to the new entry, which the detail names."""
+    for length in range(1, len(reason.path)):
+        if render_path(reason.path[:length]) == reason.detail:
+            return reason.path[:length]
+    return reason.path
