@@ -109,9 +109,8 @@ def _generator_files(entry: JSONObject) -> Iterator[str]:
 
 def _references(value: JSONObject) -> Iterator[tuple[str, str]]:
     for name in _PATH_LISTS:
-        for text in _texts(value.get(name)):
-            if "\n" not in text:  # anything longer is written inline
-                yield name, text
+        # A text of several lines is a patch written inline.
+        yield from ((name, text) for text in _texts(value.get(name)) if "\n" not in text)
     for name in _PATH_FIELDS:
         for entry in value.get(name) or ():
             if isinstance(entry, Mapping) and isinstance(entry.get("path"), str):

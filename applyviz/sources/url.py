@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -179,7 +180,7 @@ class _Fetcher:
             return connection.getresponse()
         except ssl.SSLCertVerificationError:
             raise SourceError(f"the certificate of {target.host} is not trusted") from None
-        except (OSError, urllib3.exceptions.HTTPError, ValueError, ArithmeticError):
+        except (OSError, HTTPException, urllib3.exceptions.HTTPError, ValueError):
             raise _unreachable(target) from None
 
     def _connection(self, target: _Target, addresses: tuple[str, ...]) -> HTTPConnection:
@@ -221,7 +222,7 @@ class _Fetcher:
                     raise self._too_large()
                 if self.deadline.is_over:
                     raise _unreachable(target)
-        except (OSError, urllib3.exceptions.HTTPError, ValueError):
+        except (OSError, HTTPException, urllib3.exceptions.HTTPError, ValueError):
             raise _unreachable(target) from None
         return bytes(data)
 

@@ -1,0 +1,140 @@
+"""Bombs: each is refused with a reason, the good file beside it is read, and this process lives."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from typing import Any
+
+import pytest
+
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.sandboxed import ChildLimits, read_bundle
+
+GOOD = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {x: yes, y: 1, y: 2}\n"
+MERGES = "".join(f"k{n}: &k{n} {{<<: [*k{n - 1}, *k{n - 1}]}}\n" for n in range(1, 26))
+ALIASES = "".join(f"k{n}: &k{n} [{','.join([f'*k{n - 1}'] * 9)}]\n" for n in range(1, 12))
+BOMBS = {
+    "aliases": ("k0: &k0 [x]\n" + ALIASES, "document contains excessive aliasing"),
+    "merges": ("k0: &k0 {a: 1}\n" + MERGES, "document contains excessive aliasing"),
+    "self": ("a: &a [*a]\n", "anchor 'a' value contains itself"),
+    "flow": ("[" * 50_000, "nested deeper than 200 levels"),
+    "flow-million": ("[" * 1_000_000, "nested deeper than 200 levels"),
+    "flow-maps": ("{a: " * 50_000, "nested deeper than 200 levels"),
+    "blocks": ("- " * 50_000, "nested deeper than 200 levels"),
+    "indents": ("\n".join(" " * n + "a:" for n in range(400)), "nested deeper than 200 levels"),
+    "json": ('{"a":' * 100_000, "nested deeper than 200 levels"),
+    "json-lists": ('{"a":' + "[" * 1_000_000, "nested deeper than 200 levels"),
+    "values": ("a:\n  - " + "[" + "1," * 1_000_001 + "]", "more than 1,000,000 values"),
+    "digits": ('{"a":' + "9" * 500_000 + "}", "json: cannot unmarshal number"),
+    "nan": ("a: .nan\n", "json: unsupported value: NaN"),
+    "infinity": ('{"a": Infinity}', "not set"),
+    "document": ("# " + "x" * 3_200_000, "the document is larger than 3,145,728 bytes"),
+    "file": ("#\n" * 5_300_000, "the file is larger than 10,485,760 bytes"),
+}
+
+
+def bundle_of(**texts: str | bytes) -> SourceBundle:
+    return SourceBundle.of(
+        SourceFile(f"{name}.yaml", text.encode() if isinstance(text, str) else text) for name, text in texts.items()
+    )
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bomb_is_refused_with_its_reason(name: str) -> None:
+    text, reason = BOMBS[name]
+
+    bomb, good = read_bundle(bundle_of(bomb=text, good=GOOD))
+
+    assert bomb.documents == ()
+    assert [reason in problem.reason for problem in bomb.problems] == [True]
+    assert bomb.problems[0].position.file == "bomb.yaml"
+    assert [document.ref.name for document in good.documents] == ["good"]
+
+
+def test_large_numbers_are_read_as_kubectl_reads_them() -> None:
+    text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: 0x" + "f" * 100_000 + "\nz: " + "9" * 100_000 + "\n"
+
+    (parsed,) = read_bundle(bundle_of(numbers=text))
+
+    assert parsed.documents[0].obj["x"] == "0x" + "f" * 100_000
+    assert parsed.documents[0].obj["z"] == "9" * 100_000
+
+
+def test_child_gives_what_parsing_here_gives() -> None:
+    text = (
+        GOOD + b"---\na: [\n---\nkind: List\napiVersion: v1\nitems: [{apiVersion: v1, kind: A, metadata: {name: b}}]\n"
+    )
+
+    (parsed,) = read_bundle(bundle_of(good=text))
+
+    here = parse_manifests(text, "good.yaml")
+    assert [d.obj for d in parsed.documents] == [d.obj for d in here.documents]
+    assert [(d.position, d.end_line, d.retyped, d.duplicates, d.list_kind) for d in parsed.documents] == [
+        (d.position, d.end_line, d.retyped, d.duplicates, d.list_kind) for d in here.documents
+    ]
+    assert parsed.documents[0].positions.find(("data", "y")) == here.documents[0].positions.find(("data", "y"))
+    assert (parsed.problems, parsed.kubectl_stops_after) == (here.problems, here.kubectl_stops_after)
+
+
+def test_file_that_needs_too_much_memory_is_refused_and_the_rest_is_read() -> None:
+    wide = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: [" + "{a: b}," * 200_000 + "]\n"
+    limits = ChildLimits(memory_bytes=96 * 1024 * 1024)
+
+    first, large, last = read_bundle(bundle_of(first=GOOD, large=wide, last=GOOD), child_limits=limits)
+
+    assert len(first.documents) == len(last.documents) == 1
+    assert large.documents == ()
+    assert "memory" in large.problems[0].reason
+
+
+def test_file_that_takes_too_long_is_refused_and_the_rest_is_read() -> None:
+    long = "apiVersion: v1\nkind: A\nmetadata: {name: a}\nx: [" + "{a: b}," * 200_000 + "]\n"
+    limits = ChildLimits(wall_seconds=0.6)
+
+    slow, good = read_bundle(bundle_of(slow=long, good=GOOD), child_limits=limits)
+
+    assert slow.problems[0].reason == "reading it took longer than 0.6 seconds"
+    assert len(good.documents) == 1
+
+
+def test_many_broken_files_end_the_reading() -> None:
+    long = "x: [" + "{a: b}," * 200_000 + "]\n"
+    limits = ChildLimits(memory_bytes=8 * 1024 * 1024, broken_files=2)
+
+    parsed = read_bundle(bundle_of(a=long, b=long, c=GOOD), child_limits=limits)
+
+    assert [len(file.problems) for file in parsed] == [1, 1, 1]
+    assert parsed[2].problems[0].reason == (
+        "not read: 2 other files of this source could not be read within the limits"
+    )
+
+
+def test_bundles_are_read_from_many_threads_at_once() -> None:
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(len(read_bundle(bundle_of(a=GOOD))[0].documents)))
+        for _ in range(4)
+    ]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == [1, 1, 1, 1]
+
+
+def test_child_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[dict[str, str]] = []
+    popen = subprocess.Popen
+
+    def record(arguments: list[str], **named: Any) -> Any:
+        started.append(dict(named["env"]))
+        return popen(arguments, **named)
+
+    monkeypatch.setattr("applyviz.sources.sandboxed.subprocess.Popen", record)
+    read_bundle(bundle_of(a=GOOD))
+
+    assert started == [{"LANG": "C.UTF-8"}]
