@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from django import forms
 from django.conf import settings
@@ -30,6 +30,7 @@ HELP: dict[str, str | Promise] = {
     "namespace_help": _("For objects that name none."),
     "manager_help": _("The name under which the cluster books the fields; keep it the same over time."),
 }
+Upload: TypeAlias = "UploadedFile[bytes]"
 PASTED = "pasted.yaml"
 
 
@@ -44,7 +45,7 @@ class SeveralFilesField(forms.FileField):
 
     widget = SeveralFilesInput
 
-    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[override]  # a list, as Django's own documentation does it
+    def clean(self, data: Any, initial: Any = None) -> list[Upload]:
         """The files that were given, none when there are none."""
         given = data if isinstance(data, (list, tuple)) else [data] if data else []
         return [super(SeveralFilesField, self).clean(one, initial) for one in given]
@@ -53,7 +54,7 @@ class SeveralFilesField(forms.FileField):
 class SourceForm(forms.Form):
     """Manifests from files, a folder, a paste or a link; any of them, at least one."""
 
-    files = SeveralFilesField(label=_("Files"), required=False, allow_empty_file=True)
+    manifests = SeveralFilesField(label=_("Files"), required=False, allow_empty_file=True)
     folder = SeveralFilesField(label=_("Folder"), required=False, allow_empty_file=True)
     text = forms.CharField(label=_("Paste"), required=False, strip=False, max_length=5_000_000)
     paths = forms.CharField(required=False, max_length=500_000)
@@ -77,14 +78,14 @@ class SourceForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Refuse a form without any manifest."""
         found = super().clean() or self.cleaned_data
-        if not self.errors and not any(found.get(name) for name in ("files", "folder", "text", "link")):
+        if not self.errors and not any(found.get(name) for name in ("manifests", "folder", "text", "link")):
             raise forms.ValidationError(_("Bring at least one manifest: drop files, paste text, or give a link."))
         return found
 
     @property
-    def uploads(self) -> list[UploadedFile]:
+    def uploads(self) -> list[Upload]:
         """The files of both inputs."""
-        return [*self.cleaned_data["files"], *self.cleaned_data["folder"]]
+        return [*self.cleaned_data["manifests"], *self.cleaned_data["folder"]]
 
 
 @dataclass(frozen=True, slots=True)

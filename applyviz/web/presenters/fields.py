@@ -182,7 +182,7 @@ def _walk_sections(
     place: _Place, path: FieldPath
 ) -> Iterator[tuple[FieldPath, list[tuple[FieldPath, int, FieldReason]]]]:
     """Yield each section: the shared path and its rows with the path below it."""
-    own = [((), index, reason) for index, reason in place.reasons]
+    own: list[tuple[FieldPath, int, FieldReason]] = [((), index, reason) for index, reason in place.reasons]
     deeper: list[tuple[FieldPath, _Place]] = []
     for element, child in place.children.items():
         if child.count() == 1:

@@ -120,7 +120,7 @@ def present_home(person: Person) -> Home:
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
     running = present_runs(found.filter(state__in=RunState.unfinished()))
-    is_planning = any(w.review.state == PlanState.PLANNING.label for w in others)
+    is_planning = any(w.review.state == str(PlanState.PLANNING.label) for w in others)
     return Home(
         waiting=tuple(mine),
         others=tuple(others),

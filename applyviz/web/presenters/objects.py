@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -17,7 +18,6 @@ from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 
-FOLDED_FROM = 40
 CELLS = 60
 
 
@@ -138,6 +138,14 @@ def present_item(change: ObjectChange, *, url: str, is_current: bool) -> ObjectI
     )
 
 
+def _is_among(positions: frozenset[int], change: ObjectChange) -> bool:
+    return change.position in positions
+
+
+def _does(operation: Operation, change: ObjectChange) -> bool:
+    return change.operation == operation
+
+
 def group_objects(
     changes: Sequence[ObjectChange],
     *,
@@ -148,19 +156,17 @@ def group_objects(
     """All groups that are not empty."""
     rest = list(changes)
 
-    def take(wanted: Callable[[ObjectChange], bool]) -> tuple[ObjectItem, ...]:
+    def take(wanted: Callable[[ObjectChange], object]) -> tuple[ObjectItem, ...]:
         taken = [c for c in rest if wanted(c)]
         rest[:] = [c for c in rest if not wanted(c)]
         return tuple(present_item(c, url=url_of(c.position), is_current=c.position == current) for c in taken)
 
     groups = [ObjectGroup(_("Needs attention"), take(needs_attention))]
     for one in same:
-        positions = one.positions
-        groups.append(
-            ObjectGroup(_("Same change"), take(lambda c, p=positions: c.position in p), note=one.text, is_same=True)
-        )  # type: ignore[misc]
+        items = take(partial(_is_among, one.positions))
+        groups.append(ObjectGroup(_("Same change"), items, note=one.text, is_same=True))
     for operation, title in _ORDER:
-        items = take(lambda c, o=operation: c.operation == o)  # type: ignore[misc]
+        items = take(partial(_does, operation))
         is_calm = operation is Operation.UNCHANGED and not any(i.is_current for i in items)
         groups.append(ObjectGroup(title, items, is_folded=is_calm))
     return tuple(g for g in groups if g.items)

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web.forms import sources
-from applyviz.web.forms.reviews import ListForm, NewReviewForm, PaneForm, SourceForm
+from applyviz.web.forms.reviews import ListForm, NewReviewForm, PaneForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectpanes import Tab
@@ -51,7 +51,7 @@ def add_review(request: PageRequest) -> HttpResponse:
 @needs(Action.WRITE, "POST")
 def check_source(request: PageRequest) -> HttpResponse:
     """Say at once what the manifests hold and which problems they have."""
-    form = SourceForm(request.POST, request.FILES)
+    form = sources.SourceForm(request.POST, request.FILES)
     if not form.is_valid():
         return HttpResponse()
     source = sources.read_source(form, is_fetching=False)
