@@ -14,5 +14,6 @@ class WebConfig(AppConfig):
     label = "web"
 
     def ready(self) -> None:
-        """Make the Celery application the current one."""
+        """Make the Celery application the current one, and register every task."""
         import_module("applyviz.celery")
+        import_module("applyviz.tasks")

@@ -67,7 +67,7 @@ class Claim:
             outcomes = list(ObjectResult.objects.filter(run=self.run).values_list("outcome", flat=True))
             counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
             ApplyRun.objects.filter(pk=self.run.pk, epoch=self.epoch).update(
-                state=state, finished_at=now, lease_until=None, summary={"outcomes": counts}, error=error
+                state=state, finished_at=now, lease_until=None, summary=counts, error=error
             )
             Review.objects.filter(pk=self.run.plan.review_id).update(
                 state=_FINISHED_REVIEW.get(state, ReviewState.OPEN), updated_at=now

@@ -1,0 +1,49 @@
+"""Sandboxes from outside: kubectl over HTTP with a token, and the kubeconfig that leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.clusters import sandbox
+from applyviz.records.enums import ClusterKind
+from applyviz.records.models import Cluster
+from applyviz.sandbox.http import Response
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Visitor
+from applyviz.workflow.errors import NotVisibleError
+
+
+def find_sandbox(slug: str) -> Cluster | None:
+    """The sandbox of that name, None when there is none; who may talk to it, its token decides."""
+    return Cluster.objects.filter(slug=slug, kind=ClusterKind.SANDBOX).first()
+
+
+def answer_http(
+    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+) -> Response:
+    """Answer one HTTP request as the sandbox's API server."""
+    return sandbox.answer_http(cluster, method, path, query, headers, body)
+
+
+def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str:
+    """A kubeconfig for kubectl; `address` is where this installation is reached, without a final slash.
+
+    - kubectl sends a bearer token over https only, so the token stands in the address for http as well.
+    - Only who may apply gets it: the token may write to the sandbox.
+    """
+    access.require(for_user, Action.APPLY)
+    if not cluster.is_sandbox or cluster.credential is None:
+        raise NotVisibleError(f"{cluster.slug} is no sandbox")
+    token = cluster.credential.open_bytes().decode()
+    scheme, _, host = address.partition("://")
+    server = f"{scheme}://{host}/sandboxes/{cluster.slug}"
+    if scheme == "http":
+        server = f"http://token:{token}@{host}/sandboxes/{cluster.slug}"
+    name = f"applyviz-{cluster.slug}"
+    return (
+        "apiVersion: v1\nkind: Config\n"
+        f"current-context: {name}\n"
+        f"contexts:\n- name: {name}\n  context: {{cluster: {name}, user: {name}, namespace: default}}\n"
+        f"clusters:\n- name: {name}\n  cluster: {{server: '{server}'}}\n"
+        f"users:\n- name: {name}\n  user: {{token: '{token}'}}\n"
+    )
