@@ -7,7 +7,7 @@ from collections import Counter
 from django.contrib.auth.models import Group, User
 
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
-from applyviz.records.enums import PlanState, Role, RunState
+from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.workflow import clusters, plans, reviews, runs
@@ -71,10 +71,9 @@ class Product:
         started = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         runs.execute_run(started.pk)
         run = ApplyRun.objects.get(pk=started.pk)
-        results = run.results.select_related("change")
-        unexpected = {str(each.change): each.outcome for each in results if "verified" not in each.outcome}
-        unexpected = {name: outcome for name, outcome in unexpected.items() if outcome != "unchanged"}
-        assert (run.state, unexpected) == (RunState.SUCCEEDED, {})
+        told = {str(each.change): (each.outcome, each.detail) for each in run.results.select_related("change")}
+        unexpected = {name: how for name, how in told.items() if how[0] not in (Outcome.VERIFIED, Outcome.UNCHANGED)}
+        assert (run.state, run.error, unexpected) == (RunState.SUCCEEDED, "", {}), unexpected
         return run
 
 
