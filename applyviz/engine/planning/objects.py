@@ -88,7 +88,7 @@ class _Desk:
         answer = calculated
         if self.judgement is None:
             answer = yield from self._try(request, calculated)
-        else:
+        elif self.judgement.verdict is not Verdict.UNTRIED:
             self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
         if answer.is_ok:
             self.requests.append(request)
@@ -230,9 +230,15 @@ def _conclude_error(desk: _Desk, error: ApplyVizError) -> ObjectChange:
     return replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text)
 
 
-def _plan_once(member: Member, options: ApplyOptions, context: PlanContext) -> Flow[tuple[ObjectChange, _Desk]]:
+def _plan_once(
+    member: Member, options: ApplyOptions, context: PlanContext, follows: ObjectChange | None
+) -> Flow[tuple[ObjectChange, _Desk]]:
     rehearsal = Rehearsal(member.kind or unknown_kind(member), context.now, subresource=options.subresource)
     desk = _Desk(member, options, context, rehearsal)
+    if follows is not None:
+        desk.was_read, desk.live = True, follows.versions.after
+        desk.rehearsal.live = follows.versions.after
+        desk.judgement = Judgement(Verdict.UNTRIED, "it builds on another write of the same plan")
     try:
         outcome = yield from _drive(_start(member, options, context), desk)
     except ApplyVizError as error:
@@ -241,15 +247,23 @@ def _plan_once(member: Member, options: ApplyOptions, context: PlanContext) -> F
 
 
 def plan_member(
-    member: Member, *, options: ApplyOptions, context: PlanContext, document: ManifestDocument | None = None
+    member: Member,
+    *,
+    options: ApplyOptions,
+    context: PlanContext,
+    document: ManifestDocument | None = None,
+    follows: ObjectChange | None = None,
 ) -> Flow[ObjectChange]:
-    """Plan one object that has its place; read again when it changed while it was planned."""
+    """Plan one object that has its place; read again when it changed while it was planned.
+
+    - `follows`: an earlier change of the same object in the same plan, which this one builds on.
+    """
     options = replace(options, dry_run=DryRun.NONE)
-    change, desk = yield from _plan_once(member, options, context)
+    change, desk = yield from _plan_once(member, options, context, follows)
     for _ in range(_TRIES - 1):
         if desk.judgement is None or desk.judgement.verdict is not Verdict.CHANGED:
             break
-        change, desk = yield from _plan_once(member, options, context)
+        change, desk = yield from _plan_once(member, options, context, follows)
     return add_notes(change, member, document=document, options=options, context=context)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import Order
 
@@ -66,6 +66,7 @@ _RANK_OF = {kind: rank for rank, kinds in enumerate(_RANKS) for kind in kinds}
 _BUILT_IN_LAST = len(_RANKS) - 3
 _CUSTOM = len(_RANKS) - 2
 _DELETIONS = len(_RANKS)
+_LAST = 3 * _DELETIONS
 
 
 def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
@@ -81,11 +82,35 @@ def _rank(change: ObjectChange) -> int:
     return 2 * _DELETIONS - rank if change.operation is Operation.PRUNE else rank
 
 
-def order_steps(changes: Iterable[ObjectChange], order: Order = Order.DEPENDENCY) -> tuple[ObjectChange, ...]:
-    """The changes in the order in which they are applied, each with its step (from 0, none left out)."""
+def _rank_parent(parent: ObjectRef, changes: Iterable[ObjectChange]) -> int:
+    """The first write of an ApplySet's parent comes before its members, but after a namespace it needs."""
+    namespace = ("", "Namespace", "", parent.namespace)
+    return 0 if any(c.ref.key == namespace and c.operation is Operation.CREATE for c in changes) else -1
+
+
+def _list_ranks(changes: tuple[ObjectChange, ...], parent: ObjectRef | None) -> list[tuple[int, int]]:
+    ranks = []
+    parent_rank = -1 if parent is None else _rank_parent(parent, changes)
+    for change in changes:
+        if parent is None or change.ref != parent:
+            ranks.append((_rank(change), 0))
+            continue
+        ranks.append((parent_rank, 1))
+        parent_rank = _LAST
+    return ranks
+
+
+def order_steps(
+    changes: Iterable[ObjectChange], order: Order = Order.DEPENDENCY, *, parent: ObjectRef | None = None
+) -> tuple[ObjectChange, ...]:
+    """The changes in the order in which they are applied, each with its step (from 0, none left out).
+
+    - `parent`: of an ApplySet; its first change comes before the members, its second one after everything.
+    """
     changes = tuple(changes)
     if order is Order.AS_GIVEN:
         return tuple(replace(change, step=n) for n, change in enumerate(changes))
-    steps = {rank: n for n, rank in enumerate(sorted({_rank(c) for c in changes}))}
-    placed = [replace(change, step=steps[_rank(change)]) for change in changes]
+    ranks = _list_ranks(changes, parent)
+    steps = {rank: n for n, rank in enumerate(sorted(set(ranks)))}
+    placed = [replace(change, step=steps[rank]) for change, rank in zip(changes, ranks, strict=True)]
     return tuple(sorted(placed, key=lambda c: c.step))

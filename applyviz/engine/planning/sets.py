@@ -16,12 +16,13 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.objects import plan_object
 from applyviz.engine.planning.order import order_steps
 from applyviz.engine.planning.plan import ObjectChange, Plan, Problem
+from applyviz.engine.planning.stages import Result, Surroundings, plan_stages
+from applyviz.engine.requests.applyset import ApplySetError, Parent, find_parent
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.members import read_labels
-from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.selectors import parse_selector
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
@@ -67,7 +68,10 @@ def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument])
 
 
 class SetPlanner:
-    """Plans all documents of a set; asks what it needs, and hands out each change when it is ready."""
+    """Plans all documents of a set; asks what it needs, and hands out each change when it is ready.
+
+    - Documents come first, side by side; what is pruned is looked for when all of them are ready.
+    """
 
     def __init__(
         self,
@@ -79,22 +83,35 @@ class SetPlanner:
     ) -> None:
         self.options = options
         self.problems = list(problems)
-        self._flows: dict[int, Flow[ObjectChange]] = {}
+        self._flows: dict[int, Flow[Result]] = {}
         self._asks: dict[int, Ask] = {}
-        self._changes: dict[int, ObjectChange] = {}
+        self._results: dict[int, Result] = {}
         self._ready: list[ObjectChange] = []
         selector = parse_selector(options.selector)
         chosen = [d for d in documents if selector.matches(read_labels(d.obj))]
-        context = _extend_context(context, chosen)
-        for key, document in enumerate(self._without_twins(chosen, options)):
-            self._flows[key] = plan_object(document, options=options, context=context)
-            self._advance(key, None)
+        around = Surroundings(options, _extend_context(context, chosen), self.problems)
+        self._parent = self._find_parent(around)
+        has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
+        self._stages = plan_stages(self._without_twins(chosen) if has_parent else (), around, self._parent)
+        self._is_started = False
+        self._go_on()
 
-    def _without_twins(self, documents: Iterable[ManifestDocument], options: ApplyOptions) -> list[ManifestDocument]:
+    def _find_parent(self, around: Surroundings) -> Parent | None:
+        """The parent of the ApplySet; without it nothing of the set is planned."""
+        options = self.options
+        if options.prune.mode is not PruneMode.APPLYSET:
+            return None
+        try:
+            return find_parent(options.prune.applyset, namespace=options.namespace, catalog=around.context.catalog)
+        except ApplySetError as error:
+            self.problems.append(Problem(str(error)))
+            return None
+
+    def _without_twins(self, documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
         first: dict[tuple[str, str, str, str], ManifestDocument] = {}
         for document in documents:
             ref = document.ref
-            key = (ref.gvk.group, ref.gvk.kind, ref.namespace or options.namespace, ref.name)
+            key = (ref.gvk.group, ref.gvk.kind, ref.namespace or self.options.namespace, ref.name)
             if key in first:
                 reason = f"{ref} is named twice in this set, first at {first[key].position}: this one is left out"
                 self.problems.append(Problem(reason, document.position))
@@ -102,16 +119,33 @@ class SetPlanner:
                 first[key] = document
         return list(first.values())
 
+    def _go_on(self) -> None:
+        """Start stage after stage until one asks for something."""
+        while not self._asks:
+            try:
+                flows = self._stages.send(self._list_results()) if self._is_started else next(self._stages)
+            except StopIteration:
+                return
+            self._is_started = True
+            for flow in flows:
+                key = len(self._flows)
+                self._flows[key] = flow
+                self._advance(key, None)
+
     def _advance(self, key: int, answer: Answer | None) -> None:
         flow = self._flows[key]
         try:
             request = next(flow) if answer is None else flow.send(answer)
         except StopIteration as stop:
-            self._changes[key] = stop.value
-            self._ready.append(stop.value)
             self._asks.pop(key, None)
+            self._results[key] = stop.value
+            if isinstance(stop.value, ObjectChange):
+                self._ready.append(stop.value)
         else:
             self._asks[key] = Ask(key, request)
+
+    def _list_results(self) -> list[Result]:
+        return [self._results[key] for key in sorted(self._results)]
 
     @property
     def is_done(self) -> bool:
@@ -127,6 +161,7 @@ class SetPlanner:
         if key not in self._asks:
             raise PlanError(f"nothing was asked under {key}")
         self._advance(key, answer)
+        self._go_on()
 
     def take_ready(self) -> list[ObjectChange]:
         """The changes that became ready since the last call."""
@@ -140,8 +175,9 @@ class SetPlanner:
         """
         if not self.is_done:
             raise PlanError(f"{len(self._asks)} objects are not planned yet")
-        changes = [self._changes[key] for key in sorted(self._changes)]
-        return Plan(self.options, order_steps(changes, self.options.order), tuple(self.problems))
+        changes = [r for r in self._list_results() if isinstance(r, ObjectChange)]
+        ordered = order_steps(changes, self.options.order, parent=self._parent.ref if self._parent else None)
+        return Plan(self.options, ordered, tuple(self.problems))
 
 
 def drive(

@@ -55,6 +55,11 @@ class Parent:
         return f"applyset-{digest}-v1"
 
     @property
+    def ref(self) -> ObjectRef:
+        """Which object it is."""
+        return ObjectRef(self.resource.gvk, self.namespace, self.name)
+
+    @property
     def tool(self) -> str:
         """The name of the tool without its version."""
         return _tool_name(self.tooling)
@@ -229,11 +234,10 @@ def write_parent(parent: Parent, content: Content, options: ApplyOptions) -> Flo
     query = {"dryRun": "All"} if options.dry_run is DryRun.SERVER else {}
     query |= {"fieldManager": f"{parent.tool}-applyset", "fieldValidation": options.validation.value, "force": "false"}
     path = parent.resource.path(parent.namespace, parent.name)
-    ref = ObjectRef(parent.resource.gvk, parent.namespace, parent.name)
-    request = Request("PATCH", path, query, APPLY_PATCH, render_parent(parent, content), ref, "apply")
+    request = Request("PATCH", path, query, APPLY_PATCH, render_parent(parent, content), parent.ref, "apply")
     answer = yield request
     if is_conflict(answer):
-        request = Request("PATCH", path, {**query, "force": "true"}, APPLY_PATCH, request.body, ref, "apply")
+        request = Request("PATCH", path, {**query, "force": "true"}, APPLY_PATCH, request.body, parent.ref, "apply")
         answer = yield request
     if not answer.is_ok:
         raise refusal(request, answer)
