@@ -6,14 +6,15 @@ stored: path elements, conflict messages, the last-applied annotation. Everythin
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from json.encoder import encode_basestring
 
 from applyviz.engine.objects.values import JSONValue
 
 _HTML = re.compile("[<>&\u2028\u2029]")
+_SPECIAL = re.compile('[\x00-\x1f"\\\\<>&\u2028\u2029]')
 _PAIR = re.compile(r"\\.")
 _SHORT = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
@@ -68,11 +69,18 @@ def _escape(match: re.Match[str]) -> str:
 
 def json_string(text: str) -> str:
     """A JSON string with <, >, & and the line separators escaped, as Go writes it for the web."""
-    return _HTML.sub(_escape, json.dumps(text, ensure_ascii=False))
+    return _HTML.sub(_escape, encode_basestring(text))
+
+
+def is_plain(text: str) -> bool:
+    """Whether JSON writes a text without any escape."""
+    return _SPECIAL.search(text) is None
 
 
 def element_string(text: str) -> str:
     """A JSON string as fieldsV1 has it: backspace and form feed have no short form there."""
+    if is_plain(text):
+        return f'"{text}"'
     written = json_string(text)
     return _PAIR.sub(_lengthen, written) if "\\" in written else written
 

@@ -60,6 +60,8 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
             outcome = entry
         else:
             old = live[name]
+            if entry is old or (type(entry) is str and entry == old):
+                continue  # the common case, for speed: any place keeps an equal text
             child = place.find_field(name) or place.entry
             outcome = merge(child, old, entry) if child is not None else entry
             if outcome is old:

@@ -24,14 +24,20 @@ def _with_value(obj: TypedObject, value: object) -> TypedObject:
     return TypedObject(obj.place, value, obj.api_version)
 
 
-def _named(obj: TypedObject) -> FieldSet:
-    return name_parents(obj.place, collect_fields(obj.place, obj.value))
-
-
 class _Pruning:
     def __init__(self, versions: Versions, owned: Mapping[Identity, Owned]) -> None:
         self.versions = versions
         self.owned = owned
+        self._named: dict[int, tuple[TypedObject, FieldSet]] = {}
+
+    def list_named(self, obj: TypedObject) -> FieldSet:
+        """The fields of an object with their declared parents; each object is walked once."""
+        known = self._named.get(id(obj.value))
+        if known is None or known[0].place is not obj.place:
+            # The object is kept beside its fields, so that its id stays its own.
+            known = (obj, name_parents(obj.place, collect_fields(obj.place, obj.value)))
+            self._named[id(obj.value)] = known
+        return known[1]
 
     def convert(self, obj: TypedObject, api_version: str, what: str) -> TypedObject:
         try:
@@ -53,8 +59,8 @@ class _Pruning:
                 pruned = self.convert(pruned, api_version, f"pruned object at version {api_version}")
             except MissingVersionError:
                 continue
-            keep = _named(pruned).union(name_parents(merged.place, fields))
-            gone = _named(merged).difference(keep)
+            keep = self.list_named(pruned).union(name_parents(merged.place, fields))
+            gone = self.list_named(merged).difference(keep)
             pruned = _with_value(merged, remove_fields(merged.place, merged.value, gone))
         return pruned
 
@@ -64,7 +70,9 @@ class _Pruning:
             pruned = self.convert(pruned, merged.api_version, "pruned object to last applied version")
         except MissingVersionError:
             return merged
-        gone = _named(merged).difference(_named(pruned)).intersection(name_parents(merged.place, last))
+        gone = (
+            self.list_named(merged).difference(self.list_named(pruned)).intersection(name_parents(merged.place, last))
+        )
         if not gone:
             return merged
         return _with_value(merged, remove_fields(merged.place, merged.value, gone))

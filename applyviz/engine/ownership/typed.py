@@ -60,6 +60,8 @@ def _validate_map(place: Topology, value: dict[str, JSONValue], allow_duplicates
     errors: list[TypedError] | None = None
     for name, entry in value.items():
         child = place.find_field(name) or place.entry
+        if child is not None and child.scalar == STRING and type(entry) is str:
+            continue  # the common case, for speed
         if child is None:
             found: list[TypedError] | None = [("", "field not declared in schema")]
         else:
@@ -130,8 +132,12 @@ def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
     children: dict[PathElement, FieldSet] = {}
     for name, entry in value.items():
         field = place.find_field(name)
-        below = _collect(field or place.entry, entry)
+        child = field or place.entry
         element = "f:" + name
+        if child is not None and child.scalar and type(entry) is str:
+            members.append(element)  # the common case, for speed
+            continue
+        below = _collect(child, entry)
         if below is None:
             members.append(element)
             continue

@@ -9,7 +9,7 @@ atomic lists. Fields and entries are made when they are asked for, each once.
 from __future__ import annotations
 
 from applyviz.engine.objects.errors import SchemaError
-from applyviz.engine.objects.golang import element_string, quote
+from applyviz.engine.objects.golang import element_string, is_plain, quote
 from applyviz.engine.objects.paths import PathElement, key, render_value, value
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.definitions import QUANTITY, RAW_EXTENSION
@@ -40,8 +40,9 @@ class Topology:
         "_entry",
         "_fields",
         "_item",
-        "_key_parts",
         "_node",
+        "_only_key",
+        "_only_start",
         "is_atomic_list",
         "is_atomic_map",
         "is_list",
@@ -67,7 +68,9 @@ class Topology:
             self._read_forms(node)
             self._read_relations(node)
         self.keys: tuple[str, ...] = tuple(sorted(self.ordered_keys))
-        self._key_parts = tuple((k, element_string(k) + ":") for k in self.keys)
+        # Most map lists have one key that is a plain text: its element is put together at once.
+        self._only_key = self.keys[0] if len(self.keys) == 1 else ""
+        self._only_start = f'k:{{{element_string(self._only_key)}:"'
 
     def _read_forms(self, node: SchemaNode) -> None:
         if node.definition == QUANTITY:
@@ -155,6 +158,10 @@ class Topology:
 
         - Raises `ItemError` when it cannot be named.
         """
+        if self._only_key and type(item) is dict:
+            text = item.get(self._only_key)
+            if type(text) is str and is_plain(text):
+                return f'{self._only_start}{text}"}}'
         if self.keys:
             return self._name_by_keys(item)
         if isinstance(item, dict):
@@ -176,11 +183,6 @@ class Topology:
             raise ItemError("associative list with keys may not have a null element")
         if not isinstance(item, dict):
             raise ItemError("associative list with keys may not have non-map elements")
-        if len(self._key_parts) == 1:
-            name, part = self._key_parts[0]
-            text = item.get(name)
-            if type(text) is str:
-                return "k:{" + part + element_string(text) + "}"
         return self._name_by_all_keys(item)
 
     def _find_keys(self, item: dict[str, JSONValue]) -> dict[str, JSONValue]:
