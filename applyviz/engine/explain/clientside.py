@@ -28,13 +28,13 @@ _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 def judge_client(versions: ObjectVersions, path: FieldPath, manager: str, owners: tuple[Owner, ...]) -> Verdict:
     """The rule of client-side apply for a leaf that the merge decided."""
-    live, after = versions.live.get(path), versions.after.get(path)
-    operation = name_operation(live, after)
+    row = versions.rows[path]
+    live, wanted = row.live, row.manifest
+    operation = name_operation(live, row.after)
     if operation is FieldOperation.CLEARED:
         return Verdict(operation, *_judge_cleared(versions, path))
     if operation is not FieldOperation.UNCHANGED:
         return judge_set(versions, path, operation)
-    wanted = versions.manifest.get(path)
     if wanted is not MISSING:
         if wanted is None and live is MISSING:
             return Verdict(operation, Reason.NULL_CLEARS)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from applyviz.engine.diff.structural import find_reorderings
 from applyviz.engine.explain.clientside import judge_client
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.serverside import Standing, judge_apply
@@ -82,13 +81,13 @@ class _Judge:
         self, before: FieldOwners, after: FieldOwners, position_of: PositionOf | None
     ) -> Iterator[FieldReason]:
         manifest = self._versions.manifest
-        for path in self._versions.list_paths():
+        for path in self._versions.rows:
             owned_before, owned_after = before.of(path), after.of(path)
             verdict = self._judge(path, owned_before, owned_after)
             is_written = path in manifest or manifest.find_above(path) is not None
             position = position_of(path) if position_of is not None and is_written else _NOWHERE
             yield _make_reason(path, verdict, owned_before, owned_after, position)
-        for path in find_reorderings(self._versions.live_object, self._versions.after_object, root=self._versions.root):
+        for path in self._versions.reordered:
             position = position_of(path) if position_of is not None and manifest.has_place(path) else _NOWHERE
             verdict = Verdict(FieldOperation.CHANGED, Reason.ORDER)
             yield _make_reason(path, verdict, before.of(path), after.of(path), position)
@@ -96,9 +95,9 @@ class _Judge:
     def _judge(self, path: FieldPath, before: tuple[Owner, ...], after: tuple[Owner, ...]) -> Verdict:
         versions = self._versions
         if is_bookkeeping(path):
-            operation = name_operation(versions.live.get(path), versions.after.get(path))
-            is_merge = is_same(versions.merged.get(path), versions.after.get(path))
-            return Verdict(operation, Reason.BOOKKEEPING, stage=Stage.MERGE if is_merge else Stage.SERVER)
+            row = versions.rows[path]
+            stage = Stage.MERGE if is_same(row.merged, row.after) else Stage.SERVER
+            return Verdict(name_operation(row.live, row.after), Reason.BOOKKEEPING, stage=stage)
         if versions.is_deletion:
             return Verdict(FieldOperation.CLEARED, Reason.REMOVED_FROM_MANIFEST)
         by_server = judge_server(versions, path)

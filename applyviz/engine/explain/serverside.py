@@ -34,7 +34,8 @@ def judge_apply(
     versions: ObjectVersions, path: FieldPath, standing: Standing, *, manager: str, subresource: str
 ) -> Verdict:
     """The rule of server-side apply for a leaf that the merge decided."""
-    operation = name_operation(versions.live.get(path), versions.after.get(path))
+    row = versions.rows[path]
+    operation = name_operation(row.live, row.after)
     if standing.conflicts and operation is FieldOperation.UNCHANGED:
         names = ", ".join(dict.fromkeys(c.manager for c in standing.conflicts))
         return Verdict(FieldOperation.CONFLICT, Reason.CONFLICTS, names)

@@ -39,7 +39,8 @@ def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
 
 def judge_server(versions: ObjectVersions, path: FieldPath) -> Verdict | None:
     """What defaults and the server did to a leaf after the merge; None when they left it alone."""
-    live, merged, after = versions.live.get(path), versions.merged.get(path), versions.after.get(path)
+    row = versions.rows[path]
+    live, merged, after = row.live, row.merged, row.after
     if is_same(merged, after):
         return None
     operation = name_operation(live, after)

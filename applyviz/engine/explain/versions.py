@@ -1,19 +1,16 @@
-"""The versions of one object, leaf by leaf, with the questions that reasons ask of them.
-
-A version that does not exist has no leaves. Paths are those of `schema.walk`: list entries by their keys,
-atomic values as one leaf.
-"""
+"""What the rules ask about the versions of one object: what stands at, above and below a path."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, Protocol
 
+from applyviz.engine.explain.rows import Row, RowReader
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.schema.model import KindSchema, Node
-from applyviz.engine.schema.walk import MISSING, list_leaves
+from applyviz.engine.schema.topology import of_root
+from applyviz.engine.schema.walk import MISSING
 
 
 class AllVersions(Protocol):
@@ -31,81 +28,79 @@ class AllVersions(Protocol):
     def after(self) -> Mapping[str, Any] | None: ...
 
 
-class Leaves:
-    """The leaves of one version."""
+class Column:
+    """One version: its leaves by path."""
 
-    def __init__(self, values: dict[FieldPath, JSONValue]) -> None:
-        self.values = values
+    __slots__ = ("_index", "_places", "_rows")
 
-    def __contains__(self, path: FieldPath) -> bool:
-        return path in self.values
+    def __init__(self, rows: Mapping[FieldPath, Row], index: int) -> None:
+        self._rows = rows
+        self._index = index
+        self._places: set[FieldPath] | None = None
 
     def get(self, path: FieldPath) -> JSONValue:
         """The leaf at a path, `MISSING` when there is none."""
-        return self.values.get(path, MISSING)
+        row = self._rows.get(path)
+        return MISSING if row is None else row[self._index]
 
-    @cached_property
-    def _places(self) -> frozenset[FieldPath]:
-        places: set[FieldPath] = set()
-        for path in self.values:
-            length = len(path)
-            while length and path[:length] not in places:
-                places.add(path[:length])
-                length -= 1
-        return frozenset(places)
+    def __contains__(self, path: FieldPath) -> bool:
+        return self.get(path) is not MISSING
 
     def has_place(self, path: FieldPath) -> bool:
         """Whether anything stands at a path or below it."""
-        return not path or path in self._places
+        if self._places is None:
+            self._places = {()}
+            for leaf, row in self._rows.items():
+                if row[self._index] is not MISSING:
+                    self._add_places(leaf, self._places)
+        return path in self._places
+
+    @staticmethod
+    def _add_places(leaf: FieldPath, places: set[FieldPath]) -> None:
+        length = len(leaf)
+        while leaf[:length] not in places:
+            places.add(leaf[:length])
+            length -= 1
 
     def find_above(self, path: FieldPath) -> FieldPath | None:
         """The leaf that stands in the way above a path: a null, a scalar, an atomic value, an empty one."""
-        for length in range(len(path) - 1, 0, -1):
-            if path[:length] in self.values:
+        for length in range(len(path) - 1, -1, -1):
+            if path[:length] in self:
                 return path[:length]
         return None
 
 
 class ObjectVersions:
-    """All versions of one object as leaves; what will be is what the last known stage says."""
+    """All versions of one object; what will be is what the last known stage says."""
 
     def __init__(self, versions: AllVersions, kind: KindSchema | None) -> None:
         self.root: Node | None = kind.root if kind is not None else None
         self.is_strategic = kind is not None and kind.is_strategic
-        self._known: dict[int, Leaves] = {}
         self.has_last_applied = versions.last_applied is not None
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
-        after = self._find_after(versions)
-        self.live_object, self.after_object = versions.live, after
-        self.last_applied = self._leaves(versions.last_applied)
-        self.manifest = self._leaves(versions.manifest)
-        self.live = self._leaves(versions.live)
-        self.after = self._leaves(after)
-        self.merged = self._leaves(versions.merged if versions.merged is not None else after)
+        reader = RowReader()
+        reader.read(of_root(self.root), _line_up(versions, self.is_deletion))
+        self.rows = reader.rows
+        self.reordered = reader.reordered
+        self.after, self.live, self.manifest, self.last_applied, self.merged = (
+            Column(self.rows, index) for index in range(len(Row._fields))
+        )
 
-    def _find_after(self, versions: AllVersions) -> JSONObject | None:
-        for version in (versions.after, versions.merged):
-            if version is not None:
-                return version
-        # Nothing is known to happen: a refused object stays as it is, an object without manifest goes.
-        return None if self.is_deletion else versions.live
 
-    def _leaves(self, obj: JSONObject | None) -> Leaves:
-        """Leaves are listed once for versions that are the very same object."""
-        if id(obj) not in self._known:
-            self._known[id(obj)] = Leaves(list_leaves(self.root, obj) if obj is not None else {})
-        return self._known[id(obj)]
-
-    def list_paths(self) -> tuple[FieldPath, ...]:
-        """Every path of any version, in the order of after, live, manifest, last applied."""
-        merged: dict[FieldPath, None] = {}
-        for leaves in (self.after, self.live, self.manifest, self.last_applied, self.merged):
-            merged.update(dict.fromkeys(leaves.values))
-        return tuple(merged)
+def _line_up(versions: AllVersions, is_deletion: bool) -> Row:
+    after = versions.after if versions.after is not None else versions.merged
+    if after is None and not is_deletion:
+        # Nothing is known to happen: a refused object stays as it is.
+        after = versions.live
+    merged = versions.merged if versions.merged is not None else after
+    listed = (after, versions.live, versions.manifest, versions.last_applied, merged)
+    return Row._make(MISSING if v is None else v for v in listed)
 
 
 def is_same(left: JSONValue, right: JSONValue) -> bool:
     """Whether two leaves are equal; a missing leaf equals a missing one."""
     if left is right:
         return True
+    if type(left) is str and type(right) is str:
+        return left == right
     return left is not MISSING and right is not MISSING and is_same_json(left, right)

@@ -12,7 +12,7 @@ from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.sentences import find_sentence, render_reason
 from applyviz.engine.merge import patches
-from applyviz.engine.objects.errors import ConflictError, SourcePosition
+from applyviz.engine.objects.errors import Conflict, ConflictError, SourcePosition
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -45,7 +45,8 @@ def explain_client_side(case):
 
 def explain_server_side(case):
     manifest, live = complete(case["manifest"]), complete(case["live"])
-    conflicts, merged = (), None
+    conflicts: tuple[Conflict, ...] = ()
+    merged = None
     try:
         applied = apply(
             live, manifest, kind=KIND, manager="me", force=case.get("force", False), now="2026-06-01T00:00:00Z"

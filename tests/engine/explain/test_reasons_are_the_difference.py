@@ -16,7 +16,7 @@ from applyviz.engine.diff.structural import diff_objects, find_reorderings
 from applyviz.engine.explain.fields import CHANGING, explain
 from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
 from applyviz.engine.merge import patches
-from applyviz.engine.objects.errors import ConflictError, MergeError, OwnershipError
+from applyviz.engine.objects.errors import Conflict, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import clone
 from applyviz.engine.ownership.managedfields import read_owners
@@ -107,7 +107,8 @@ def test_reasons_of_a_client_side_apply_are_the_difference(data):
 def test_reasons_of_a_server_side_apply_are_the_difference(data):
     case = data.draw(st.sampled_from([i for i in inputs("ssa") if "crd" not in i]))
     kind = kind_of(case["gvk"])
-    conflicts, merged = (), None
+    conflicts: tuple[Conflict, ...] = ()
+    merged = None
     try:
         applied = apply(
             case["live"],
