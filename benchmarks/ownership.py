@@ -1,6 +1,6 @@
 """What server-side apply costs: one Deployment of 4.6 kB, and how cost grows with the number of entries.
 
-.venv/bin/python benchmarks/ownership.py [--repeat N]
+.venv/bin/python -m benchmarks.ownership [--repeat N]
 
 Medians, schema warm. `again`: the same applied again; `change`: three fields set and one removed; `take over`:
 another manager, forced; `update`: ownership after a plain update. Growth is shown per entry: it should stay flat.
