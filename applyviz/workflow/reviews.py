@@ -6,19 +6,22 @@ Plans are immutable: whatever changes makes a new one, with a number of its own.
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Cluster, Plan, Review, SourceFile, SourceRevision, Target
+from applyviz.records.models import Cluster, Decision, Plan, Review, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle
-from applyviz.workflow import access, audit, outbox
+from applyviz.workflow import access, audit, changes, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.numbers import next_number
@@ -136,6 +139,50 @@ def replan_review(
         )
         Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
     return plan
+
+
+def take_over_conflicts(review: Review, *, by: Person, note: str = "") -> Plan:
+    """Decide every open conflict of the latest plan by taking over; asks for the next plan, which does it.
+
+    - One decision per conflict is kept: object, field, and the field manager that loses it.
+    - Raises `NotPossibleError` when there is no conflict to decide.
+    """
+    access.require(by, Action.DECIDE)
+    with transaction.atomic():
+        latest = review.latest_plan
+        rows = [] if latest is None else list(latest.changes.filter(operation=Operation.REFUSED.value))
+        if latest is None or not rows:
+            raise NotPossibleError("there is no conflict to decide")
+        now = timezone.now()
+        for row in rows:
+            change = changes.read_masked(row)
+            Decision.objects.bulk_create(
+                Decision(
+                    review=review,
+                    plan=latest,
+                    by=by,
+                    object_key="/".join(change.ref.key),
+                    path=render_path(conflict.path),
+                    manager=conflict.manager,
+                    choice="take over",
+                    note=note,
+                    created_at=now,
+                )
+                for conflict in change.conflicts
+            )
+            audit.record(
+                AuditAction.DECISION_MADE,
+                by=by,
+                about=audit.Subject(
+                    cluster=latest.target.cluster.slug, review=review.number, plan=latest.number, ref=change.ref
+                ),
+                detail={
+                    "choice": "take over",
+                    "note": note,
+                    "fields": [[conflict.manager, render_path(conflict.path)] for conflict in change.conflicts],
+                },
+            )
+        return replan_review(review, by=by, options=replace(options_from_json(latest.options), takes_over=True))
 
 
 def close_review(review: Review, *, by: Person) -> None:

@@ -1,8 +1,8 @@
 """Sending one request of an object change, and knowing what became of it.
 
-Field conflict and version conflict are told apart once the effect was compared again. A request is sent again only when it was not carried
-out for certain, or, after a version conflict, when the effect is still the approved one. A lost answer is
-resolved by reading live; what cannot be resolved is *unknown* and says so.
+Field conflict and version conflict are told apart once the effect was compared again. A request is sent
+again only when it was not carried out for certain, or, after a version conflict, when the effect is still
+the approved one. A lost answer is resolved by reading live; what cannot be resolved is *unknown*.
 """
 
 from __future__ import annotations

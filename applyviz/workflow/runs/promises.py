@@ -7,11 +7,11 @@ added by defaulting is none either; what it changed or left out is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from applyviz.engine.diff.structural import Difference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json, is_same_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING
 
@@ -39,8 +39,20 @@ def _is_allotted(path: FieldPath) -> bool:
     return any(element in _ALLOTTED for element in path)
 
 
+def _holds(got: JSONValue, promised: JSONValue) -> bool:
+    """Whether a value has everything that was promised; more may be in it."""
+    if isinstance(promised, Mapping):
+        return isinstance(got, Mapping) and all(k in got and _holds(got[k], v) for k, v in promised.items())
+    if isinstance(promised, list):
+        is_as_long = isinstance(got, list) and len(got) == len(promised)
+        return is_as_long and all(map(_holds, got, promised))
+    return is_same_json(got, promised)
+
+
 def _is_addition(difference: Difference) -> bool:
-    return difference.before is MISSING
+    return difference.before is MISSING or (
+        difference.after is not MISSING and _holds(difference.after, difference.before)
+    )
 
 
 def find_broken(
@@ -53,5 +65,5 @@ def find_broken(
         for difference in found
         if not _is_allotted(difference.path)
         and not difference.is_equal_in_meaning
-        and (is_confirmed or not _is_addition(difference))
+        and (is_confirmed or not _is_filled_in(difference.before, difference.after))
     )
