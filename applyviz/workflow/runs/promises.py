@@ -7,11 +7,11 @@ added by defaulting is none either; what it changed or left out is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from applyviz.engine.diff.structural import Difference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING
 
@@ -65,5 +65,5 @@ def find_broken(
         for difference in found
         if not _is_allotted(difference.path)
         and not difference.is_equal_in_meaning
-        and (is_confirmed or not _is_filled_in(difference.before, difference.after))
+        and (is_confirmed or not _is_addition(difference))
     )
