@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from applyviz import request_ids
 
 Handler = Callable[[HttpRequest], HttpResponse]
-_REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
+_REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{8,64}")
 
 
 class HealthMiddleware:

@@ -119,7 +119,9 @@ def build_change() -> ObjectChange:
             ),
         ),
         hazards=(
-            Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, REPLICAS, {"owners": "kube-controller-manager"}),
+            Hazard(
+                HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, REPLICAS, {"owners": "kube-controller-manager"}
+            ),
         ),
         certainty=Certainty.CONFIRMED,
         certainty_reason="",

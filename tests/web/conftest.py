@@ -1,0 +1,84 @@
+"""The cast of the pages' tests, each with a browser of their own, and plans they look at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.planning.plan import Operation
+from applyviz.web.presenters.readings import read_plan
+from tests.web import builders, rows
+
+
+def _person(name: str, role: str = "") -> User:
+    person = User.objects.create_user(name)
+    if role:
+        person.groups.add(Group.objects.get_or_create(name=role)[0])
+    return person
+
+
+def _browser(person: User) -> Client:
+    browser = Client()
+    browser.force_login(person)
+    return browser
+
+
+@pytest.fixture(autouse=True)
+def _forget_readings():
+    read_plan.cache_clear()
+
+
+@pytest.fixture
+def alice(db) -> User:
+    """Writes."""
+    return _person("alice", "author")
+
+
+@pytest.fixture
+def bob(db) -> User:
+    """Approves."""
+    return _person("bob", "approver")
+
+
+@pytest.fixture
+def as_alice(alice) -> Client:
+    return _browser(alice)
+
+
+@pytest.fixture
+def as_bob(bob) -> Client:
+    return _browser(bob)
+
+
+@pytest.fixture
+def as_viewer(db) -> Client:
+    return _browser(_person("vera", "viewer"))
+
+
+@pytest.fixture
+def as_charlie(db) -> Client:
+    """Is in no group."""
+    return _browser(_person("charlie"))
+
+
+@pytest.fixture
+def refused_plan(alice):
+    """One object with a conflict."""
+    return rows.make_plan(alice, [builders.build_change()])
+
+
+@pytest.fixture
+def plan(alice):
+    """One object that can be applied."""
+    change = builders.build_change()
+    fields = tuple(f for f in change.fields if f.operation is not FieldOperation.CONFLICT)
+    return rows.make_plan(alice, [replace(change, operation=Operation.UPDATE, conflicts=(), fields=fields)])
+
+
+@pytest.fixture
+def run(plan, bob):
+    return rows.make_run(plan, bob)

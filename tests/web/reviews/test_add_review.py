@@ -1,0 +1,105 @@
+import json
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from applyviz.records.models import Plan, Review
+from tests.web import rows
+
+URL = reverse("reviews:add-review")
+CHECK = reverse("reviews:check-source")
+GOOD = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: flags\ndata:\n  a: b\n"
+BROKEN = GOOD + b"---\nkind: ConfigMap\n  name: [\n"
+
+
+def fill(**values):
+    form = {"title": "Flags", "cluster": "shop", "namespace": "shop", "mode": "server", "field_manager": "ci"}
+    return form | values
+
+
+def test_form_is_there_for_authors_alone(as_alice, as_viewer, as_charlie):
+    assert [browser.get(URL).status_code for browser in (as_alice, as_viewer, as_charlie)] == [200, 403, 404]
+
+
+def test_files_open_a_review(as_alice):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill(manifests=[SimpleUploadedFile("flags.yaml", GOOD)], reason="why", ticket="OPS-1"))
+
+    review = Review.objects.get()
+    assert answer.headers["Location"] == reverse("reviews:show-review", args=[review.number])
+    assert (review.title, review.reason, review.ticket) == ("Flags", "why", "OPS-1")
+    assert list(Plan.objects.values_list("revision__files__name", flat=True)) == ["flags.yaml"]
+
+
+def test_paths_of_a_folder_are_kept(as_alice):
+    rows.make_cluster()
+    uploads = [SimpleUploadedFile("a.yaml", GOOD), SimpleUploadedFile("b.yaml", GOOD.replace(b"flags", b"more"))]
+
+    as_alice.post(URL, fill(manifests=uploads, paths=json.dumps(["base/a.yaml", "base/deep/b.yaml"])))
+
+    names = list(Plan.objects.values_list("revision__files__name", flat=True))
+    assert sorted(names) == ["base/a.yaml", "base/deep/b.yaml"]
+
+
+def test_paste_opens_a_review_with_the_chosen_options(as_alice):
+    rows.make_cluster()
+
+    as_alice.post(URL, fill(text=GOOD.decode(), mode="client", field_manager="kubectl"))
+
+    options = Plan.objects.get().options
+    assert (options["mode"], options["field_manager"], options["namespace"]) == ("client", "kubectl", "shop")
+
+
+def test_broken_document_does_not_stop_the_others(as_alice):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill(text=BROKEN.decode()))
+
+    assert answer.status_code == 302
+    assert Review.objects.count() == 1
+
+
+def test_nothing_but_broken_documents_is_told_with_the_place(as_alice):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill(text="kind: ConfigMap\n  name: [\n"))
+
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "<code>pasted.yaml:" in page
+    assert Review.objects.count() == 0
+
+
+def test_form_without_manifests_is_refused(as_alice):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill())
+
+    assert answer.status_code == 422
+    assert "Bring at least one manifest" in answer.content.decode()
+
+
+def test_link_must_be_https(as_alice):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill(link="http://example.org/a.yaml"))
+
+    assert "Only https links are fetched." in answer.content.decode()
+
+
+def test_check_lists_objects_and_problems(as_alice):
+    answer = as_alice.post(CHECK, {"text": BROKEN.decode()})
+
+    fragment = answer.content.decode()
+    assert "1 object found" in fragment
+    assert "1 problem in the manifests" in fragment
+    assert "<html" not in fragment
+
+
+def test_check_of_an_empty_form_says_nothing(as_alice):
+    assert as_alice.post(CHECK).content == b""
+
+
+def test_check_is_refused_for_viewers_and_by_get(as_viewer, as_alice):
+    assert (as_viewer.post(CHECK).status_code, as_alice.get(CHECK).status_code) == (403, 405)

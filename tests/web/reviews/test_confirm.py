@@ -1,0 +1,78 @@
+from django.urls import reverse
+
+from applyviz.records.models import ApplyRun, Approval
+
+
+def url(plan) -> str:
+    return reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
+
+
+def test_confirm_shows_what_exactly_is_approved(as_bob, plan):
+    page = as_bob.get(url(plan)).content.decode()
+
+    wanted = (plan.digest, "frontend", "alice", "Removal will not happen", "Approve and apply 1 change")
+    assert [text for text in wanted if text not in page] == []
+
+
+def test_approving_names_the_digest(as_bob, bob, plan):
+    answer = as_bob.post(url(plan), {"digest": plan.digest, "note": "looked at it", "then": "wait"})
+
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[plan.review.number, 1])
+    assert list(Approval.objects.values_list("by", "digest", "note")) == [(bob.pk, plan.digest, "looked at it")]
+
+
+def test_approving_another_digest_is_refused_as_stale(as_bob, plan):
+    answer = as_bob.post(url(plan), {"digest": "another", "then": "wait"})
+
+    assert answer.status_code == 409
+    assert Approval.objects.count() == 0
+
+
+def test_approving_and_applying_starts_the_run(as_bob, plan):
+    answer = as_bob.post(url(plan), {"digest": plan.digest, "then": "apply"})
+
+    assert answer.headers["Location"] == reverse("runs:show-run", args=[ApplyRun.objects.get().number])
+
+
+def test_plan_with_a_conflict_cannot_be_approved(as_bob, refused_plan):
+    page = as_bob.get(url(refused_plan)).content.decode()
+    answer = as_bob.post(url(refused_plan), {"digest": refused_plan.digest, "then": "wait"})
+
+    assert "1 object has undecided conflicts" in page
+    assert "consent-form" not in page
+    assert answer.status_code == 409
+
+
+def test_author_is_too_weak_to_approve(as_alice, plan):
+    assert as_alice.get(url(plan)).status_code == 403
+    assert as_alice.post(url(plan), {"digest": plan.digest, "then": "wait"}).status_code == 403
+    assert Approval.objects.count() == 0
+
+
+def test_confirm_is_hidden_from_outsiders(as_charlie, plan):
+    assert as_charlie.get(url(plan)).status_code == 404
+
+
+def test_approved_plan_is_applied_by_its_digest(as_bob, plan):
+    as_bob.post(url(plan), {"digest": plan.digest, "then": "wait"})
+    page = as_bob.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    address = reverse("reviews:apply-plan", args=[plan.review.number, 1])
+
+    stale = as_bob.post(address, {"digest": "another"})
+    empty = as_bob.post(address)
+    answer = as_bob.post(address, {"digest": plan.digest})
+
+    assert f'action="{address}"' in page
+    assert (stale.status_code, empty.status_code, answer.status_code) == (409, 409, 302)
+    assert ApplyRun.objects.count() == 1
+
+
+def test_approval_is_revoked_by_who_gave_it(as_bob, plan):
+    as_bob.post(url(plan), {"digest": plan.digest, "then": "wait"})
+    address = reverse("reviews:revoke-approval", args=[plan.review.number, 1])
+
+    answer = as_bob.post(address)
+    again = as_bob.post(address)
+
+    assert (answer.status_code, again.status_code) == (302, 409)
+    assert Approval.objects.get().revoked_at is not None

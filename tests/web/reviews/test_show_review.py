@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.planning.plan import Operation
+from tests.web import builders, rows
+
+HTMX = {"HX-Request": "true"}
+
+
+def url(plan) -> str:
+    return reverse("reviews:show-review", args=[plan.review.number])
+
+
+def test_review_shows_deck_brief_and_first_object(as_alice, refused_plan):
+    answer = as_alice.get(url(refused_plan))
+
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert [
+        text for text in ("Upgrade the shop", "1 would be refused", "until decided", "hotfix-3") if text not in page
+    ] == []
+
+
+def test_review_names_both_values_owners_and_reason(as_alice, plan):
+    page = as_alice.get(url(plan)).content.decode()
+
+    wanted = ("v0.8.0", "v0.10.1", "kube-controller-manager", "Update · scale", "not removed", "RollingUpdate")
+    assert [text for text in wanted if text not in page] == []
+
+
+def test_blocked_button_says_why_and_links_to_the_object(as_bob, refused_plan):
+    page = as_bob.get(url(refused_plan)).content.decode()
+
+    first = reverse("reviews:show-object", args=[refused_plan.review.number, 1, 0, "changes"])
+    assert f'<a href="{first}">1 object has undecided conflicts</a>' in page
+    assert reverse("reviews:confirm-plan", args=[refused_plan.review.number, 1]) not in page
+
+
+def test_author_is_told_that_another_approves(as_alice, plan):
+    page = as_alice.get(url(plan)).content.decode()
+
+    assert "You need the role approver." in page
+
+
+def test_approver_gets_a_link_to_confirm(as_bob, plan):
+    page = as_bob.get(url(plan)).content.decode()
+
+    assert f'href="{reverse("reviews:confirm-plan", args=[plan.review.number, 1])}"' in page
+
+
+def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, alice):
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+    address = reverse("reviews:show-plan", args=[plan.review.number, 1])
+
+    page = as_alice.get(address).content.decode()
+    fragment = as_alice.get(address, headers=HTMX).content.decode()
+    type(plan).objects.filter(pk=plan.pk).update(state="complete", digest=rows.DIGEST)
+    finished = as_alice.get(address, headers=HTMX).content.decode()
+
+    assert 'hx-trigger="every' in page
+    assert "1 of 9 objects planned" in page
+    assert ("<html" in fragment, 'hx-trigger="every' in fragment) == (False, True)
+    assert 'hx-trigger="every' not in finished
+
+
+def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):
+    plan = rows.make_plan(alice, [], state="failed", error="the cluster did not answer")
+
+    page = as_alice.get(url(plan)).content.decode()
+
+    assert "the cluster did not answer" in page
+    assert f'action="{reverse("reviews:replan", args=[plan.review.number])}"' in page
+
+
+def test_problems_are_told_with_file_line_and_column(as_alice, alice):
+    problem = {"reason": "mapping values are not allowed here", "file": "flags.yaml", "line": 7, "column": 12}
+    plan = rows.make_plan(alice, [builders.build_change()], problems=(problem,))
+
+    assert "flags.yaml:7:12: mapping values are not allowed here" in as_alice.get(url(plan)).content.decode()
+
+
+def test_identical_changes_are_read_once(as_alice, alice):
+    one = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
+    many = [replace(one, ref=one.ref._replace(name=f"service-{n}")) for n in range(4)]
+    plan = rows.make_plan(alice, many)
+
+    page = as_alice.get(url(plan)).content.decode()
+
+    assert "Same change" in page
+    assert "3 more, all the same" in page
+
+
+def test_review_is_hidden_from_outsiders(as_charlie, plan):
+    assert as_charlie.get(url(plan)).status_code == 404
+
+
+def test_review_sends_visitors_to_the_login(client, plan):
+    assert client.get(url(plan)).headers["Location"] == f"/login/?next={url(plan)}"
+
+
+def test_unknown_review_is_not_found(as_alice):
+    assert as_alice.get("/reviews/99/").status_code == 404
+
+
+def test_review_refuses_other_methods(as_alice, plan):
+    assert as_alice.post(url(plan)).status_code == 405
+
+
+@pytest.mark.parametrize("objects", [1, 3])
+def test_review_asks_the_database_a_fixed_number_of_times(as_alice, alice, objects, django_assert_num_queries):
+    change = builders.build_change()
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(objects)])
+    as_alice.get(url(plan))
+
+    with django_assert_num_queries(25):
+        as_alice.get(url(plan))

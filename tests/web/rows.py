@@ -1,0 +1,136 @@
+"""Rows of the database for the tests of pages: a cluster, a review with a plan of hand-built changes, a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.serialize import change_to_json, options_to_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import PlanState
+from applyviz.records.models import (
+    ApplyRun,
+    Approval,
+    Cluster,
+    JournalEntry,
+    ObjectChange,
+    ObjectResult,
+    Plan,
+    Review,
+    SourceRevision,
+    Target,
+)
+from applyviz.records.sealing import Sealed
+
+NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+DIGEST = "9d1c03ee71" * 6
+
+
+def make_cluster(slug: str = "shop") -> Cluster:
+    """A sandbox."""
+    return Cluster.objects.create(
+        slug=slug, name=slug.title(), kind="sandbox", credential=Sealed.of_bytes(b"token"), uid="5d0c", created_at=NOW
+    )
+
+
+def make_change(plan: Plan, position: int, change: engine.ObjectChange) -> ObjectChange:
+    """The row of one change."""
+    return ObjectChange.objects.create(
+        plan=plan,
+        position=position,
+        step=0,
+        group=change.ref.gvk.group,
+        version=change.ref.gvk.version,
+        kind=change.ref.gvk.kind,
+        namespace=change.ref.namespace,
+        name=change.ref.name,
+        operation=change.operation.value,
+        method=change.method,
+        certainty=change.certainty.value,
+        has_effect=change.has_effect and change.operation is not Operation.REFUSED,
+        conflicts=len(change.conflicts),
+        hazards=len(change.hazards),
+        worst_hazard=change.hazards[0].severity.value if change.hazards else "",
+        error=change.error,
+        effect="effect",
+        document=change_to_json(change),
+        sealed=Sealed.of_json({}),
+    )
+
+
+def make_plan(
+    author: User,
+    changes: Iterable[engine.ObjectChange],
+    *,
+    state: str = PlanState.COMPLETE,
+    title: str = "Upgrade the shop",
+    options: ApplyOptions | None = None,
+    problems: tuple[dict[str, object], ...] = (),
+    error: str = "",
+) -> Plan:
+    """A review with one plan."""
+    number = Review.objects.count() + 1
+    cluster = Cluster.objects.first() or make_cluster()
+    review = Review.objects.create(
+        number=number, title=title, reason="why", author=author, created_at=NOW, updated_at=NOW
+    )
+    revision = SourceRevision.objects.create(digest="3f1c9e2a" * 8, created_at=NOW, created_by=author)
+    plan = Plan.objects.create(
+        review=review,
+        target=Target.objects.create(review=review, cluster=cluster),
+        revision=revision,
+        number=1,
+        options=options_to_json(options or ApplyOptions(field_manager="ci", namespace="shop")),
+        requested_by=author,
+        tag_key=Sealed.of_bytes(b"k" * 32),
+        created_at=NOW,
+        expected=9,
+    )
+    rows = [make_change(plan, position, change) for position, change in enumerate(changes)]
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.operation] = counts.get(row.operation, 0) + 1
+    values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
+    if state == PlanState.COMPLETE:
+        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW}
+    Plan.objects.filter(pk=plan.pk).update(**values)
+    return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
+
+
+def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "applied and verified") -> ApplyRun:
+    """A run of a plan with one outcome for all objects, and a journal."""
+    Approval.objects.create(plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW, spent_at=NOW)
+    run = ApplyRun.objects.create(
+        number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, state=state, created_at=NOW, started_at=NOW
+    )
+    for change in plan.changes.all():
+        result = ObjectResult.objects.create(
+            run=run,
+            change=change,
+            position=change.position,
+            step=change.step,
+            outcome=outcome,
+            detail="all as promised",
+        )
+        JournalEntry.objects.create(
+            result=result,
+            sequence=1,
+            part=0,
+            epoch=1,
+            state="answered",
+            purpose="apply",
+            method="PATCH",
+            path="/apis/apps/v1/namespaces/shop/deployments/frontend",
+            query={"fieldManager": "ci"},
+            request={"kind": "Deployment"},
+            request_digest="digest",
+            status=200,
+            answer={"kind": "Deployment"},
+            sent_at=NOW,
+            answered_at=NOW + timedelta(milliseconds=9),
+        )
+    return run
