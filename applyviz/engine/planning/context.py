@@ -16,6 +16,7 @@ class PlanContext:
     - `now`: RFC 3339 in UTC with whole seconds; it dates calculated managedFields entries.
     - `can_dry_run`: whether writes may be confirmed by the server; `dry_run_reason` says why not.
     - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
+    - `kinds_changed`: served already, and defined anew by the same set.
     - `neighbours`: the other objects that hazards look at.
     """
 
@@ -25,6 +26,7 @@ class PlanContext:
     dry_run_reason: str = ""
     namespaces_created: frozenset[str] = frozenset()
     kinds_created: frozenset[tuple[str, str]] = frozenset()
+    kinds_changed: frozenset[tuple[str, str]] = frozenset()
     neighbours: Neighbours = field(default_factory=Neighbours)
     applyset: str = ""
     deletion: Deletion = field(default_factory=lambda: Deletion(timeout=60))

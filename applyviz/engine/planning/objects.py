@@ -107,6 +107,9 @@ class _Desk:
         if self.judgement.verdict is Verdict.REFUSED and missing_namespace(tried) in self.context.namespaces_created:
             name = missing_namespace(tried)
             self.judgement = Judgement(Verdict.UNTRIED, f"namespace {name} is created by the same set")
+        gvk = self.member.resource.gvk
+        if self.judgement.verdict is Verdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
+            self.judgement = Judgement(Verdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
         if self.judgement.verdict is Verdict.UNTRIED:
             return calculated
         if tried.is_ok:

@@ -59,11 +59,13 @@ def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument])
     if not definitions:
         return extended
     source = CRDSource(definitions, origin=SchemaOrigin.SOURCE_CRD)
-    unserved = {
-        (r.gvk.group, r.gvk.kind) for r in source.list_resources() if context.catalog.find_resource(r.gvk) is None
-    }
+    defined = source.list_resources()
+    unserved = {(r.gvk.group, r.gvk.kind) for r in defined if context.catalog.find_resource(r.gvk) is None}
     return replace(
-        extended, catalog=SourceChain(source, context.catalog), kinds_created=context.kinds_created | unserved
+        extended,
+        catalog=SourceChain(source, context.catalog),
+        kinds_created=context.kinds_created | unserved,
+        kinds_changed=context.kinds_changed | ({(r.gvk.group, r.gvk.kind) for r in defined} - unserved),
     )
 
 
