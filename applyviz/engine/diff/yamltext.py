@@ -1,0 +1,140 @@
+"""Objects as lines of YAML for people: one order of keys everywhere, and the field path of every line.
+
+Order: apiVersion, kind, metadata, then by name, status last; in metadata and list entries the name first.
+Text that YAML would retype is quoted, invisible and bidirectional characters are written as escapes, text
+of several lines is a literal block. The lines are for reading; nothing is ever parsed back from them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from applyviz.engine.objects.paths import FieldPath, PathElement
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.topology import ItemError, Topology
+
+_FIRST = {"apiVersion": 0, "kind": 1, "metadata": 2, "name": 3, "namespace": 4, "status": 9}
+_PLAIN = re.compile(r"[A-Za-z_./\u27ea][^\x00-\x1f\x7f:#]*(?:(?::(?! |$)|(?<! )#)[^\x00-\x1f\x7f:#]*)*")
+_RETYPED = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|\.inf|\.nan|\.[0-9].*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its depth in steps of two blanks, its text, and the field that it shows.
+
+    `is_entry`: it begins a list entry, and its text begins with `- `.
+    """
+
+    path: FieldPath
+    depth: int
+    text: str
+    is_entry: bool = False
+
+    def __str__(self) -> str:
+        return "  " * self.depth + self.text
+
+
+def sort_names(names: Mapping[str, Any] | set[str]) -> list[str]:
+    """Names of a map in the order of pages."""
+    return sorted(names, key=lambda n: (_FIRST.get(n, 5), n))
+
+
+def _escape(text: str) -> str:
+    """JSON text in which nothing is invisible."""
+    written = json.dumps(text, ensure_ascii=False)
+    if written.isprintable():
+        return written
+    return "".join(
+        c if c.isprintable() else f"\\U{ord(c):08x}" if ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in written
+    )
+
+
+def write_scalar(value: JSONValue) -> str:
+    """One scalar, or an empty map or list, as YAML."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    is_plain = _PLAIN.fullmatch(value) and value.isprintable() and value == value.strip()
+    return value if is_plain and not _RETYPED.fullmatch(value) else _escape(value)
+
+
+def is_block(value: JSONValue) -> bool:
+    """Whether text is shown as a literal block: several lines, and nothing that a block would hide."""
+    if not isinstance(value, str) or "\n" not in value.rstrip("\n"):
+        return False
+    lines = value.split("\n")
+    return lines[0][:1] not in ("", " ") and all(line.isprintable() and not line.endswith(" ") for line in lines)
+
+
+def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathElement]:
+    """The path elements of list entries: by key where the list merges, else by position."""
+    if place is not None and place.is_list and not place.is_atomic_list:
+        try:
+            names = [place.name_item(e) for e in entries]
+        except ItemError:
+            names = []
+        if names and len(set(names)) == len(names):
+            return names
+    return [f"i:{n}" for n in range(len(entries))]
+
+
+def below(place: Topology | None, element: PathElement) -> Topology | None:
+    """The place of a field or an entry."""
+    if place is None:
+        return None
+    if element[0] == "f":
+        return place.child(element[2:]) if place.is_map else None
+    return place.item if place.is_list else None
+
+
+def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0) -> Iterator[Line]:
+    """The lines of a map or list (its own name is written by who holds it)."""
+    if isinstance(value, Mapping):
+        for name in sort_names(value):
+            element = "f:" + name
+            yield from render_field(below(place, element), name, value[name], (*path, element), depth)
+    elif isinstance(value, list):
+        for element, entry in zip(name_entries(place, value), value, strict=True):
+            yield from render_entry(below(place, element), entry, (*path, element), depth)
+
+
+def render_field(place: Topology | None, name: str, value: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
+    """The lines of a field: its name, and what it holds."""
+    label = write_scalar(name)
+    if is_block(value):
+        yield Line(path, depth, f"{label}: {_block_mark(value)}")
+        for text in value.rstrip("\n").split("\n"):
+            yield Line(path, depth + 1, text)
+    elif isinstance(value, Mapping | list) and value:
+        yield Line(path, depth, f"{label}:")
+        # Lists stand at the depth of their name, as Kubernetes writes them.
+        yield from render_lines(place, value, path, depth if isinstance(value, list) else depth + 1)
+    else:
+        yield Line(path, depth, f"{label}: {write_scalar(value)}")
+
+
+def _block_mark(text: str) -> str:
+    if not text.endswith("\n"):
+        return "|-"
+    return "|+" if text.endswith("\n\n") else "|"
+
+
+def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
+    """The lines of a list entry: the first begins with a dash, the others stand below it."""
+    if not (isinstance(value, Mapping | list) and value):
+        text = write_scalar(value)
+        yield Line(path, depth, f"- {text}", is_entry=True)
+        return
+    for position, line in enumerate(render_lines(place, value, path, depth + 1)):
+        if position == 0:
+            yield Line(line.path, depth, f"- {line.text}", is_entry=True)
+        else:
+            yield line
+
+
+def render_yaml(place: Topology | None, value: JSONValue) -> str:
+    """An object as text."""
+    return "".join(f"{line}\n" for line in render_lines(place, value))

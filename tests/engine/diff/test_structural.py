@@ -1,0 +1,88 @@
+"""Differences as data: leaves, meaning, order."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.engine.diff.structural import Difference, diff_objects, find_reorderings, is_equal_in_meaning
+from applyviz.engine.objects.paths import fields, render_path
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.schema import builtin
+from applyviz.engine.schema.walk import MISSING
+
+ROOT = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment")).root
+
+
+def pod(*containers, **metadata):
+    return {"metadata": metadata, "spec": {"template": {"spec": {"containers": list(containers)}}}}
+
+
+def test_leaves_that_came_went_and_changed():
+    before = {"spec": {"replicas": 1, "paused": True, "minReadySeconds": 3}}
+    after = {"spec": {"replicas": 2, "minReadySeconds": 3.0, "revisionHistoryLimit": 1}}
+
+    assert diff_objects(before, after, root=ROOT) == (
+        Difference(fields("spec", "replicas"), 1, 2),
+        Difference(fields("spec", "paused"), True, MISSING),
+        Difference(fields("spec", "revisionHistoryLimit"), MISSING, 1),
+    )
+
+
+def test_entries_are_paired_by_key_and_values_of_sets_by_themselves():
+    before = pod({"name": "a", "image": "1"}, {"name": "b"}, finalizers=["x", "y"])
+    after = pod({"name": "b"}, {"name": "a", "image": "2"}, finalizers=["y", "z"])
+
+    found = diff_objects(before, after, root=ROOT)
+
+    assert [render_path(d.path) for d in found] == [
+        '.metadata.finalizers[="x"]',
+        '.spec.template.spec.containers[name="a"].image',
+        '.metadata.finalizers[="z"]',
+    ]
+    assert [render_path(p) for p in find_reorderings(before, after, root=ROOT)] == [".spec.template.spec.containers"]
+
+
+def test_order_is_found_below_entries_too_and_not_in_atomic_lists():
+    env = [{"name": "A"}, {"name": "B"}]
+    before = pod({"name": "a", "env": env, "args": ["x", "y"]})
+    after = pod({"name": "a", "env": env[::-1], "args": ["y", "x"]})
+
+    assert [render_path(p) for p in find_reorderings(before, after, root=ROOT)] == [
+        '.spec.template.spec.containers[name="a"].env'
+    ]
+    assert [render_path(d.path) for d in diff_objects(before, after, root=ROOT)] == [
+        '.spec.template.spec.containers[name="a"].args'
+    ]
+
+
+def test_no_object_has_no_leaves():
+    assert diff_objects(None, {"a": 1}) == (Difference(fields("a"), MISSING, 1),)
+    assert find_reorderings(None, {"a": [1]}) == ()
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("1000m", 1),
+        ("0.5", "500m"),
+        ("1Gi", "1024Mi"),
+        ("1e3", "1k"),
+        ("1Ki", 1024),
+        ("100u", "0.1m"),
+        ("2E", "2e18"),
+        ("60s", "1m0s"),
+        ("1.5h", "90m"),
+        ("-1s", "-1000ms"),
+    ],
+)
+def test_amounts_are_equal_in_meaning(left, right):
+    assert is_equal_in_meaning(left, right)
+    assert diff_objects({"a": left}, {"a": right})[0].is_equal_in_meaning
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("1", "2"), ("1m", "1s"), ("a", "b"), (True, 1), ("", "0"), ("1Gi", "1G"), (None, 0), ({}, "0"), ("1h", "x")],
+)
+def test_others_are_not(left, right):
+    assert not is_equal_in_meaning(left, right)
