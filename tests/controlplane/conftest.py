@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+pytest.register_assert_rewrite("tests.controlplane.product", "tests.controlplane.stories")
+
 from tests.controlplane.binaries import Binaries, NotAvailableError, find_binaries
 from tests.controlplane.controlplane import ControlPlane
 
