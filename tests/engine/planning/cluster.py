@@ -1,0 +1,71 @@
+"""A cluster in a box for planning tests, with a clock that stands and a record of what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.planning import holes
+from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.plan import ObjectChange, Plan
+from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.builtin import bundled
+from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.store import MemoryStore
+
+NOW = "2026-06-01T00:00:00Z"
+
+
+@dataclass
+class Box:
+    """A sandbox, asked by planners and written to by tests."""
+
+    sandbox: Sandbox = field(default_factory=lambda: Sandbox(MemoryStore(), lambda: datetime(2026, 6, 1, tzinfo=UTC)))
+    asked: list[Request] = field(default_factory=list)
+    intercept: Callable[[Request], Answer | None] = lambda request: None
+
+    def send(self, request: Request) -> Answer:
+        self.asked.append(request)
+        return self.intercept(request) or self.sandbox.handle(request)
+
+    def send_all(self, requests: Sequence[Request]) -> list[Answer]:
+        return [self.send(request) for request in requests]
+
+    def plan(self, text: str, options: ApplyOptions | None = None, **context: object) -> Plan:
+        documents = parse_manifests(text.encode(), "app.yaml").documents
+        surroundings = replace(PlanContext(bundled(), NOW), **context)
+        planner = SetPlanner(documents, options=options or ApplyOptions(), context=surroundings)
+        list(drive(planner, self.send_all))
+        return planner.plan()
+
+    def plan_one(self, text: str, options: ApplyOptions | None = None, **context: object) -> ObjectChange:
+        (change,) = self.plan(text, options, **context).changes
+        return change
+
+    def run(self, plan: Plan) -> None:
+        """Send what a plan holds, filling holes from live as it is then, and from what the server said last."""
+        for change in plan.changes:
+            live = self.find(change)
+            for request in change.requests:
+                answer = self.sandbox.handle(holes.fill(request, live))
+                assert answer.is_ok, answer
+                live = None if request.method == "DELETE" else answer.body
+
+    def find(self, change: ObjectChange) -> dict | None:
+        """The live object of a change, as a runner reads it just before."""
+        resource = bundled().find_resource(change.ref.gvk)
+        if resource is None or change.versions.live is None:
+            return None
+        return self.get(resource.path(change.ref.namespace, change.ref.name))
+
+    def apply(self, text: str, options: ApplyOptions | None = None) -> None:
+        self.run(self.plan(text, options))
+
+    def get(self, path: str) -> dict:
+        answer = self.sandbox.handle(Request("GET", path))
+        assert answer.is_ok, answer
+        return answer.body

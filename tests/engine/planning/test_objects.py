@@ -1,0 +1,270 @@
+"""Is the change that is planned the one that would happen, and does it say how sure it is?"""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.model import SchemaOrigin
+from tests.engine.planning.cluster import Box
+
+CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
+SERVER = ApplyOptions()
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1', z: '2'}\n"
+CHANGED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '9'}\n"
+PATH = "/api/v1/namespaces/default/configmaps/a"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: APP}}
+  template:
+    metadata: {labels: {app: APP}}
+    spec: {containers: [{name: web, image: nginx}]}
+"""
+
+
+def refuse_dry_runs(status: int, message: str):
+    def intercept(request):
+        return Answer(status, {"kind": "Status", "message": message}) if request.is_dry_run else None
+
+    return intercept
+
+
+@pytest.mark.parametrize("options", [CLIENT, SERVER])
+def test_absent_object_is_created_as_the_server_confirms(options):
+    change = Box().plan_one(CONFIG, options)
+
+    assert change.operation is Operation.CREATE
+    assert change.certainty is Certainty.CONFIRMED
+    assert change.versions.live is None
+    assert change.versions.after["data"] == {"x": "1", "z": "2"}
+    assert change.schema_origin is SchemaOrigin.BUNDLED
+    assert (change.position.line, change.end_line) == (1, 4)
+
+
+def test_client_side_create_is_a_post():
+    (request,) = Box().plan_one(CONFIG, CLIENT).requests
+
+    assert (request.method, request.path, request.holes) == ("POST", "/api/v1/namespaces/default/configmaps", ())
+
+
+def test_server_side_create_is_bound_to_absence():
+    (request,) = Box().plan_one(CONFIG, SERVER).requests
+
+    assert (request.method, request.body["metadata"]["resourceVersion"], request.holes) == ("PATCH", "1", ())
+
+
+@pytest.mark.parametrize("options", [CLIENT, SERVER])
+def test_update_is_bound_to_the_object_as_read(options):
+    box = Box()
+    box.apply(CONFIG, options)
+    live = box.get(PATH)["metadata"]
+
+    (request,) = box.plan_one(CHANGED, options).requests
+
+    bound = {k: request.body["metadata"][k] for k in ("uid", "resourceVersion")}
+    assert bound == {"uid": live["uid"], "resourceVersion": live["resourceVersion"]}
+    assert [(h.path, h.rule) for h in request.holes] == [
+        (("f:metadata", "f:uid"), "uid"),
+        (("f:metadata", "f:resourceVersion"), "resourceVersion"),
+    ]
+
+
+@pytest.mark.parametrize("options", [CLIENT, SERVER])
+def test_what_is_run_is_what_was_planned(options):
+    box = Box()
+    box.apply(CONFIG, options)
+    plan = box.plan(CHANGED, options)
+
+    box.run(plan)
+
+    live, after = box.get(PATH), plan.changes[0].versions.after
+    assert live["data"] == after["data"] == {"x": "9"}
+    assert live["metadata"]["managedFields"] == after["metadata"]["managedFields"]
+
+
+@pytest.mark.parametrize("options", [CLIENT, SERVER])
+def test_applying_again_changes_nothing_and_sends_nothing(options):
+    box = Box()
+    box.apply(CONFIG, options)
+
+    change = box.plan_one(CONFIG, options)
+
+    assert (change.operation, change.requests, change.has_effect) == (Operation.UNCHANGED, (), False)
+
+
+@pytest.mark.parametrize(("options", "method"), [(CLIENT, "strategic merge patch"), (SERVER, "server-side apply")])
+def test_change_names_its_method_and_its_fields(options, method):
+    box = Box()
+    box.apply(CONFIG, options)
+
+    change = box.plan_one(CHANGED, options)
+
+    operations = {f.path[-1]: f.operation for f in change.fields if f.path[0] == "f:data"}
+    assert change.method == method
+    assert operations == {"f:x": FieldOperation.CHANGED, "f:z": FieldOperation.CLEARED}
+    assert next(f.position.line for f in change.fields if f.path == ("f:data", "f:x")) == 4
+
+
+@pytest.mark.parametrize("options", [CLIENT, SERVER])
+def test_calculated_and_confirmed_change_agree(options):
+    box = Box()
+    box.apply(CONFIG, options)
+
+    confirmed = box.plan_one(CHANGED, options)
+    calculated = box.plan_one(CHANGED, options, can_dry_run=False)
+
+    assert calculated.certainty is Certainty.CALCULATED
+    assert calculated.certainty_reason == "no dry run was asked for"
+    assert calculated.versions.after["data"] == confirmed.versions.after["data"]
+    assert (
+        calculated.versions.after["metadata"]["managedFields"] == confirmed.versions.after["metadata"]["managedFields"]
+    )
+
+
+def test_conflicts_refuse_the_whole_object_and_show_what_force_gives():
+    box = Box()
+    box.apply(CONFIG, ApplyOptions(field_manager="other"))
+
+    change = box.plan_one(CHANGED, SERVER)
+
+    assert change.operation is Operation.REFUSED
+    assert [(c.manager, c.path) for c in change.conflicts] == [("other", ("f:data", "f:x"))]
+    assert change.certainty is Certainty.CONFIRMED
+    assert change.versions.after == change.versions.live
+    assert change.versions.merged["data"] == {"x": "9", "z": "2"}
+
+
+def test_conflicts_are_calculated_when_no_dry_run_may_be_made():
+    box = Box()
+    box.apply(CONFIG, ApplyOptions(field_manager="other"))
+
+    change = box.plan_one(CHANGED, SERVER, can_dry_run=False)
+
+    assert (change.operation, change.certainty) == (Operation.REFUSED, Certainty.CALCULATED)
+    assert [c.manager for c in change.conflicts] == ["other"]
+
+
+def test_taking_over_is_an_update_with_force():
+    box = Box()
+    box.apply(CONFIG, ApplyOptions(field_manager="other"))
+
+    change = box.plan_one(CHANGED, ApplyOptions(takes_over=True))
+
+    assert (change.operation, change.requests[0].query["force"]) == (Operation.UPDATE, "true")
+
+
+@pytest.mark.parametrize("options", [CLIENT, SERVER])
+def test_immutable_field_is_an_error_in_the_server_s_words(options):
+    box = Box()
+    box.apply(DEPLOYMENT.replace("APP", "a"), options)
+
+    change = box.plan_one(DEPLOYMENT.replace("APP", "b"), options)
+
+    assert (change.operation, change.requests) == (Operation.ERROR, ())
+    assert "field is immutable" in change.error
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+def test_immutable_field_is_made_anew_only_when_asked(mode):
+    box = Box()
+    options = ApplyOptions(mode=mode, is_replacing_on_error=True)
+    box.apply(DEPLOYMENT.replace("APP", "a"), options)
+
+    change = box.plan_one(DEPLOYMENT.replace("APP", "b"), options)
+
+    assert (change.operation, change.method) == (Operation.RECREATE, "delete + create")
+    assert [r.method for r in change.requests] == ["DELETE", "POST" if mode is ApplyMode.CLIENT else "PATCH"]
+    assert set(change.requests[0].body["preconditions"]) == {"uid", "resourceVersion"}
+    assert change.certainty is Certainty.CALCULATED
+
+
+def test_rights_to_read_only_give_a_calculated_plan():
+    box = Box()
+    message = 'configmaps "a" is forbidden: User "alice" cannot patch resource "configmaps" in API group ""'
+    box.intercept = refuse_dry_runs(403, message)
+
+    change = box.plan_one(CONFIG, SERVER)
+
+    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.CALCULATED)
+    assert change.certainty_reason == "a dry run is not allowed here: " + message
+
+
+def test_admission_that_forbids_is_an_error():
+    box = Box()
+    box.intercept = refuse_dry_runs(403, 'configmaps "a" is forbidden: exceeded quota: small')
+
+    change = box.plan_one(CONFIG, SERVER)
+
+    assert change.operation is Operation.ERROR
+    assert change.error == 'configmaps "a" is forbidden: exceeded quota: small'
+
+
+def test_webhook_without_dry_run_gives_a_calculated_plan():
+    box = Box()
+    message = 'admission webhook "x.example.org" does not support dry run'
+    box.intercept = refuse_dry_runs(400, message)
+
+    change = box.plan_one(CONFIG, SERVER)
+
+    assert (change.certainty, change.certainty_reason) == (Certainty.CALCULATED, message)
+
+
+def test_live_object_that_cannot_be_read_is_unknown():
+    box = Box()
+    box.intercept = lambda request: Answer(0, {"message": "connection refused"})
+
+    change = box.plan_one(CONFIG, SERVER)
+
+    assert (change.operation, change.certainty) == (Operation.ERROR, Certainty.UNKNOWN)
+    assert change.error == "the live object could not be read: connection refused"
+
+
+def test_object_that_changes_while_it_is_planned_is_read_again():
+    box = Box()
+    box.apply(CONFIG, SERVER)
+    moved = Answer(409, {"kind": "Status", "reason": "Conflict", "message": "the object has been modified"})
+    answers = [moved]
+    box.intercept = lambda request: answers.pop() if request.is_dry_run and answers else None
+
+    change = box.plan_one(CHANGED, SERVER)
+
+    assert (change.operation, change.certainty) == (Operation.UPDATE, Certainty.CONFIRMED)
+    assert [r.method for r in box.asked if r.path == PATH][-4:] == ["GET", "PATCH", "GET", "PATCH"]
+
+
+def test_kind_that_nobody_serves_is_an_error_of_its_own():
+    change = Box().plan_one("apiVersion: x.example.org/v1\nkind: Thing\nmetadata: {name: t}\n")
+
+    assert (change.operation, change.certainty) == (Operation.ERROR, Certainty.UNKNOWN)
+    assert change.error.startswith('no matches for kind "Thing"')
+
+
+def test_migration_from_client_side_apply_is_planned_step_by_step():
+    box = Box()
+    box.apply(CONFIG, CLIENT)
+
+    change = box.plan_one(CONFIG, ApplyOptions(field_manager="kubectl"))
+
+    assert [r.purpose for r in change.requests] == ["apply", "migrate", "migrate", "apply"]
+    assert change.certainty is Certainty.CALCULATED
+    assert change.certainty_reason == "only the first of several writes can be tried"
+    owners = {e["manager"] for e in change.versions.after["metadata"]["managedFields"]}
+    assert owners == {"kubectl", "kubectl-last-applied"}
+
+
+def test_migration_runs_as_planned():
+    box = Box()
+    box.apply(CONFIG, CLIENT)
+    plan = box.plan(CONFIG, ApplyOptions(field_manager="kubectl"))
+
+    box.run(plan)
+
+    after = plan.changes[0].versions.after["metadata"]["managedFields"]
+    live = box.get(PATH)["metadata"]["managedFields"]
+    assert [(e["manager"], e["fieldsV1"]) for e in live] == [(e["manager"], e["fieldsV1"]) for e in after]

@@ -1,0 +1,72 @@
+"""Is what is stored what was planned?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.planning.serialize import (
+    change_from_json,
+    change_to_json,
+    options_from_json,
+    options_to_json,
+    plan_from_json,
+    plan_to_json,
+)
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
+from tests.engine.planning.cluster import Box
+
+TEXT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx, env: [{name: A, value: "1"}]}]}
+"""
+
+
+def through_text(value):
+    return json.loads(json.dumps(value))
+
+
+def plan_update():
+    box = Box()
+    box.apply(TEXT)
+    return box.plan(TEXT.replace("nginx", "nginx:2") + "---\nkind: Broken\n")
+
+
+def test_plan_comes_back_as_it_was():
+    plan = plan_update()
+
+    assert plan_from_json(through_text(plan_to_json(plan))) == plan
+
+
+def test_change_comes_back_as_it_was():
+    (change,) = plan_update().changes
+
+    assert change.fields
+    assert change.hazards
+    assert change_from_json(through_text(change_to_json(change))) == change
+
+
+def test_options_come_back_as_they_were():
+    options = ApplyOptions(mode=ApplyMode.CLIENT, prune=Prune(PruneMode.ALLOWLIST, ("core/v1/Pod",), is_all=True))
+
+    assert options_from_json(through_text(options_to_json(options))) == options
+    assert options_to_json(ApplyOptions()) == {"format": 1}
+
+
+def test_other_format_is_refused():
+    with pytest.raises(PlanError, match="stored plan has format 99, expected 1"):
+        options_from_json({"format": 99})
+
+
+def test_unreadable_data_is_refused():
+    with pytest.raises(PlanError, match="stored ObjectChange cannot be read"):
+        change_from_json({"format": 1, "ref": [["", "v1", "Pod"], "", "x"], "operation": "dance", "versions": {}})

@@ -1,0 +1,81 @@
+"""Does the sentence say what the plan does?"""
+
+from __future__ import annotations
+
+from applyviz.engine.planning.summary import summarize
+from applyviz.engine.requests.options import ApplyOptions
+from tests.engine.planning.cluster import Box
+
+
+def deployment(name: str, image: str = "nginx:1", replicas: int = 3, strategy: str = "RollingUpdate") -> str:
+    return f"""---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  replicas: {replicas}
+  strategy: {{type: {strategy}}}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec: {{containers: [{{name: main, image: "{image}"}}]}}
+"""
+
+
+BUDGET = """---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+"""
+
+
+def test_nothing_to_apply():
+    assert summarize(()).sentence == "Nothing to apply."
+
+
+def test_nothing_changes():
+    box = Box()
+    box.apply(deployment("web"))
+
+    assert summarize(box.plan(deployment("web")).changes).sentence == "Nothing changes: 1 object as they are."
+
+
+def test_new_images_restart_pods():
+    box = Box()
+    box.apply(deployment("web") + deployment("db", replicas=1, strategy="Recreate") + BUDGET)
+
+    found = summarize(
+        box.plan(deployment("web", "nginx:2") + deployment("db", "nginx:2", 1, "Recreate") + BUDGET).changes
+    )
+
+    assert found.sentence == (
+        "2 objects: 2 changed; 1 unchanged. 2 Deployments restart 4 pods, 1 workload stops meanwhile, "
+        "2 images change, a PodDisruptionBudget may hold it up."
+    )
+    assert (found.pods_restarted, found.images_changed, found.workloads_stopped) == (4, 2, 1)
+    assert found.budgets == ("web",)
+    assert [(i.ref.name, i.container, i.before, i.after) for i in found.images] == [
+        ("web", "main", "nginx:1", "nginx:2"),
+        ("db", "main", "nginx:1", "nginx:2"),
+    ]
+
+
+def test_scale_to_zero_stops():
+    box = Box()
+    box.apply(deployment("web"))
+
+    found = summarize(box.plan(deployment("web", replicas=0)).changes)
+
+    assert (found.workloads_stopped, found.pods_restarted) == (1, 0)
+
+
+def test_conflicts_and_errors_are_counted():
+    box = Box()
+    box.apply(deployment("web"), ApplyOptions(field_manager="other"))
+
+    found = summarize(box.plan(deployment("web", "nginx:2")).changes)
+
+    assert found.counts == {"refused": 1}
+    assert (found.conflicts, found.images_changed) == (1, 0)
+    assert found.sentence == "1 object: 1 refused."
