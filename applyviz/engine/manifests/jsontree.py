@@ -22,6 +22,7 @@ from applyviz.engine.objects.values import JSONValue
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_NUMBER_GOES_ON = frozenset(".eE+-0123456789")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 _SAFE_INTEGER = 2**53
@@ -29,6 +30,10 @@ _SAFE_INTEGER = 2**53
 
 class NotJSONError(ManifestError):
     """The text is not JSON; it may still be YAML."""
+
+
+class RefusedValueError(ManifestError):
+    """The text is JSON and holds a number that no value can hold."""
 
 
 def _parse_number(text: str, *, is_float: bool) -> int | float:
@@ -64,6 +69,7 @@ class JSONReader:
     _frames: list[_Frame] = field(default_factory=list)
     _retyped: list[Retyped] = field(default_factory=list)
     _duplicates: list[DuplicateKey] = field(default_factory=list)
+    _refused: ManifestError | None = None
 
     def skip_space(self) -> bool:
         """Go to the next value; False at the end of the text."""
@@ -97,8 +103,11 @@ class JSONReader:
         return tuple(len(f.value) if f.key is None else f.key for f in self._frames)
 
     def read(self) -> Tree:
-        """Read the next value; raises `NotJSONError`, or `ManifestError` for a limit or a number."""
-        self._frames, self._retyped, self._duplicates = [], [], []
+        """Read the next value; raises `NotJSONError`, `ManifestError` for a limit, or `RefusedValueError`.
+
+        - After a refused value the next one can be read.
+        """
+        self._frames, self._retyped, self._duplicates, self._refused = [], [], [], None
         at = self._space(self.at)
         while True:
             done, at = self._read_value(at)
@@ -107,6 +116,8 @@ class JSONReader:
                 done, at = self._after_entry(at)
             if done is not None:
                 self.at = at
+                if self._refused is not None:
+                    raise self._refused
                 return done
             at = self._space(at)
 
@@ -136,12 +147,14 @@ class JSONReader:
 
     def _read_number(self, at: int, line: int, column: int) -> tuple[JSONValue, int]:
         match = _NUMBER.match(self.text, at)
-        if match is None:
+        if match is None or self.text[match.end() : match.end() + 1] in _NUMBER_GOES_ON:
             raise self._not_json(at)
         written = match.group()
         value = _parse_number(written, is_float=match.lastindex is not None)
-        if isinstance(value, float) and math.isinf(value):
-            raise self._fail(at, f"json: cannot unmarshal number {written[:40]} into Go value of type float64")
+        if isinstance(value, float) and math.isinf(value) and self._refused is None:
+            # Go reads the text to its end before it turns numbers into values.
+            error = self._fail(at, f"json: cannot unmarshal number {written[:40]} into Go value of type float64")
+            self._refused = RefusedValueError(error.reason, error.position)
         if abs(value) > _SAFE_INTEGER and match.lastindex is None:
             position = SourcePosition(self.file, line, column)
             self._retyped.append(Retyped(self._path(), written, value, Retyping.BIG_INTEGER, position))

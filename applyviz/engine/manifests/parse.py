@@ -7,8 +7,9 @@ named and the others go on, and `ParsedFile.kubectl_stops_after` says where kube
 
 from __future__ import annotations
 
+from applyviz.engine.manifests.covers import read_tree
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
-from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError
+from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError, RefusedValueError
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.manifests.objects import DocumentReader
 from applyviz.engine.manifests.scalars import Scalar
@@ -20,7 +21,6 @@ from applyviz.engine.manifests.stream import (
     split_documents,
 )
 from applyviz.engine.manifests.treeparts import Tree
-from applyviz.engine.manifests.yamltree import TreeReader
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 
 
@@ -64,7 +64,7 @@ class _FileReader:
         if len(chunk.text) > limit:
             position = SourcePosition(self.file, chunk.first_line, 1)
             raise ManifestError(f"the document is larger than {limit:,} bytes", position)
-        return TreeReader(self.file, chunk.first_line, self.limits, self._cache).read(chunk.text)
+        return read_tree(chunk.text, self.file, chunk.first_line, self.limits, self._cache)
 
     def read_json(self, text: str) -> None:
         reader = JSONReader(self.file, text, self.limits)
@@ -83,8 +83,12 @@ class _FileReader:
                 else:
                     self.read_yaml(text[start:].encode("utf-8", "replace"), text.count("\n", 0, start) + 1)
                 return
-            except ManifestError as error:
+            except RefusedValueError as error:
                 self.note(error, ends_reading=False)
+                count += 1
+                continue
+            except ManifestError as error:
+                self.note(error, ends_reading=True)
                 return
             count += 1
             self._add(tree, reader.locate(reader.at)[0])

@@ -151,8 +151,10 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
     found = resolve_plain(text)
     if found.tag == "timestamp" and short != "timestamp":
         found = Scalar("str", text)
-    if found.tag == short or (short == "float" and found.tag == "int"):
+    if found.tag == short:
         return found
+    if short == "float" and found.tag == "int":
+        return Scalar("float", to_json_number(found.number), found.retyping, found.number)
     raise ValueError(f"cannot decode !!{found.tag} `{text}` as a !!{short}")
 
 

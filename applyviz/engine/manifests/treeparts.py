@@ -12,7 +12,18 @@ from typing import Any
 
 from applyviz.engine.manifests.documents import DuplicateKey, PositionTree, Retyped
 from applyviz.engine.manifests.scalars import Scalar
+from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import JSONValue
+
+# Stands for a key that JSON cannot have until it is known whether anything is left of its mapping.
+UNUSABLE_KEY = "\x00unusable"
+
+
+@dataclass(eq=False)
+class FlowColonError(ManifestError):
+    """libyaml refuses a colon in a flow collection that Go's library takes for text."""
+
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +71,12 @@ class Frame:
     merge_items: list[Anchored] | None = None
 
 
-def holds_infinite(value: JSONValue) -> bool:
-    """Whether NaN or an infinity is anywhere in a value."""
+def holds_unusable(value: JSONValue) -> bool:
+    """Whether NaN, an infinity or an unusable key is anywhere in a value."""
     if isinstance(value, dict):
-        return any(holds_infinite(v) for v in value.values())
+        return UNUSABLE_KEY in value or any(holds_unusable(v) for v in value.values())
     if isinstance(value, list):
-        return any(holds_infinite(v) for v in value)
+        return any(holds_unusable(v) for v in value)
     return isinstance(value, float) and not math.isfinite(value)
 
 

@@ -35,11 +35,13 @@ from applyviz.engine.manifests.documents import (
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.scalars import HINTS, Scalar, resolve_plain, resolve_tagged, write_key
 from applyviz.engine.manifests.treeparts import (
+    UNUSABLE_KEY,
     Anchored,
+    FlowColonError,
     Frame,
     Tree,
     allowed_alias_share,
-    holds_infinite,
+    holds_unusable,
 )
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONValue
@@ -47,6 +49,7 @@ from applyviz.engine.objects.values import JSONValue
 # PyYAML's stubs call the marks of events optional; the C parser always sets them.
 _Event: TypeAlias = Any
 _ESCAPED_SLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\/")
+_UNCLEAR_TAG: Final = re.compile(r"(?:&\S+\s+)?![-\w;/?:@&=+$.!~*'()%]*[,\[\]]")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
@@ -68,7 +71,7 @@ class TreeReader:
     _text: bytes = b""
     _characters: str = ""
     _has_escaped_slash: bool = False
-    _infinite: ManifestError | None = None
+    _unusable: ManifestError | None = None
 
     def read(self, text: bytes) -> Tree:
         """Read the document; raises `ManifestError` with the position of what is wrong."""
@@ -92,8 +95,8 @@ class TreeReader:
                 if handler is not None:
                     handler(event)
                 elif event.__class__ is DocumentEndEvent or event.__class__ is StreamEndEvent:
-                    if self._infinite is not None and holds_infinite(self._root.value):
-                        raise self._infinite
+                    if self._unusable is not None and holds_unusable(self._root.value):
+                        raise self._unusable
                     return self._root
         except YAMLError as error:
             raise self._syntax_error(error) from None
@@ -108,7 +111,10 @@ class TreeReader:
         else:
             offset = getattr(error, "position", 0)
             where = (self.first_line + self._text.count(b"\n", 0, offset), 0)
-        return ManifestError(f"YAML syntax: {reason}", SourcePosition(self.file, *where))
+        position = SourcePosition(self.file, *where)
+        if mark and reason == "found unexpected ':'":
+            return FlowColonError(f"YAML syntax: {reason}", position, (), mark.index)
+        return ManifestError(f"YAML syntax: {reason}", position)
 
     def _fail(self, event: _Event, reason: str) -> ManifestError:
         mark = event.start_mark
@@ -139,6 +145,7 @@ class TreeReader:
         if not event.implicit[0]:
             if event.tag is None:
                 return Scalar("str", text)
+            self._check_tag(event)
             try:
                 return resolve_tagged(event.tag, text)
             except ValueError as error:
@@ -158,22 +165,27 @@ class TreeReader:
     def _source_of(self, event: _Event) -> str:
         if not self._characters:
             self._characters = self._text.decode("utf-8", "replace")
-        return self._characters[event.start_mark.index : event.end_mark.index]
+        return self._characters[event.start_mark.index : event.end_mark.index + 1]
 
-    def _check_spelling(self, event: _Event, frame: Frame) -> None:
+    def _check_spelling(self, event: _Event, frame: Frame | None) -> None:
         # What libyaml has come to read and Go's library still refuses.
-        if frame.is_flow and not event.style and "?" in event.value[1:]:
+        if frame is not None and frame.is_flow and not event.style and "?" in event.value[1:]:
             end = "}" if frame.is_map else "]"
             raise self._fail(event, f"YAML syntax: did not find expected ',' or '{end}'")
         if self._has_escaped_slash and event.style == '"' and _ESCAPED_SLASH.search(self._source_of(event)):
             raise self._fail(event, "YAML syntax: found unknown escape character")
 
+    def _check_tag(self, event: _Event) -> None:
+        # Go's library takes `,[]` for parts of a tag, libyaml ends the tag there: neither is guessed at.
+        if event.tag is not None and _UNCLEAR_TAG.match(self._source_of(event)):
+            raise self._fail(event, "YAML syntax: a tag is followed by a flow indicator without a space")
+
     def _on_scalar(self, event: _Event) -> None:
         frame = self._frames[-1] if self._frames else None
         text = event.value
+        if self._has_escaped_slash or (frame is not None and frame.is_flow):
+            self._check_spelling(event, frame)
         if frame is not None:
-            if frame.is_flow or self._has_escaped_slash:
-                self._check_spelling(event, frame)
             if frame.is_map and frame.key is None:
                 self._on_key(event, frame)
                 return
@@ -196,10 +208,10 @@ class TreeReader:
         value = scalar.value
         if event.anchor is not None:
             self._anchors[event.anchor] = Anchored(scalar, value)
-        if isinstance(value, float) and not math.isfinite(value) and self._infinite is None:
+        if isinstance(value, float) and not math.isfinite(value) and self._unusable is None:
             # A later duplicate key may still take its place, so this is judged at the end.
             shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-            self._infinite = self._fail(event, f"json: unsupported value: {shown}")
+            self._unusable = self._fail(event, f"json: unsupported value: {shown}")
         if scalar.retyping is not None:
             self._note_retyped(event, scalar, self._path(), is_key=False)
         return value
@@ -230,7 +242,8 @@ class TreeReader:
         try:
             key = write_key(scalar)
         except ValueError as error:
-            raise self._fail(event, str(error)) from None
+            key = UNUSABLE_KEY
+            self._unusable = self._unusable or self._fail(event, str(error))
         frame.key = key
         if key in frame.value and (frame.merged is None or key not in frame.merged):
             line, column, _ = frame.places[key]
@@ -263,6 +276,7 @@ class TreeReader:
                 raise self._fail(event, "invalid map key: a key must be a single value")
             if above.merge_items is not None and not is_map:
                 raise self._fail(event, "map merge requires map or sequence of maps as the value")
+        self._check_tag(event)
         self._step(event)
         anchored = None
         if event.anchor is not None:

@@ -77,7 +77,7 @@ def without_empty_labels(obj: Any) -> Any:
 
 def document_difference(case: dict[str, Any]) -> str:
     parsed = parse_manifests(document_bytes(case), "case.yaml")
-    own = [p for p in parsed.problems if not any(word in p.reason for word in ASKED_BY_APPLY)]
+    own = [p for p in parsed.problems if "kind not set" in p.reason or not any(w in p.reason for w in ASKED_BY_APPLY)]
     # An object without a kind ends the file for kubectl apply, which validates; kubectl label goes on.
     is_cut = not any("kind not set" in p.reason for p in own)
     read = parsed.documents[: parsed.kubectl_stops_after if is_cut else None]

@@ -1,0 +1,84 @@
+"""Characters that libyaml and Go's library read differently: covered, read as text, uncovered again.
+
+Rule: Go ends a plain scalar at a colon only when a space follows, so `[a:, b]` holds `a:`; libyaml refuses
+that. Go skips a byte order mark at the very start of a document only; libyaml skips it at every line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.manifests.limits import ReadLimits
+from applyviz.engine.manifests.scalars import Scalar
+from applyviz.engine.manifests.treeparts import FlowColonError, Tree
+from applyviz.engine.manifests.yamltree import TreeReader
+from applyviz.engine.objects.values import JSONValue
+
+_FREE = ("\ue0fa", "\ue0fb", "\ue0fc", "\ue0fd")
+_MARK_AT_LINE = "\n\ufeff"
+_MOST_COLONS = 100
+
+
+@dataclass(slots=True)
+class _Covers:
+    text: str
+    originals: dict[int, str] = field(default_factory=dict)
+
+    def cover_of(self, original: str) -> str:
+        """The private character that stands for a character; "" when none is free."""
+        for cover in _FREE:
+            if self.originals.get(ord(cover)) == original:
+                return cover
+            if ord(cover) not in self.originals and cover not in self.text:
+                self.originals[ord(cover)] = original
+                return cover
+        return ""
+
+    def uncover(self, value: JSONValue) -> JSONValue:
+        if isinstance(value, str):
+            return value.translate(self.originals)
+        if isinstance(value, dict):
+            return {k.translate(self.originals): self.uncover(v) for k, v in value.items()}
+        return [self.uncover(v) for v in value] if isinstance(value, list) else value
+
+    def uncover_places(self, places: JSONValue) -> JSONValue:
+        line, column, below = places
+        if isinstance(below, dict):
+            below = {k.translate(self.originals): self.uncover_places(v) for k, v in below.items()}
+        elif isinstance(below, list):
+            below = [self.uncover_places(v) for v in below]
+        return line, column, below
+
+    def uncover_path(self, path: PlainPath) -> PlainPath:
+        return tuple(step.translate(self.originals) if isinstance(step, str) else step for step in path)
+
+    def uncover_tree(self, tree: Tree) -> Tree:
+        return Tree(
+            self.uncover(tree.value),
+            self.uncover_places(tree.positions),
+            tuple(replace(note, path=self.uncover_path(note.path)) for note in tree.retyped),
+            tuple(replace(note, path=self.uncover_path(note.path)) for note in tree.duplicates),
+        )
+
+
+def read_tree(text: bytes, file: str, first_line: int, limits: ReadLimits, cache: dict[str, Scalar]) -> Tree:
+    """Read the first document of a text; raises `ManifestError` with the position of what is wrong."""
+    covers: _Covers | None = None
+    if _MARK_AT_LINE.encode() in text:
+        covers = _Covers(text.decode("utf-8", "replace"))
+        covers.text = covers.text.replace(_MARK_AT_LINE, "\n" + covers.cover_of("\ufeff"))
+        text = covers.text.encode()
+    for _ in range(_MOST_COLONS):
+        try:
+            tree = TreeReader(file, first_line, limits, cache).read(text)
+        except FlowColonError as error:
+            covers = covers or _Covers(text.decode("utf-8", "replace"))
+            cover, before, at = covers.cover_of(":"), covers.text, error.offset
+            if not cover or before[at : at + 1] != ":":
+                raise
+            covers.text = before[:at] + cover + before[at + 1 :]
+            text = covers.text.encode()
+            continue
+        return covers.uncover_tree(tree) if covers is not None else tree
+    return TreeReader(file, first_line, limits, cache).read(text)
