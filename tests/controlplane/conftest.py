@@ -6,8 +6,8 @@ import pytest
 
 pytest.register_assert_rewrite("tests.controlplane.product", "tests.controlplane.stories")
 
-from tests.controlplane.binaries import Binaries, NotAvailableError, find_binaries
-from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.binaries import Binaries, NotAvailableError, find_binaries  # noqa: E402 - after the rewrite
+from tests.controlplane.controlplane import ControlPlane  # noqa: E402
 
 
 @pytest.fixture(scope="session")
