@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
-from applyviz.records.models import Cluster
+from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectpanes import VERSION_WORDS, PaneChoice, Tab
@@ -67,6 +69,19 @@ class DigestForm(forms.Form):
     """The digest that a button was drawn for; a stale page names another one."""
 
     digest = forms.CharField(max_length=80)
+
+
+class ReplanForm(forms.Form):
+    """What the next plan does otherwise than the latest."""
+
+    takes_over = forms.BooleanField(required=False)
+
+    def read_options(self, review: Review) -> ApplyOptions | None:
+        """The options of the latest plan with every conflict taken over; None leaves them as they are."""
+        latest = review.latest_plan
+        if latest is None or not self.is_valid() or not self.cleaned_data["takes_over"]:
+            return None
+        return replace(options_from_json(latest.options), takes_over=True)
 
 
 class ListForm(forms.Form):

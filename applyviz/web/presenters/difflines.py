@@ -14,8 +14,9 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.plan import ObjectChange
-from applyviz.web.presenters.values import render_yaml
+from applyviz.web.presenters.values import ABSENT, LONGEST, SHORT, render_yaml
 
 CONTEXT = 3
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
@@ -82,9 +83,9 @@ def _replaced(before: list[str], after: list[str], a: int, c: int) -> Iterator[D
         yield DiffRow("add", None, c + n + 1, pairs[n][1] if n < len(pairs) else (Part(line),))
 
 
-def _fold(rows: list[DiffRow], *, is_first: bool, is_last: bool) -> Iterator[DiffRow]:
-    head = 0 if is_first else CONTEXT
-    tail = 0 if is_last else CONTEXT
+def _fold(rows: list[DiffRow], context: int, *, is_first: bool, is_last: bool) -> Iterator[DiffRow]:
+    head = 0 if is_first else context
+    tail = 0 if is_last else context
     hidden = len(rows) - head - tail
     if hidden < 2:
         yield from rows
@@ -95,17 +96,33 @@ def _fold(rows: list[DiffRow], *, is_first: bool, is_last: bool) -> Iterator[Dif
     yield from rows[len(rows) - tail :]
 
 
-def present_diff(change: ObjectChange) -> tuple[DiffRow, ...]:
-    """All lines; empty when nothing differs."""
-    before, after = _lines(change.versions.live), _lines(change.versions.after)
-    if before == after:
-        return ()
+def _diff(before: list[str], after: list[str], context: int) -> tuple[DiffRow, ...]:
     found: list[DiffRow] = []
     codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     for n, (tag, a, b, c, d) in enumerate(codes):
         if tag == "equal":
             rows = [DiffRow("same", a + k + 1, c + k + 1, (Part(before[a + k]),)) for k in range(b - a)]
-            found.extend(_fold(rows, is_first=n == 0, is_last=n == len(codes) - 1))
+            found.extend(_fold(rows, context, is_first=n == 0, is_last=n == len(codes) - 1))
         else:
             found.extend(_replaced(before[a:b], after[c:d], a, c))
     return tuple(found)
+
+
+def present_diff(change: ObjectChange) -> tuple[DiffRow, ...]:
+    """All lines of an object; empty when nothing differs."""
+    before, after = _lines(change.versions.live), _lines(change.versions.after)
+    return () if before == after else _diff(before, after, CONTEXT)
+
+
+def diff_values(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
+    """The lines of two values that are both too long for one line; empty for short ones."""
+    texts = [_text(value) for value in (before, after)]
+    if not all(texts) or all(len(text) <= SHORT and "\n" not in text for text in texts):
+        return ()
+    return _diff(*(text[:LONGEST].split("\n") for text in texts), 1)
+
+
+def _text(value: JSONValue) -> str:
+    if value is ABSENT:
+        return ""
+    return value if isinstance(value, str) else render_yaml(value)

@@ -13,15 +13,16 @@ from enum import StrEnum
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.presenters import marks
+from applyviz.web.presenters.difflines import DiffRow, diff_values
 from applyviz.web.presenters.operations import FIELD_LOOKS, Look
-from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.owners import OwnerChip, present_owner, present_owners
 from applyviz.web.presenters.values import ABSENT, Shown, find_value, show_value
 
 
@@ -101,14 +102,17 @@ class FieldRow:
     owners_before: tuple[OwnerChip, ...]
     owners_after: tuple[OwnerChip, ...]
     is_conflict: bool
+    you: OwnerChip
     conflicts: tuple[str, ...]
     position: str
     about_url: str
+    lines: tuple[DiffRow, ...] = ()
 
     @property
     def has_owner_change(self) -> bool:
         """Whether ownership moves."""
-        return self.owners_before != self.owners_after
+        before, after = ({o.identity for o in owners} for owners in (self.owners_before, self.owners_after))
+        return before != after
 
     @property
     def is_long(self) -> bool:
@@ -158,7 +162,12 @@ def render_short(path: FieldPath) -> str:
 def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
     """The reasons that a filter leaves, each with its place in the change."""
     shown = _SHOWN_BY[chosen]
-    return [(n, r) for n, r in enumerate(change.fields) if r.operation in shown]
+    has_records = chosen is FieldFilter.ALL
+    return [
+        (n, r)
+        for n, r in enumerate(change.fields)
+        if r.operation in shown and (has_records or r.reason is not Reason.BOOKKEEPING)
+    ]
 
 
 def present_filters(change: ObjectChange, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
@@ -290,7 +299,9 @@ def present_field(
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),
         is_conflict=is_conflict,
+        you=present_owner(Owner(you, "Apply" if mode is ApplyMode.SERVER else "Update"), you=you),
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
+        lines=diff_values(live, after) if not is_same else (),
     )

@@ -93,6 +93,7 @@ class Pane:
     url: str
     template: str
     is_server_side: bool
+    takeover_url: str = ""
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[Section, ...] = ()
     empty_text: str = ""
@@ -203,6 +204,7 @@ def present_pane(
     choice: PaneChoice,
     url_of: Callable[[Tab], str],
     field_url_of: Callable[[int], str],
+    takeover_url: str = "",
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
     return Pane(
@@ -220,5 +222,6 @@ def present_pane(
         url=url_of(choice.tab),
         template=f"reviews/_{choice.tab.value}.html",
         is_server_side=options.mode is ApplyMode.SERVER,
+        takeover_url=takeover_url,
         **_fill_tab(change, choice, options, field_url_of),  # type: ignore[arg-type]  # each tab fills its own fields
     )

@@ -102,6 +102,17 @@ _ORDER: tuple[tuple[Operation, str | Promise], ...] = (
 )
 
 
+_LOUDNESS: Mapping[str, int] = {
+    Operation.ERROR: 0,
+    Operation.REFUSED: 1,
+    Operation.RECREATE: 2,
+    Operation.PRUNE: 3,
+    Operation.UPDATE: 4,
+    Operation.CREATE: 5,
+    Operation.UNCHANGED: 6,
+}
+
+
 def needs_attention(change: ObjectChange) -> bool:
     """Whether a reader must look at it before anything else."""
     return (
@@ -117,7 +128,7 @@ def _note(change: ObjectChange) -> str:
         notes.append(
             ngettext("%(count)d conflict", "%(count)d conflicts", change.conflicts) % {"count": change.conflicts}
         )
-    if change.hazards and change.worst_hazard != Severity.INFO:
+    if change.hazards and change.worst_hazard != Severity.INFO and change.operation != Operation.ERROR:
         notes.append(ngettext("%(count)d risk", "%(count)d risks", change.hazards) % {"count": change.hazards})
     if change.operation == Operation.ERROR:
         notes.append(change.error)
@@ -154,7 +165,7 @@ def group_objects(
     same: Iterable[SameChange] = (),
 ) -> tuple[ObjectGroup, ...]:
     """All groups that are not empty."""
-    rest = list(changes)
+    rest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation] if needs_attention(c) else 9, c.position))
 
     def take(wanted: Callable[[ObjectChange], object]) -> tuple[ObjectItem, ...]:
         taken = [c for c in rest if wanted(c)]
@@ -183,17 +194,6 @@ def draw_picture(changes: Iterable[ObjectChange], *, url_of: Callable[[int], str
 
 def _count_effects(changes: Iterable[ObjectChange]) -> int:
     return sum(c.operation != Operation.UNCHANGED for c in changes)
-
-
-_LOUDNESS: Mapping[str, int] = {
-    Operation.ERROR: 0,
-    Operation.REFUSED: 1,
-    Operation.RECREATE: 2,
-    Operation.PRUNE: 3,
-    Operation.UPDATE: 4,
-    Operation.CREATE: 5,
-    Operation.UNCHANGED: 6,
-}
 
 
 def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str]) -> KindRow:

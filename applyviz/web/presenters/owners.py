@@ -50,6 +50,11 @@ class OwnerChip:
     time: str
 
     @property
+    def identity(self) -> tuple[str, str, str]:
+        """What makes it the same owner at another time."""
+        return self.name, self.operation, self.subresource
+
+    @property
     def how(self) -> str:
         """The operation, with the subresource it went through."""
         return f"{self.operation} · {self.subresource}" if self.subresource else self.operation

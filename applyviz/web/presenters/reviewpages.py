@@ -13,8 +13,7 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
-from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import PlanState, RunState
+from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
@@ -168,17 +167,25 @@ def present_field_schema(plan: Plan, position: int, index: int) -> FieldSchema:
     return present_schema(change.ref.gvk, change.fields[index].path)
 
 
-def present_chosen(plan: Plan, position: int, choice: PaneChoice, options: ApplyOptions | None = None) -> Pane:
+def _takeover_url(plan: Plan, person: Person) -> str:
+    is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
+    if not is_open or not access.can(person, Action.DECIDE):
+        return ""
+    return reverse("reviews:replan", args=[plan.review.number])
+
+
+def present_chosen(plan: Plan, position: int, choice: PaneChoice, *, for_user: Person) -> Pane:
     """The pane of one object."""
     row = _get_row(plan, position)
     return present_pane(
         read_masked(row),
-        options=options or options_from_json(plan.options),
+        options=options_from_json(plan.options),
         choice=choice,
         url_of=lambda tab: _object_url(plan, position, tab),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
+        takeover_url=_takeover_url(plan, for_user),
     )
 
 
@@ -205,7 +212,7 @@ def present_page(
         deck=present_deck(plan, options, _stand(plan, for_user, attention), run),
         brief=_present_brief(plan, changes, reading, run),
         groups=group_objects(changes, url_of=url_of, current=position, same=reading.same),
-        pane=present_chosen(plan, position, choice or PaneChoice(), options)
+        pane=present_chosen(plan, position, choice or PaneChoice(), for_user=for_user)
         if is_shown and position is not None
         else None,
         progress=_present_progress(plan, changes),

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web.forms import sources
-from applyviz.web.forms.reviews import ListForm, NewReviewForm, PaneForm
+from applyviz.web.forms.reviews import ListForm, NewReviewForm, PaneForm, ReplanForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectpanes import Tab
@@ -89,7 +89,8 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     choice = PaneForm.read_choice(request.GET, Tab(tab))
     if is_fragment(request):
-        return render(request, "reviews/_pane.html", {"pane": reviewpages.present_chosen(found, position, choice)})
+        pane = reviewpages.present_chosen(found, position, choice, for_user=request.user)
+        return render(request, "reviews/_pane.html", {"pane": pane})
     page = reviewpages.present_page(found, for_user=request.user, position=position, choice=choice)
     return render(request, "reviews/review.html", page.context())
 
@@ -105,9 +106,10 @@ def show_field(request: PageRequest, number: int, plan: int, position: int, inde
 
 @needs(Action.WRITE, "POST")
 def replan(request: PageRequest, number: int) -> HttpResponse:
-    """Ask for the next plan of the same manifests."""
+    """Ask for the next plan of the same manifests, on demand with every conflict taken over."""
     review = use_cases.get_review(number, for_user=request.user)
-    plan = use_cases.replan_review(review, by=request.user)
+    form = ReplanForm(request.POST)
+    plan = use_cases.replan_review(review, by=request.user, options=form.read_options(review))
     return redirect("reviews:show-plan", number, plan.number)
 
 
