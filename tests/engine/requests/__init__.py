@@ -1,0 +1,1 @@
+"""Tests of kubectl's flows, its command line and its inputs."""
