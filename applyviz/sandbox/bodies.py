@@ -21,6 +21,7 @@ from applyviz.sandbox.status import StatusError, bad_request, invalid, invalid_o
 from applyviz.sandbox.structural import fill_defaults, prune
 from applyviz.sandbox.targets import Target
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _OBJECT_META = "meta.ObjectMeta"
 
 
@@ -39,8 +40,9 @@ def materialize(target: Target, obj: JSONObject) -> Decoded:
     """
     if target.struct is not None:
         decoded = decode(obj, target.struct)
-        if target.plural == "secrets":
-            _fold_string_data(decoded.obj)
+        convert = _CONVERSIONS.get(target.plural)
+        if convert is not None:
+            convert(decoded.obj)
         apply_defaults(decoded.obj, target.struct)
         return decoded
     return _read_custom(target, obj)
@@ -66,6 +68,19 @@ def _read_custom(target: Target, obj: JSONObject) -> Decoded:
 
 def _below_metadata(text: str) -> str:
     return text.replace('"', '"metadata.', 1)
+
+
+def _show_template_generation(obj: MutableObject) -> None:
+    """A DaemonSet tells its template's generation in an annotation, from the first moment."""
+    annotations = obj["metadata"].setdefault("annotations", {})
+    text = annotations.get(TEMPLATE_GENERATION, "")
+    annotations[TEMPLATE_GENERATION] = text if text.isdigit() else "0"
+
+
+_CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
+    "secrets": _fold_string_data,
+    "daemonsets": _show_template_generation,
+}
 
 
 def refuse_handling(target: Target, version: str, kind: str, reason: str) -> StatusError:

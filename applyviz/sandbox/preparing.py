@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
+from applyviz.sandbox.bodies import TEMPLATE_GENERATION
 from applyviz.sandbox.defaults import apply_defaults
 from applyviz.sandbox.gotypes import zero_of
 from applyviz.sandbox.targets import CRD_PLURAL, Target
@@ -24,7 +25,6 @@ _WITHOUT_GENERATION = frozenset(
     }
 )  # fmt: skip
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
-_GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
 
 def has_generation(target: Target) -> bool:
@@ -109,13 +109,13 @@ def _update_namespace(obj: MutableObject, live: JSONObject) -> None:
 
 
 def _create_daemon_set(obj: MutableObject) -> None:
-    obj["metadata"].setdefault("annotations", {})[_GENERATION_ANNOTATION] = "1"
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = "1"
 
 
 def _update_daemon_set(obj: MutableObject, live: JSONObject) -> None:
-    count = int(live["metadata"].get("annotations", {}).get(_GENERATION_ANNOTATION, "1"))
+    count = int(live["metadata"].get("annotations", {}).get(TEMPLATE_GENERATION, "1"))
     is_changed = not is_same_json(obj["spec"]["template"], live["spec"]["template"])
-    obj["metadata"].setdefault("annotations", {})[_GENERATION_ANNOTATION] = str(count + is_changed)
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + is_changed)
 
 
 def _create_job(obj: MutableObject) -> None:

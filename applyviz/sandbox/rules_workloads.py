@@ -180,6 +180,13 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
         yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
     for name in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
         yield from check_not_negative(spec, name, "spec")
+    claims = [{"name": c["metadata"].get("name", "")} for c in spec.get("volumeClaimTemplates") or ()]
+    if claims:
+        # Claims count as volumes of the template; one of the same name hides the template's own.
+        inner = spec["template"].get("spec") or {}
+        names = {c["name"] for c in claims}
+        volumes = [*claims, *(v for v in inner.get("volumes") or () if v.get("name") not in names)]
+        spec = {**spec, "template": {**spec["template"], "spec": {**inner, "volumes": volumes}}}
     yield from _validate_template(spec, "spec")
     yield from _check_restart(spec, "spec", ("Always",))
 
