@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import Place, position_of, root_of, walk
+from applyviz.engine.hazards.walking import iter_containers, path_of, position_of, root_of
+from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.paths import field, fields
 from applyviz.engine.objects.values import get_at
+from applyviz.engine.schema.model import Node
 
 # kind: (where the union is, its type that forbids the sibling, the sibling)
 _UNIONS = {
@@ -66,20 +68,24 @@ def find_sibling(subject: Subject) -> Iterator[Hazard]:
     yield Hazard(HazardKind.DEFAULTED_SIBLING, Severity.DANGER, path, facts, position)
 
 
-def _is_defaulted(subject: Subject, place: Place) -> bool:
-    name = place.plain[-1]
-    if place.node is not None and place.node.has_default and place.node.default not in (0, "", {}, None):
+def _is_defaulted(subject: Subject, plain: PlainPath, shape: Node | None) -> bool:
+    if shape is not None and shape.has_default and shape.default not in (0, "", {}, None):
         return True
+    name = plain[-1]
     known = _DEFAULTS.get(subject.ref.gvk.kind, frozenset())
-    return name in known or (name in _POD_DEFAULTS and "spec" in place.plain)
+    return name in known or (name in _POD_DEFAULTS and "spec" in plain)
 
 
 def find_null(subject: Subject) -> Iterator[Hazard]:
     """A field that the manifest clears with null and the server fills again."""
     if subject.manifest is None or subject.live is None:
         return
-    for place in walk(subject.manifest, root_of(subject)):
-        if place.value is None and place.plain and _is_defaulted(subject, place):
-            facts = {"field": str(place.plain[-1])}
-            position = position_of(subject, place.plain)
-            yield Hazard(HazardKind.NULL_DEFAULTS_AGAIN, Severity.INFO, place.path, facts, position)
+    for where, value, node in iter_containers(subject.manifest, root_of(subject)):
+        if not isinstance(value, Mapping) or None not in value.values():
+            continue
+        for name, entry in value.items():
+            plain = (*where, name)
+            shape = node.child(name) if node is not None else None
+            if entry is None and _is_defaulted(subject, plain, shape):
+                path, position = path_of(subject, plain), position_of(subject, plain)
+                yield Hazard(HazardKind.NULL_DEFAULTS_AGAIN, Severity.INFO, path, {"field": name}, position)

@@ -8,9 +8,11 @@ are one entry.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import Place, position_of, root_of, walk
+from applyviz.engine.hazards.walking import iter_containers, path_of, position_of, root_of
+from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 from applyviz.engine.schema.model import ListType, Node
 
@@ -38,27 +40,27 @@ def find_duplicates(subject: Subject) -> Iterator[Hazard]:
     root = root_of(subject)
     if root is None or subject.manifest is None:
         return
-    for place in walk(subject.manifest, root):
-        if isinstance(place.value, list) and place.node is not None and len(place.value) > 1:
-            yield from _duplicates_at(subject, place, place.node)
+    for plain, value, node in iter_containers(subject.manifest, root):
+        if isinstance(value, list) and node is not None and len(value) > 1:
+            yield from _duplicates_at(subject, plain, value, node)
 
 
-def _duplicates_at(subject: Subject, place: Place, node: Node) -> Iterator[Hazard]:
+def _duplicates_at(subject: Subject, plain: PlainPath, value: list[JSONValue], node: Node) -> Iterator[Hazard]:
     keys = _keys_of(node, is_server_side=subject.is_server_side)
     is_set = subject.is_server_side and node.list_type is ListType.SET
     if not keys and not is_set:
         return
     seen: set[str] = set()
-    for index, item in enumerate(place.value):
+    for index, item in enumerate(value):
         identity = _identity(item, keys, node) if keys else canonical_json(item)
         if not identity or identity not in seen:
             seen.add(identity)
             continue
         shown = ", ".join(f"{k}={item.get(k)}" for k in keys) if keys else str(item)
-        facts = {"keys": shown, "list": str(place.plain[-1]), "count": str(len(place.value))}
+        facts = {"keys": shown, "list": str(plain[-1]), "count": str(len(value))}
         severity = Severity.DANGER if subject.is_server_side else Severity.WARNING
-        position = position_of(subject, (*place.plain, index))
-        yield Hazard(HazardKind.DUPLICATE_MERGE_KEY, severity, place.path, facts, position)
+        position = position_of(subject, (*plain, index))
+        yield Hazard(HazardKind.DUPLICATE_MERGE_KEY, severity, path_of(subject, plain), facts, position)
 
 
 def _is_merged(node: Node | None, *, is_server_side: bool) -> bool:
@@ -69,44 +71,52 @@ def _is_merged(node: Node | None, *, is_server_side: bool) -> bool:
     return "merge" in node.patch_strategy
 
 
-def _pairs(subject: Subject) -> Iterator[tuple[Place, list[JSONValue], list[JSONValue]]]:
+class _Pair(NamedTuple):
+    plain: PlainPath
+    node: Node | None
+    live: list[JSONValue]
+    result: list[JSONValue]
+
+
+def _pairs(subject: Subject) -> Iterator[_Pair]:
     # Lists of the manifest that live and result both hold at the same fields; below lists nothing is
     # paired, because positions of entries say nothing there.
     if subject.manifest is None or subject.live is None or subject.result is None:
         return
-    for place in walk(subject.manifest, root_of(subject)):
-        if not isinstance(place.value, list) or any(isinstance(step, int) for step in place.plain):
+    for plain, value, node in iter_containers(subject.manifest, root_of(subject), enters_lists=False):
+        if not isinstance(value, list):
             continue
-        names = [str(step) for step in place.plain]
+        names = [str(step) for step in plain]
         live, result = get_at(subject.live, names), get_at(subject.result, names)
-        if isinstance(live, list) and isinstance(result, list):
-            yield place, live, result
+        if isinstance(live, list) and isinstance(result, list) and live != result:
+            yield _Pair(plain, node, live, result)
 
 
 def find_order(subject: Subject) -> Iterator[Hazard]:
     """Lists that hold the same entries in another order: a difference without an effect."""
-    for place, live, result in _pairs(subject):
+    for plain, _, live, result in _pairs(subject):
+        if len(live) != len(result):
+            continue
         before, now = [canonical_json(v) for v in live], [canonical_json(v) for v in result]
         if before != now and sorted(before) == sorted(now):
-            facts = {"list": str(place.plain[-1]), "count": str(len(live))}
-            position = position_of(subject, place.plain)
-            yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, place.path, facts, position)
+            facts = {"list": str(plain[-1]), "count": str(len(live))}
+            position = position_of(subject, plain)
+            yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, path_of(subject, plain), facts, position)
 
 
 def find_replaced(subject: Subject) -> Iterator[Hazard]:
     """Lists that are replaced whole although somebody else has added entries to the live one."""
-    for place, live, result in _pairs(subject):
-        if _is_merged(place.node, is_server_side=subject.is_server_side):
+    for plain, node, live, result in _pairs(subject):
+        if _is_merged(node, is_server_side=subject.is_server_side):
             continue
-        kept = {canonical_json(v) for v in result}
-        names = [str(step) for step in place.plain]
-        before = get_at(subject.last_applied, names)
+        before = get_at(subject.last_applied, [str(step) for step in plain])
         if before is None and not subject.is_server_side:
             continue
+        kept = {canonical_json(v) for v in result}
         known = {canonical_json(v) for v in before} if isinstance(before, list) else set()
         lost = [v for v in live if canonical_json(v) not in kept | known]
         if not lost or len(live) <= len(known | kept):
             continue
-        facts = {"list": str(place.plain[-1]), "lost": str(len(lost))}
-        position = position_of(subject, place.plain)
-        yield Hazard(HazardKind.ATOMIC_LIST_REPLACED, Severity.WARNING, place.path, facts, position)
+        facts = {"list": str(plain[-1]), "lost": str(len(lost))}
+        path, position = path_of(subject, plain), position_of(subject, plain)
+        yield Hazard(HazardKind.ATOMIC_LIST_REPLACED, Severity.WARNING, path, facts, position)

@@ -6,13 +6,21 @@ invisible characters make a reviewer see another text than the one that is appli
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import Place, field_path, find_place, position_of, root_of, walk
-from applyviz.engine.manifests.documents import Retyped, Retyping
+from applyviz.engine.hazards.walking import (
+    Place,
+    find_place,
+    iter_containers,
+    path_of,
+    position_of,
+    root_of,
+)
+from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
 
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Control, format, private and unassigned characters; blanks that look like nothing or like a space.
@@ -21,6 +29,8 @@ _UNSEEN = re.compile(
     "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\U000e0000-\U000e0fff\U0001d173-\U0001d17a]"
 )
+
+_ESCAPED_CONTROL = re.compile(r"\\(?:u00[01]|[bf])")
 
 
 def _severity_of(note: Retyped, place: Place | None) -> Severity:
@@ -47,7 +57,7 @@ def find_retyped(subject: Subject) -> Iterator[Hazard]:
     is_secret = subject.ref.gvk.kind == "Secret"
     for note in document.retyped if document is not None else ():
         place = find_place(subject, note.path)
-        path = place.path if place is not None else field_path(note.path)
+        path = path_of(subject, note.path)
         facts = {
             "text": "" if is_secret else note.text[:60],
             "value": "" if is_secret else _show(note.value)[:60],
@@ -62,8 +72,7 @@ def find_twice(subject: Subject) -> Iterator[Hazard]:
     """Keys that one mapping of the file holds twice: the last one wins, silently."""
     document = subject.document
     for note in document.duplicates if document is not None else ():
-        place = find_place(subject, note.path)
-        path = place.path if place is not None else field_path(note.path)
+        path = path_of(subject, note.path)
         facts = {
             "key": str(note.path[-1]) if note.path else "",
             "first": str(note.first.line),
@@ -72,31 +81,32 @@ def find_twice(subject: Subject) -> Iterator[Hazard]:
         yield Hazard(HazardKind.DUPLICATE_KEY, Severity.WARNING, path, facts, note.second)
 
 
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(_UNSEEN.findall(text)))
-
-
 def _describe(character: str) -> str:
     name = unicodedata.name(character, "control character").lower()
     return f"U+{ord(character):04X} {name}"
 
 
+def _is_suspicious(subject: Subject) -> bool:
+    # One pass in C over the whole text settles nearly every object.
+    text = json.dumps(subject.manifest, ensure_ascii=False)
+    return not text.isascii() or _ESCAPED_CONTROL.search(text) is not None or "\x7f" in text
+
+
 def find_unseen(subject: Subject) -> Iterator[Hazard]:
     """Text in the manifest that holds characters nobody sees, or that reorder what is seen."""
-    if subject.manifest is None:
+    if subject.manifest is None or not _is_suspicious(subject):
         return
-    for place in walk(subject.manifest, root_of(subject)):
-        texts = [place.value] if isinstance(place.value, str) else []
-        if isinstance(place.value, Mapping):
-            texts.extend(place.value)
-        for text in texts:
-            if text.isascii() and text.isprintable():
-                continue
-            found = _names(text)
-            if not found:
-                continue
-            facts = {"characters": ", ".join(_describe(c) for c in found[:5]), "count": str(len(found))}
-            is_bidi = any(c in _BIDI for c in found)
-            severity = Severity.DANGER if is_bidi else Severity.WARNING
-            position = position_of(subject, place.plain)
-            yield Hazard(HazardKind.INVISIBLE_CHARACTERS, severity, place.path, facts, position)
+    for where, value, _ in iter_containers(subject.manifest, root_of(subject)):
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for step, entry in entries:
+            texts = [text for text in (step, entry) if isinstance(text, str)]
+            found = list(dict.fromkeys(c for text in texts for c in _UNSEEN.findall(text)))
+            if found:
+                yield _unseen_at(subject, (*where, step), found)
+
+
+def _unseen_at(subject: Subject, plain: PlainPath, found: list[str]) -> Hazard:
+    facts = {"characters": ", ".join(_describe(c) for c in found[:5]), "count": str(len(found))}
+    severity = Severity.DANGER if any(c in _BIDI for c in found) else Severity.WARNING
+    path, position = path_of(subject, plain), position_of(subject, plain)
+    return Hazard(HazardKind.INVISIBLE_CHARACTERS, severity, path, facts, position)

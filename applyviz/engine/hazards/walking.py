@@ -1,4 +1,4 @@
-"""Walk an object beside its schema: every value with its field path, its plain path and its shape.
+"""Walk an object beside its schema: every list and mapping with its plain path and its shape.
 
 Entries of map lists are named by their keys (`k:`) as ownership names them, other entries by index; the
 plain path is what source positions are looked up by.
@@ -51,18 +51,27 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
     return key(found) if found else index(position)
 
 
-def walk(value: JSONValue, node: Node | None, path: FieldPath = (), plain: PlainPath = ()) -> Iterator[Place]:
-    """Every value from the top down, containers before what they hold."""
-    yield Place(path, plain, value, node)
-    if isinstance(value, Mapping):
-        for name, entry in value.items():
-            below = node.child(name) if node is not None else None
-            yield from walk(entry, below, (*path, field_step(name)), (*plain, name))
-    elif isinstance(value, list):
-        below = node.items if node is not None else None
-        for position, entry in enumerate(value):
-            element = name_entry(node, entry, position)
-            yield from walk(entry, below, (*path, element), (*plain, position))
+def iter_containers(
+    value: JSONValue, node: Node | None, *, enters_lists: bool = True
+) -> Iterator[tuple[PlainPath, JSONValue, Node | None]]:
+    """Every mapping and list from the top down, with its plain path and shape.
+
+    - Scalars are left to the caller and nothing recurses: rules run over every object of a set.
+    """
+    waiting: list[tuple[PlainPath, JSONValue, Node | None]] = [((), value, node)]
+    while waiting:
+        place = waiting.pop()
+        yield place
+        plain, value, node = place
+        below: list[tuple[PlainPath, JSONValue, Node | None]] = []
+        if isinstance(value, Mapping):
+            for name, entry in value.items():
+                if entry and isinstance(entry, (dict, list)):
+                    below.append(((*plain, name), entry, node.child(name) if node is not None else None))
+        elif enters_lists:
+            items = node.items if node is not None else None
+            below = [((*plain, n), e, items) for n, e in enumerate(value) if e and isinstance(e, (dict, list))]
+        waiting.extend(reversed(below))
 
 
 def find_place(subject: Subject, plain: PlainPath) -> Place | None:
@@ -83,6 +92,12 @@ def find_place(subject: Subject, plain: PlainPath) -> Place | None:
         else:
             return None
     return Place(path, plain, value, node)
+
+
+def path_of(subject: Subject, plain: PlainPath) -> FieldPath:
+    """The field path of a plain path of the manifest."""
+    place = find_place(subject, plain)
+    return place.path if place is not None else field_path(plain)
 
 
 def root_of(subject: Subject) -> Node | None:
