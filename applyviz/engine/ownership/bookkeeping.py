@@ -108,6 +108,7 @@ class Bookkeeper:
     ) -> Comparison:
         """Take from all others what the change took, in `owned` itself; answers what changed.
 
+        - `owned` was reconciled: it has no entries of versions that are gone.
         - Raises `TakenFieldsError` when others own changed fields and they are not to be forced.
         """
         try:
@@ -116,16 +117,12 @@ class Bookkeeper:
             raise OwnershipError(f"failed to compare objects: {error.reason}", errors=error.errors) from None
         changes = {self.api_version: own}
         lost: dict[Identity, tuple[FieldSet, FieldSet]] = {}
-        for identity, entry in list(owned.items()):
+        for identity, entry in owned.items():
             if identity == current or self.versions.is_kept(entry.api_version):
                 continue
             change = changes.get(entry.api_version)
             if change is None:
-                try:
-                    change = changes[entry.api_version] = self._compare_at(before, after, entry.api_version)
-                except MissingVersionError:
-                    del owned[identity]
-                    continue
+                change = changes[entry.api_version] = self._compare_at(before, after, entry.api_version)
             lost[identity] = (entry.fields.intersection(change.changed), change.removed)
         conflicts = {i: taken for i, (taken, _) in lost.items() if taken}
         if conflicts and not force:

@@ -18,10 +18,15 @@ from applyviz.engine.ownership.managedfields import APPLY, UPDATE, find_entries,
 
 LAST_APPLIED_PATH: Final = fields("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
+# What the server's reader says of nothing at all.
+_NO_FIELDS: Final = (
+    "ReadMapCB: expect { or n, but found \x00, error found in #0 byte of ...||..., bigger context ...||..."
+)
+
 
 def _read(entry: JSONObject) -> FieldSet:
     if entry.get("fieldsV1") is None:
-        raise OwnershipError("failed to convert fields to set: EOF")
+        raise OwnershipError(f"failed to convert fields to set: {_NO_FIELDS}")
     try:
         return read_fields(entry["fieldsV1"])
     except OwnershipError as error:

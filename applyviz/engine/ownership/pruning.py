@@ -102,10 +102,7 @@ def prune(
 
 
 def _prune(pruning: _Pruning, merged: TypedObject, last: Owned, api_version: str) -> TypedObject:
-    try:
-        converted = pruning.convert(merged, last.api_version, "merged object to last applied version")
-    except MissingVersionError:
-        return merged
+    converted = pruning.convert(merged, last.api_version, "merged object to last applied version")
     fields = name_parents(converted.place, last.fields)
     pruned = _with_value(converted, remove_fields(converted.place, converted.value, fields))
     try:

@@ -14,10 +14,8 @@ from applyviz.engine.ownership.merging import LIST, MAP, choose_form, find_form
 from applyviz.engine.schema.topology import Topology
 
 
-def remove_fields(place: Topology | None, value: JSONValue, fields: FieldSet) -> JSONValue:
+def remove_fields(place: Topology, value: JSONValue, fields: FieldSet) -> JSONValue:
     """The value without the given fields; the parts not touched are shared with it."""
-    if place is None:
-        return None
     form = choose_form(place, find_form(place, value))
     if form is MAP:
         return _remove_from_map(place, value, fields)
@@ -33,7 +31,8 @@ def _remove_from_map(place: Topology, value: JSONValue, fields: FieldSet) -> JSO
         if element in fields.members:
             continue
         below = fields.children.get(element)
-        kept[name] = entry if below is None else remove_fields(place.child(name), entry, below)
+        child = place.child(name)
+        kept[name] = entry if below is None or child is None else remove_fields(child, entry, below)
     return kept or None
 
 

@@ -115,12 +115,9 @@ class _Apply:
         owned[self.identity] = Owned(fields, keeper.api_version)
         merged = prune(keeper.versions, merged, owned, self.identity, last)
         keeper.settle(live, merged, owned, self.identity, force=force)
-        if self.identity in owned:
-            mine = strip(owned[self.identity].fields)
-            if mine:
-                owned[self.identity] = Owned(mine, keeper.api_version)
-            else:
-                del owned[self.identity]
+        mine = strip(owned.pop(self.identity).fields)  # an applied object has apiVersion and kind at least
+        if mine:
+            owned[self.identity] = Owned(mine, keeper.api_version)
         is_changed = merged.value is not live.value and not is_equal(merged.value, live.value)
         times = {**managed.times, self.identity: self.now} if is_changed else managed.times
         return _Outcome(merged.value if is_changed else self.live, Managed(owned, times), is_changed)

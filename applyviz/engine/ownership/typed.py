@@ -20,10 +20,8 @@ def _prefixed(prefix: str, errors: list[TypedError] | None) -> list[TypedError]:
     return [(prefix + where, what) for where, what in errors] if errors else []
 
 
-def validate(place: Topology | None, value: JSONValue, allow_duplicates: bool = False) -> list[TypedError] | None:
+def validate(place: Topology, value: JSONValue, allow_duplicates: bool = False) -> list[TypedError] | None:
     """All that is wrong with a value at a place; None when nothing is (the common case costs nothing)."""
-    if place is None:
-        return [("", "schema error: invalid atom: inlined")]
     if value is None or place.takes_anything:
         return None
     if isinstance(value, dict):
@@ -104,17 +102,13 @@ def collect_fields(place: Topology, value: JSONValue) -> FieldSet:
     return _collect(place, value) or EMPTY
 
 
-def _collect(place: Topology | None, value: JSONValue) -> FieldSet | None:
+def _collect(place: Topology, value: JSONValue) -> FieldSet | None:
     """The fields below a value; None when the value itself is a leaf."""
-    if place is None:
-        return EMPTY
     if isinstance(value, dict):
-        if place.is_map:
-            return None if place.is_atomic_map else _collect_map(place, value)
-    elif isinstance(value, list):
-        if place.is_list:
-            return None if place.is_atomic_list else _collect_list(place, value)
-    elif value is not None and place.scalar:
+        return None if place.is_atomic_map else _collect_map(place, value)
+    if isinstance(value, list):
+        return None if place.is_atomic_list else _collect_list(place, value)
+    if value is not None:
         return None
     return _collect_null(place)
 
@@ -134,7 +128,7 @@ def _collect_map(place: Topology, value: dict[str, JSONValue]) -> FieldSet:
         field = place.find_field(name)
         child = field or place.entry
         element = "f:" + name
-        if child is not None and child.scalar and type(entry) is str:
+        if child is None or (child.scalar and type(entry) is str):
             members.append(element)  # the common case, for speed
             continue
         below = _collect(child, entry)

@@ -76,7 +76,7 @@ class Versions:
         - Raises `MissingVersionError`, or `OwnershipError` where the server fails.
         """
         if not isinstance(obj.value, dict):
-            raise OwnershipError(f"failed to convert value to unstructured for type {type(obj.value).__name__}")
+            raise OwnershipError("failed to convert value to unstructured for type <nil>")
         if obj.value.get("apiVersion") == api_version:
             return obj
         key = (id(obj.value), api_version)

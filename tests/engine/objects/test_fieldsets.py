@@ -71,3 +71,15 @@ def test_set_compares_with_sets_only():
     assert EMPTY != 0
     assert len({EMPTY, from_paths([])}) == 1
     assert repr(from_paths([("f:a",)])) == "FieldSet([('f:a',)])"
+
+
+def test_the_whole_object_is_not_tracked():
+    assert from_paths([()]) == EMPTY
+
+
+def test_a_set_is_itself_with_itself():
+    some = from_paths([("f:a",)])
+
+    assert some.union(some) is some
+    assert some.intersection(some) is some
+    assert some.is_subset(some)

@@ -10,6 +10,7 @@ import pytest
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled, find_zero
+from applyviz.engine.schema.discovery import read_discovery
 from applyviz.engine.schema.model import ListType, MapType, SchemaOrigin
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
@@ -135,3 +136,14 @@ def test_resource_says_how_a_kind_is_addressed():
     assert bundled().find_preferred("autoscaling", "HorizontalPodAutoscaler").gvk.version == "v2"
     assert bundled().find_resource(GroupVersionKind("", "v1", "Namespace")).is_namespaced is False
     assert len({r.gvk for r in bundled().list_resources()}) == len(bundled().list_resources())
+
+
+def test_collection_over_all_namespaces_has_a_path():
+    assert bundled().find_resource(DEPLOYMENT).path() == "/apis/apps/v1/deployments"
+    assert bundled().find_resource(GroupVersionKind("", "v1", "Node")).path(name="a") == "/api/v1/nodes/a"
+
+
+def test_resources_without_a_kind_are_left_out():
+    group = {"metadata": {"name": "x"}, "versions": [{"version": "v1", "resources": [{"resource": "a"}]}]}
+
+    assert read_discovery([{"items": [group]}]) == ()

@@ -138,3 +138,7 @@ def test_unknown_list_type_is_an_error():
 
     with pytest.raises(SchemaError, match="x-kubernetes-list-type: expected one of atomic, set, map, got 'bag'"):
         get_kind(make_crd(spec)).root.child("spec").child("a")
+
+
+def test_broken_property_is_an_unknown_field():
+    assert get_kind(make_crd(make_spec(a=5))).root.child("spec").child("a") is None

@@ -41,6 +41,12 @@ def test_custom_kind_is_known_by_its_patches():
     assert ("status", "x.io/v1") in kind.reset_fields
 
 
+def test_custom_kind_without_status_leaves_nothing_out():
+    kind = OpenAPISource({"apis/x.io/v1": make_document(status=False)}).find_kind(GADGET)
+
+    assert (kind.is_custom, kind.reset_fields) == (True, {})
+
+
 def test_kind_with_strategic_patches_is_no_custom_one():
     document = make_document(patches=("application/strategic-merge-patch+json",), status=False)
     kind = OpenAPISource({"apis/x.io/v1": document}).find_kind(GADGET)
@@ -85,3 +91,16 @@ def test_chain_answers_with_the_first_that_knows():
     assert chain.find_preferred("x.io", "Gadget").gvk == GADGET
     assert (chain.find_resource(GroupVersionKind("", "v9", "Pod")), chain.find_preferred("", "Nothing")) == (None, None)
     assert len(chain.list_resources()) == len(bundled().list_resources()) + 1
+
+
+def test_built_in_kind_of_a_cluster_keeps_what_no_document_says():
+    pod = {"group": "", "version": "v1", "kind": "Pod"}
+    schema = {"type": "object", "properties": {"all": {"$ref": "#/components/schemas/L"}}}
+    listed = {"type": "array", "items": {"type": "string"}}
+    schemas = {"Pod": {**schema, "x-kubernetes-group-version-kind": [pod]}, "L": listed}
+    kind = OpenAPISource({"api/v1": {"components": {"schemas": schemas}}}).find_kind(GroupVersionKind("", "v1", "Pod"))
+    own = bundled().find_kind(GroupVersionKind("", "v1", "Pod"))
+
+    assert kind.root.child("all").items.type == "string"
+    assert (kind.is_custom, kind.zero, kind.reset_fields) == (False, own.zero, own.reset_fields)
+    assert (kind.alternatives, kind.served_versions) == (own.alternatives, ("v1",))

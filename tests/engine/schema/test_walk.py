@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.paths import fields, index, key, value
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import MISSING, find_value, list_leaves
 
 POD = bundled().find_kind(GroupVersionKind("", "v1", "Pod")).root
@@ -80,8 +78,3 @@ def test_every_leaf_is_found_at_its_path(obj):
     leaves = list_leaves(POD, obj)
 
     assert {path: find_value(POD, obj, path) for path in leaves} == leaves
-
-
-def test_nodes_of_another_make_are_refused():
-    with pytest.raises(SchemaError):
-        of_root("node")

@@ -1,0 +1,77 @@
+"""Entries of other versions of one object."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.ownership import serverside, updates
+from applyviz.engine.schema.builtin import bundled
+
+AUTOSCALER = bundled().find_kind(GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"))
+
+
+def make_autoscaler(maximum, entries=()):
+    metadata = {"name": "web", "managedFields": list(entries)} if entries else {"name": "web"}
+    obj = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata}
+    return {**obj, "spec": {"maxReplicas": maximum, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}}
+
+
+def make_entry(api_version, operation="Update"):
+    return {
+        "manager": "old",
+        "operation": operation,
+        "apiVersion": api_version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:maxReplicas": {}}},
+    }
+
+
+def test_entry_of_another_served_version_is_kept_as_it_is():
+    live = make_autoscaler(3, [make_entry("autoscaling/v1")])
+
+    applied = serverside.apply(live, make_autoscaler(5), kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
+    entries = updates.update(live, make_autoscaler(7), kind=AUTOSCALER, manager="bob", now="2026-01-01T00:00:00Z")
+
+    assert make_entry("autoscaling/v1") in applied.result["metadata"]["managedFields"]
+    assert make_entry("autoscaling/v1") in entries
+
+
+def test_own_entry_of_another_served_version_removes_nothing():
+    live = make_autoscaler(3, [{**make_entry("autoscaling/v1", "Apply"), "manager": "alice"}])
+    intent = make_autoscaler(3)
+    del intent["spec"]["maxReplicas"]
+
+    applied = serverside.apply(live, intent, kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
+
+    assert applied.result["spec"]["maxReplicas"] == 3
+
+
+def test_kept_entries_take_no_part_in_a_removal():
+    mine = {**make_entry("autoscaling/v2", "Apply"), "manager": "alice"}
+    live = make_autoscaler(3, [mine, make_entry("autoscaling/v1")])
+    intent = make_autoscaler(3)
+    del intent["spec"]["maxReplicas"]
+
+    applied = serverside.apply(live, intent, kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
+
+    assert "maxReplicas" not in applied.result["spec"]
+
+
+def test_entry_of_a_version_that_is_gone_is_dropped():
+    live = make_autoscaler(3, [make_entry("autoscaling/v2beta1")])
+    kind = replace(AUTOSCALER, served_versions=("v2",))
+
+    entries = updates.update(live, make_autoscaler(7), kind=kind, manager="bob", now="2026-01-01T00:00:00Z")
+
+    assert [e["manager"] for e in entries] == ["bob"]
+
+
+def test_entries_of_many_versions_are_not_folded_into_each_other():
+    versions = tuple(f"v{n}" for n in range(2, 14))
+    live = make_autoscaler(3, [make_entry(f"autoscaling/{v}") for v in versions])
+    kind = replace(AUTOSCALER, served_versions=versions)
+
+    entries = updates.update(live, make_autoscaler(7), kind=kind, manager="bob", now="2026-01-01T00:00:00Z")
+
+    assert [e["manager"] for e in entries].count("old") == 11  # that of v2 lost its only field
