@@ -15,7 +15,7 @@ from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 
-_SCALERS = frozenset(("HorizontalPodAutoscaler", "ScaledObject"))
+_SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 
 
 def _is_target(scaler: JSONObject, subject: Subject) -> bool:
@@ -32,9 +32,10 @@ def _is_target(scaler: JSONObject, subject: Subject) -> bool:
 
 
 def _scaler_by_object(subject: Subject) -> str:
-    for obj in (*subject.neighbours.manifests, *subject.neighbours.live):
-        if obj.get("kind") in _SCALERS and _is_target(obj, subject):
-            return f"{obj['kind']} {ObjectRef.from_object(obj).name}"
+    for kind in _SCALERS:
+        for obj in subject.neighbours.of_kind(kind):
+            if _is_target(obj, subject):
+                return f"{kind} {ObjectRef.from_object(obj).name}"
     return ""
 
 

@@ -169,9 +169,9 @@ def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[t
 
 def find_definition(subject: Subject, gvk: GroupVersionKind) -> JSONObject | None:
     """The CustomResourceDefinition of a kind among the neighbours."""
-    for obj in (*subject.neighbours.manifests, *subject.neighbours.live):
-        if obj.get("kind") != "CustomResourceDefinition":
-            continue
+    if "." not in gvk.group:
+        return None
+    for obj in subject.neighbours.of_kind("CustomResourceDefinition"):
         spec = obj.get("spec") or {}
         if spec.get("group") == gvk.group and get_at(spec, ("names", "kind")) == gvk.kind:
             return obj
@@ -179,8 +179,6 @@ def find_definition(subject: Subject, gvk: GroupVersionKind) -> JSONObject | Non
 
 
 def _custom(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
-    if "." not in subject.ref.gvk.group:
-        return
     crd = find_definition(subject, subject.ref.gvk)
     for version in get_at(crd, ("spec", "versions")) or () if crd is not None else ():
         if version.get("name") != subject.ref.gvk.version:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import SourcePosition
@@ -63,7 +64,7 @@ class Hazard:
     position: SourcePosition = field(default_factory=SourcePosition)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the index is made once and kept
 class Neighbours:
     """What else is in play: the other manifests of the set, and live objects the planner has read.
 
@@ -73,6 +74,28 @@ class Neighbours:
 
     manifests: tuple[JSONObject, ...] = ()
     live: tuple[JSONObject, ...] = ()
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, tuple[JSONObject, ...]]:
+        found: dict[str, list[JSONObject]] = {}
+        for obj in (*self.manifests, *self.live):
+            found.setdefault(str(obj.get("kind")), []).append(obj)
+        return {kind: tuple(objects) for kind, objects in found.items()}
+
+    def of_kind(self, kind: str) -> tuple[JSONObject, ...]:
+        """All of one kind, manifests before live objects."""
+        return self._by_kind.get(kind, ())
+
+    @cached_property
+    def live_names(self) -> frozenset[tuple[str, str]]:
+        """Kind and name of every live object known."""
+        return frozenset((str(o.get("kind")), str((o.get("metadata") or {}).get("name"))) for o in self.live)
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Names of the namespaces among the manifests."""
+        spaces = (o for o in self.manifests if o.get("kind") == "Namespace")
+        return frozenset(str((o.get("metadata") or {}).get("name")) for o in spaces)
 
 
 @dataclass(frozen=True, slots=True)

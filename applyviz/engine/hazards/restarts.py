@@ -43,9 +43,7 @@ def _matches_expression(expression: JSONObject, labels: JSONObject) -> bool:
 
 def _budgets(subject: Subject, labels: JSONObject) -> list[str]:
     names = []
-    for obj in (*subject.neighbours.manifests, *subject.neighbours.live):
-        if obj.get("kind") != "PodDisruptionBudget":
-            continue
+    for obj in subject.neighbours.of_kind("PodDisruptionBudget"):
         ref = ObjectRef.from_object(obj)
         is_here = not ref.namespace or ref.namespace == subject.ref.namespace
         if is_here and _matches(get_at(obj, ("spec", "selector")), labels):

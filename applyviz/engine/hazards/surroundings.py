@@ -67,19 +67,16 @@ def find_same_set(subject: Subject) -> Iterator[Hazard]:
     """The namespace or the definition that an object needs is created by the same set."""
     if subject.live is not None or subject.manifest is None:
         return
-    live = {(o.get("kind"), metadata_of(o).get("name")) for o in subject.neighbours.live}
-    for obj in subject.neighbours.manifests:
-        name = metadata_of(obj).get("name")
-        is_namespace = obj.get("kind") == "Namespace" and name == subject.ref.namespace
-        if is_namespace and subject.ref.namespace and ("Namespace", name) not in live:
-            facts = {"what": "namespace", "name": str(name)}
-            path = fields("metadata", "namespace")
-            position = position_of(subject, ("metadata", "namespace"))
-            yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, path, facts, position)
+    beside, namespace = subject.neighbours, subject.ref.namespace
+    if namespace in beside.namespaces and ("Namespace", namespace) not in beside.live_names:
+        facts = {"what": "namespace", "name": namespace}
+        path = fields("metadata", "namespace")
+        position = position_of(subject, ("metadata", "namespace"))
+        yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, path, facts, position)
     definition = find_definition(subject, subject.ref.gvk)
-    name = metadata_of(definition).get("name")
-    if definition is not None and ("CustomResourceDefinition", name) not in live:
-        facts = {"what": "CustomResourceDefinition", "name": str(name)}
+    name = str(metadata_of(definition).get("name"))
+    if definition is not None and ("CustomResourceDefinition", name) not in beside.live_names:
+        facts = {"what": "CustomResourceDefinition", "name": name}
         yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, fields("kind"), facts)
 
 
