@@ -15,6 +15,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.holes import template
 from applyviz.engine.planning.noise import without_noise
 from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.schema.model import SchemaOrigin
 
 PlainPath: TypeAlias = tuple[str, ...]
 _ABSENT = object()
@@ -104,12 +105,13 @@ def find_difference(
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
     """What the change does to the live object, by path.
 
-    - An object made anew counts as calculated: what servers allot and default to it varies.
+    - An object made anew counts as calculated: what servers allot and default to it varies. So does one whose
+      kind the same set defines: a dry run answers otherwise once the definition is applied.
     """
     versions = change.versions
     live, manifest = versions.live or {}, versions.manifest or {}
-    is_anew = change.operation in _MADE_ANEW
-    result = versions.merged if is_anew and versions.merged is not None else versions.after
+    is_calculated = change.operation in _MADE_ANEW or change.schema_origin is SchemaOrigin.SOURCE_CRD
+    result = versions.merged if is_calculated and versions.merged is not None else versions.after
     if change.operation in (Operation.UNCHANGED, Operation.ERROR):
         return
     if change.operation is Operation.PRUNE:
