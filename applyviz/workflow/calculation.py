@@ -22,6 +22,7 @@ from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import ObjectChange, Problem
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.flow import Catalog
+from applyviz.engine.requests.options import Prune
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
@@ -55,8 +56,14 @@ class Calculation:
         same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
         chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
         context = replace(self.context, catalog=self.catalog, now=_now())
-        planner = sets.SetPlanner(chosen[:1], options=self.planner.options, context=context)
-        return next(sets.drive(planner, self.reader.try_send_all), None)
+        options = self.planner.options
+        if chosen:
+            chosen, options = chosen[:1], replace(options, prune=Prune())
+        else:  # something that the set prunes: only the whole set tells
+            chosen = list(self.documents)
+        planner = sets.SetPlanner(chosen, options=options, context=context)
+        found = sets.drive(planner, self.reader.try_send_all)
+        return next((change for change in found if change.ref.key == ref.key), None)
 
 
 def digest_key() -> bytes:

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from applyviz.engine.objects.exchange import Request
+from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.records.enums import AuditAction, ReviewState, Role, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, JournalEntry
 from applyviz.workflow import approvals, audit, clusters, failpoints, runs
@@ -101,8 +102,8 @@ def test_unchanged_object_is_not_written(team):
 
 
 def test_client_side_apply_runs_too(team):
-    team.apply(config_map(a="1", b="2"), mode="client")
-    run = team.apply(config_map(a="1", c="3"), mode="client")
+    team.apply(config_map(a="1", b="2"), mode=ApplyMode.CLIENT)
+    run = team.apply(config_map(a="1", c="3"), mode=ApplyMode.CLIENT)
 
     assert run.state == RunState.SUCCEEDED
     assert team.live()["data"] == {"a": "1", "c": "3"}
@@ -122,6 +123,29 @@ def test_moved_field_makes_the_run_stale(team):
     assert {"path": ".data.a", "reviewed": "1", "live": "changed by hand"} in moved
     run.plan.review.refresh_from_db()
     assert run.plan.review.state == ReviewState.OPEN
+
+
+def test_nothing_is_written_when_the_last_object_moved(team):
+    team.apply(config_map("a", x="1"), config_map("z", x="1"))
+    run = team.start(team.plan(config_map("a", x="2"), config_map("z", x="2")))
+    team.edit("/api/v1/namespaces/default/configmaps/z", {"data": {"x": "by hand"}})
+    team.wire.writes.clear()
+
+    team.work(run)
+
+    assert (run.state, team.outcomes(run), team.wire.writes) == (RunState.STALE, ["not reached", "stale"], [])
+
+
+def test_pruned_object_is_deleted(team):
+    prune = Prune(PruneMode.ALLOWLIST, ("core/v1/ConfigMap",), is_all=True)
+    team.apply(config_map("a", x="1"), config_map("z", x="1"), mode=ApplyMode.CLIENT)
+    run = team.start(team.plan(config_map("a", x="1"), mode=ApplyMode.CLIENT, prune=prune))
+    team.edit("/api/v1/namespaces/default/configmaps/z", {"metadata": {"labels": {}}})
+
+    team.work(run)
+
+    assert (run.state, sorted(team.outcomes(run))) == (RunState.SUCCEEDED, ["applied and verified", "unchanged"])
+    assert team.live("/api/v1/namespaces/default/configmaps/z") is None
 
 
 def test_object_that_appeared_makes_the_run_stale(team):

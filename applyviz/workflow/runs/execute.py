@@ -137,7 +137,7 @@ def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep
     _check_target(claim, reader)
     prepared = calculation.prepare(plan, reader)
     work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
-    is_checked = not ObjectResult.objects.filter(run=claim.run, checked=None).exists()
+    is_checked = not ObjectResult.objects.filter(run=claim.run, checked__isnull=True).exists()
     if not is_checked and not _check_effects(work):
         return RunState.STALE
     failpoints.reach("run.checked")

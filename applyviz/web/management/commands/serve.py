@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import socket
+import warnings
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,9 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _serve(self, listening: socket.socket, host: str, port: int) -> None:
+        # Both are harmless here: static files come from their folders, and are small.
+        warnings.filterwarnings("ignore", message="No directory at")
+        warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
         worker = EmbeddedWorker()
         config = uvicorn.Config(
             "applyviz.asgi:application",
