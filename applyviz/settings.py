@@ -138,7 +138,7 @@ DATABASES = {"default": _database}
 # Celery: messages hold an id and nothing else, results are rows of our own ------------------------
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/"
 APPLYVIZ_SWEEP_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
-APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 30)
+APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
 
 # Static files, language, time --------------------------------------------------------------------
 STATIC_URL = "/static/"
