@@ -2,7 +2,8 @@
 
 One gzip'd JSON line is one case. Results agree as JSON values, conflicts as a set of manager and field with the
 code, errors by code and text up to its first value in Go's formatting (lists of typed errors by field path).
-Built-in kinds are known at one version in these files: entries of any other are entries of a gone version.
+Built-in kinds are known at one version in these files (entries of any other are of a gone version), and only
+those that the format names leave fields out of ownership; the engine itself knows more of both.
 """
 
 from __future__ import annotations
@@ -27,8 +28,28 @@ from applyviz.engine.schema.model import KindSchema
 FAMILIES: tuple[str, ...] = ("ssa", "update", "csaupgrade")
 # Later than every other time of a case, so that an entry that was written shows.
 NOW = "2026-06-01T00:00:00Z"
+# The built-in kinds whose writes leave fields out of ownership in these files.
+_WITH_RESETS = frozenset(
+    {
+        *(("apps", k) for k in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")),
+        *(("", k) for k in ("Pod", "Service", "PersistentVolumeClaim")),
+        *(("batch", k) for k in ("Job", "CronJob")),
+        ("autoscaling", "HorizontalPodAutoscaler"),
+        ("policy", "PodDisruptionBudget"),
+        ("networking.k8s.io", "Ingress"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    }
+)
 # Where Go's own formatting of a value begins, or the words of its JSON reader.
 _GO_VALUE = re.compile(r"&\{|&value|map\[|%!|\[\]interface|&v1\.|\{|(?<=parsing key as path element): ")
+
+
+def _find_builtin(gvk: GroupVersionKind) -> KindSchema | None:
+    kind = bundled().find_kind(gvk)
+    if kind is None:
+        return None
+    resets = kind.reset_fields if (gvk.group, gvk.kind) in _WITH_RESETS else {}
+    return replace(kind, served_versions=(gvk.version,), reset_fields=resets)
 
 
 class Kinds:
@@ -47,8 +68,7 @@ class Kinds:
             source = self._sources.setdefault(crd, CRDSource([self._crds[crd]]))
             kind = source.find_kind(gvk)
         else:
-            kind = bundled().find_kind(gvk)
-            kind = replace(kind, served_versions=(gvk.version,)) if kind else None
+            kind = _find_builtin(gvk)
         if kind is None:
             raise LookupError(f"no schema for {gvk.api_version} {gvk.kind}")
         return kind
