@@ -116,10 +116,11 @@ def present_diff(change: ObjectChange) -> tuple[DiffRow, ...]:
 
 def diff_values(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
     """The lines of two values that are both too long for one line; empty for short ones."""
-    texts = [_text(value) for value in (before, after)]
-    if not all(texts) or all(len(text) <= SHORT and "\n" not in text for text in texts):
+    left, right = _text(before), _text(after)
+    is_short = all(len(text) <= SHORT and "\n" not in text for text in (left, right))
+    if not left or not right or is_short:
         return ()
-    return _diff(*(text[:LONGEST].split("\n") for text in texts), 1)
+    return _diff(left[:LONGEST].split("\n"), right[:LONGEST].split("\n"), 1)
 
 
 def _text(value: JSONValue) -> str:

@@ -1,3 +1,5 @@
+"""Opening a review: files, folder, paste, link, and problems at once."""
+
 import json
 
 from django.core.files.uploadedfile import SimpleUploadedFile

@@ -1,3 +1,5 @@
+"""Consent: to a digest, never one's own, spent once."""
+
 from django.urls import reverse
 
 from applyviz.records.models import ApplyRun, Approval

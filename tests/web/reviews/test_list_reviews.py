@@ -1,3 +1,5 @@
+"""The list of reviews."""
+
 from dataclasses import replace
 
 import pytest

@@ -1,3 +1,5 @@
+"""Planning again, and closing."""
+
 from django.urls import reverse
 
 from applyviz.records.models import Plan, Review

@@ -1,3 +1,5 @@
+"""One object in its views, as page and as fragment."""
+
 import pytest
 from django.urls import reverse
 

@@ -1,3 +1,5 @@
+"""The review page: deck, brief, list, and its states."""
+
 from dataclasses import replace
 
 import pytest

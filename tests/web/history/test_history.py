@@ -1,0 +1,84 @@
+"""The history: filters, pages, one entry."""
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.records.enums import AuditAction
+from applyviz.workflow import audit
+
+URL = reverse("history:list-entries")
+FRONTEND = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "frontend")
+
+
+@pytest.fixture
+def entries(alice):
+    audit.record(AuditAction.REVIEW_CREATED, by=alice, about=audit.Subject(cluster="shop"), detail={"title": "First"})
+    audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(cluster="shop", ref=FRONTEND, run=3))
+
+
+def test_history_lists_entries_newest_first(as_viewer, entries):
+    page = as_viewer.get(URL).content.decode()
+
+    assert 0 < page.index("wrote an object</span>") < page.index("created a review</span>")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("kind=Deployment", ["wrote an object"]),
+        ("person=alice", ["created a review"]),
+        ("run=3", ["wrote an object"]),
+        ("action=review.created", ["created a review"]),
+        ("cluster=other", []),
+        ("since=nonsense", ["wrote an object", "created a review"]),
+        ("until=2001-01-01", []),
+    ],
+)
+def test_filters_leave_only_what_they_name(as_viewer, entries, query, found):
+    page = as_viewer.get(f"{URL}?{query}").content.decode()
+
+    both = ("wrote an object", "created a review")
+    assert [text for text in both if f"{text}</span>" in page] == found
+
+
+def test_fragment_holds_the_entries_alone(as_viewer, entries):
+    fragment = as_viewer.get(URL, headers={"HX-Request": "true"}).content.decode()
+
+    assert ("<html" in fragment, 'id="entries"' in fragment) == (False, True)
+
+
+def test_older_entries_are_a_link_away(as_viewer, alice):
+    for _n in range(51):
+        audit.record(AuditAction.SIGNED_IN, by=alice, about=audit.Subject())
+
+    first = as_viewer.get(URL).content.decode()
+    second = as_viewer.get(URL + "?before=2").content.decode()
+
+    assert 'href="?before=2"' in first
+    assert second.count("signed in</span>") == 1
+
+
+def test_entry_has_a_page_with_its_hash(as_viewer, entries):
+    entry = audit.AuditEntry.objects.get(sequence=2)
+
+    page = as_viewer.get(reverse("history:show-entry", args=[2])).content.decode()
+
+    assert [text for text in (entry.hash, entry.previous_hash, "Deployment shop/frontend") if text not in page] == []
+
+
+def test_unknown_entry_is_not_found(as_viewer):
+    assert as_viewer.get(reverse("history:show-entry", args=[9])).status_code == 404
+
+
+def test_history_is_hidden_from_outsiders(as_charlie, entries):
+    assert [as_charlie.get(a).status_code for a in (URL, reverse("history:show-entry", args=[1]))] == [404, 404]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
+    for _n in range(count):
+        audit.record(AuditAction.SIGNED_IN, by=alice, about=audit.Subject())
+
+    with django_assert_num_queries(5):
+        as_viewer.get(URL)

@@ -1,0 +1,82 @@
+"""Home: what waits for whom, and the theme."""
+
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.planning.plan import Operation
+from tests.web import builders, rows
+
+URL = reverse("home")
+
+
+def section(page: str, title: str) -> str:
+    return page.partition(f">{title}</h2>")[2].partition("</section>")[0]
+
+
+def test_approver_sees_what_waits_for_them(as_bob, as_alice, plan):
+    for_bob = section(as_bob.get(URL).content.decode(), "Waits for you")
+    for_alice = section(as_alice.get(URL).content.decode(), "Waits for others")
+
+    assert "waits for your approval" in for_bob
+    assert "waits for approval" in for_alice
+
+
+def test_author_sees_their_conflicts(as_alice, refused_plan):
+    assert "1 object has conflicts" in section(as_alice.get(URL).content.decode(), "Waits for you")
+
+
+def test_runs_are_listed_and_home_moves_while_one_goes_on(as_viewer, run):
+    page = as_viewer.get(URL).content.decode()
+    fragment = as_viewer.get(URL, headers={"HX-Request": "true"}).content.decode()
+
+    assert "run 1" in section(page, "Being applied")
+    assert ('hx-trigger="every' in fragment, "<html" in fragment) == (True, False)
+
+
+def test_finished_run_is_among_the_last(as_viewer, plan, bob):
+    rows.make_run(plan, bob, state="succeeded")
+
+    page = as_viewer.get(URL).content.decode()
+
+    assert "succeeded" in section(page, "Ran last")
+    assert 'hx-trigger="every' not in page
+
+
+def test_empty_home_says_so(as_viewer):
+    page = as_viewer.get(URL).content.decode()
+
+    assert "Nothing waits for you." in page
+    assert "Nothing was applied yet." in page
+
+
+def test_home_is_hidden_from_outsiders(as_charlie):
+    assert as_charlie.get(URL).status_code == 404
+
+
+def test_visitors_sign_in_first(client, db):
+    assert client.get(URL).headers["Location"] == "/login/?next=/"
+
+
+def test_theme_is_remembered_and_goes_back(as_viewer):
+    answer = as_viewer.post(reverse("set-theme"), {"theme": "dark", "next": "/history/"})
+
+    assert answer.headers["Location"] == "/history/"
+    assert 'data-theme="dark"' in as_viewer.get(URL).content.decode()
+
+
+def test_theme_leads_nowhere_else(as_viewer):
+    answer = as_viewer.post(reverse("set-theme"), {"theme": "pink", "next": "https://evil.example/"})
+
+    assert answer.headers["Location"] == "/"
+    assert "theme" not in answer.cookies
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
+    for _n in range(count):
+        rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
+
+    with django_assert_num_queries(15):
+        as_viewer.get(URL)
