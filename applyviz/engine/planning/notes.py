@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from applyviz.engine.explain.fields import explain
@@ -10,61 +9,19 @@ from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.hazards.model import Subject
 from applyviz.engine.hazards.rules import find_hazards
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.exchange import APPLY_PATCH
-from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.positions import Locator
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-
-
-def _is_named(item: JSONValue, element: PathElement) -> bool:
-    """Whether a list entry is the one a path element names; a key the manifest leaves out may be defaulted."""
-    wanted = element_value(element)
-    if element.startswith("v:"):
-        return is_same_json(item, wanted)
-    return isinstance(item, Mapping) and all(k not in item or is_same_json(item[k], v) for k, v in wanted.items())
-
-
-def _find_index(items: list[JSONValue], element: PathElement) -> int | None:
-    if element.startswith("i:"):
-        index = int(element_value(element))
-        return index if index < len(items) else None
-    if element[:2] not in ("k:", "v:"):
-        return None
-    return next((n for n, item in enumerate(items) if _is_named(item, element)), None)
-
-
-def find_plain_path(manifest: JSONObject, path: FieldPath) -> tuple[str | int, ...]:
-    """A field path as the reader of manifests spells it, as far down as the manifest goes."""
-    value: JSONValue = manifest
-    plain: list[str | int] = []
-    for element in path:
-        if isinstance(value, Mapping) and element.startswith("f:") and element[2:] in value:
-            plain.append(element[2:])
-            value = value[element[2:]]
-            continue
-        index = _find_index(value, element) if isinstance(value, list) else None
-        if index is None:
-            break
-        plain.append(index)
-        value = value[index]
-    return tuple(plain)
 
 
 def _explain(
     change: ObjectChange, member: Member, document: ManifestDocument | None, options: ApplyOptions
 ) -> tuple[FieldReason, ...]:
     versions = change.versions
-
-    def position_of(path: FieldPath) -> SourcePosition:
-        if document is None:
-            return SourcePosition()
-        return document.positions.nearest(find_plain_path(document.obj, path))
-
     return explain(
         versions=versions,
         mode=options.mode,
@@ -73,7 +30,7 @@ def _explain(
         owners_before=None if versions.live is None else read_owners(versions.live),
         owners_after=None if versions.after is None else read_owners(versions.after),
         conflicts=change.conflicts,
-        position_of=position_of,
+        position_of=None if document is None else Locator(document),
         subresource=options.subresource,
     )
 
