@@ -114,11 +114,47 @@ def create_review(
     return review
 
 
+def _record_take_over(plan: Plan, *, by: Person, note: str) -> None:
+    """Keep one decision per open conflict: object, field, and the field manager that loses it."""
+    access.require(by, Action.DECIDE)
+    for row in plan.changes.filter(operation=Operation.REFUSED.value):
+        change = changes.read_masked(row)
+        fields = [(conflict.manager, render_path(conflict.path)) for conflict in change.conflicts]
+        Decision.objects.bulk_create(
+            Decision(
+                review=plan.review,
+                plan=plan,
+                by=by,
+                object_key="/".join(change.ref.key),
+                path=path,
+                manager=manager,
+                choice="take over",
+                note=note,
+                created_at=timezone.now(),
+            )
+            for manager, path in fields
+        )
+        audit.record(
+            AuditAction.DECISION_MADE,
+            by=by,
+            about=audit.Subject(
+                cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=change.ref
+            ),
+            detail={"choice": "take over", "note": note, "fields": [list(field) for field in fields]},
+        )
+
+
 def replan_review(
-    review: Review, *, by: Person, bundle: SourceBundle | None = None, options: ApplyOptions | None = None
+    review: Review,
+    *,
+    by: Person,
+    bundle: SourceBundle | None = None,
+    options: ApplyOptions | None = None,
+    note: str = "",
 ) -> Plan:
     """Ask for the next plan of a review: of the same manifests and options, or of new ones.
 
+    - Options that take over decide the conflicts of the latest plan; each decision is kept with its `note`.
     - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
     """
     access.require(by, Action.WRITE)
@@ -129,14 +165,12 @@ def replan_review(
             raise NotPossibleError(f"this review is {review.get_state_display()}; open a new one")
         if latest is None or latest.state == PlanState.PLANNING:
             raise NotPossibleError("a plan is being made already")
+        options_before = options_from_json(latest.options)
+        options = options_before if options is None else options
+        if options.takes_over and not options_before.takes_over:
+            _record_take_over(latest, by=by, note=note)
         revision = latest.revision if bundle is None else _freeze(bundle, by=by)
-        plan = _request_plan(
-            review,
-            target=latest.target,
-            revision=revision,
-            options=options if options is not None else options_from_json(latest.options),
-            by=by,
-        )
+        plan = _request_plan(review, target=latest.target, revision=revision, options=options, by=by)
         Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
     return plan
 
@@ -144,45 +178,14 @@ def replan_review(
 def take_over_conflicts(review: Review, *, by: Person, note: str = "") -> Plan:
     """Decide every open conflict of the latest plan by taking over; asks for the next plan, which does it.
 
-    - One decision per conflict is kept: object, field, and the field manager that loses it.
     - Raises `NotPossibleError` when there is no conflict to decide.
     """
     access.require(by, Action.DECIDE)
-    with transaction.atomic():
-        latest = review.latest_plan
-        rows = [] if latest is None else list(latest.changes.filter(operation=Operation.REFUSED.value))
-        if latest is None or not rows:
-            raise NotPossibleError("there is no conflict to decide")
-        now = timezone.now()
-        for row in rows:
-            change = changes.read_masked(row)
-            Decision.objects.bulk_create(
-                Decision(
-                    review=review,
-                    plan=latest,
-                    by=by,
-                    object_key="/".join(change.ref.key),
-                    path=render_path(conflict.path),
-                    manager=conflict.manager,
-                    choice="take over",
-                    note=note,
-                    created_at=now,
-                )
-                for conflict in change.conflicts
-            )
-            audit.record(
-                AuditAction.DECISION_MADE,
-                by=by,
-                about=audit.Subject(
-                    cluster=latest.target.cluster.slug, review=review.number, plan=latest.number, ref=change.ref
-                ),
-                detail={
-                    "choice": "take over",
-                    "note": note,
-                    "fields": [[conflict.manager, render_path(conflict.path)] for conflict in change.conflicts],
-                },
-            )
-        return replan_review(review, by=by, options=replace(options_from_json(latest.options), takes_over=True))
+    latest = review.latest_plan
+    if latest is None or not latest.changes.filter(operation=Operation.REFUSED.value).exists():
+        raise NotPossibleError("there is no conflict to decide")
+    options = replace(options_from_json(latest.options), takes_over=True)
+    return replan_review(review, by=by, options=options, note=note)
 
 
 def close_review(review: Review, *, by: Person) -> None:
