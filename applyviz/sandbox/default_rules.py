@@ -49,13 +49,13 @@ def _pod(value: MutableObject) -> None:
     default_pod_resources(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+    if spec.get("hostNetwork"):
+        for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+            for port in container.get("ports") or ():
+                port.setdefault("hostPort", port.get("containerPort", 0))
 
 
 def _pod_spec(value: MutableObject) -> None:
-    if value.get("hostNetwork"):
-        for container in [*(value.get("containers") or ()), *(value.get("initContainers") or ())]:
-            for port in container.get("ports") or ():
-                port.setdefault("hostPort", port.get("containerPort", 0))
     name = value.get("serviceAccountName") or value.get("serviceAccount")
     if name:
         value["serviceAccountName"] = value["serviceAccount"] = name

@@ -15,6 +15,8 @@ from applyviz.sandbox.targets import CRD_GROUP, CRD_PLURAL, Target
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _SERVER = "kube-apiserver"
+_PROTECTED_GROUPS = ("k8s.io", "kubernetes.io")
+_APPROVAL = "api-approved.kubernetes.io"
 _NAME_FIELDS = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
 
 
@@ -45,6 +47,18 @@ def _find_taken(cluster: Cluster, obj: JSONObject) -> str:
     return ""
 
 
+def _judge_approval(obj: JSONObject, now: str) -> list[MutableObject]:
+    """Groups of Kubernetes itself say whether their definition was approved."""
+    group: str = obj["spec"]["group"]
+    if not any(group == g or group.endswith("." + g) for g in _PROTECTED_GROUPS):
+        return []
+    text = (obj["metadata"].get("annotations") or {}).get(_APPROVAL, "")
+    kind = "KubernetesAPIApprovalPolicyConformant"
+    if text.startswith("unapproved"):
+        return [_condition(kind, "False", "UnapprovedAnnotation", f'not approved: "{text}"', now)]
+    return [_condition(kind, "True", "ApprovedAnnotation", f"approved in {text}", now)]
+
+
 def _accept_names(cluster: Cluster, target: Target, obj: MutableObject) -> None:
     before, status, now = clone(obj), obj.setdefault("status", {}), cluster.now()
     names = obj["spec"]["names"]
@@ -57,6 +71,7 @@ def _accept_names(cluster: Cluster, target: Target, obj: MutableObject) -> None:
             _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
             _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
         ]
+    fresh += _judge_approval(obj, now)
     held = {c["type"]: c for c in status.get("conditions") or ()}
     for condition in fresh:
         if held.get(condition["type"], {}).get("status") != condition["status"]:

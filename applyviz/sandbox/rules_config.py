@@ -134,7 +134,7 @@ def _binding(obj: JSONObject) -> Iterator[FieldError]:
             yield required(f"subjects[{i}].name")
         if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
             yield not_supported(f"subjects[{i}].kind", subject.get("kind"), ("ServiceAccount", "User", "Group"))
-        elif subject["kind"] == "ServiceAccount" and not subject.get("namespace"):
+        elif subject["kind"] == "ServiceAccount" and not is_namespaced and not subject.get("namespace"):
             yield required(f"subjects[{i}].namespace")
 
 
