@@ -37,21 +37,19 @@ def is_same_json(left: JSONValue, right: JSONValue) -> bool:
     """Compare as JSON values: 1 equals 1.0, booleans are not numbers, list order counts."""
     if left is right:
         return True
-    if isinstance(left, bool) or isinstance(right, bool):
-        return isinstance(left, bool) and isinstance(right, bool) and left == right
-    if isinstance(left, Mapping):
-        return (
-            isinstance(right, Mapping)
-            and len(left) == len(right)
-            and all(k in right and is_same_json(v, right[k]) for k, v in left.items())
-        )
-    if isinstance(left, list):
-        return (
-            isinstance(right, list)
-            and len(left) == len(right)
-            and all(is_same_json(a, b) for a, b in zip(left, right, strict=True))
-        )
-    return type(right) not in (dict, list) and bool(left == right)
+    # Hot: exact types first, since `isinstance` with an abstract class costs ten times as much.
+    kind, other = type(left), type(right)
+    if kind is str or other is str:
+        return kind is other and bool(left == right)
+    if kind is dict or isinstance(left, Mapping):
+        if not (other is dict or isinstance(right, Mapping)) or len(left) != len(right):
+            return False
+        return all(key in right and is_same_json(value, right[key]) for key, value in left.items())
+    if kind is list or other is list:
+        return kind is other and len(left) == len(right) and all(map(is_same_json, left, right))
+    if kind is bool or other is bool:
+        return kind is other and bool(left == right)
+    return other is not dict and bool(left == right)
 
 
 def get_at(value: JSONValue, keys: Sequence[str], default: JSONValue = None) -> JSONValue:
