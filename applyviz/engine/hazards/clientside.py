@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import metadata_of, texts_of
+from applyviz.engine.hazards.walking import texts_of
 from applyviz.engine.objects.paths import field, fields
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -39,5 +39,4 @@ def find_too_long(subject: Subject) -> Iterator[Hazard]:
     name = LAST_APPLIED if is_last_applied else longest
     path = (*fields("metadata", "annotations"), field(name))
     facts = {"size": f"{size:,}", "limit": f"{ANNOTATION_LIMIT:,}", "annotation": name}
-    if metadata_of(subject.result) or is_last_applied:
-        yield Hazard(HazardKind.ANNOTATION_TOO_LONG, Severity.DANGER, path, facts)
+    yield Hazard(HazardKind.ANNOTATION_TOO_LONG, Severity.DANGER, path, facts)

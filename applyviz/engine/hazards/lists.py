@@ -25,14 +25,14 @@ def _keys_of(node: Node, *, is_server_side: bool) -> tuple[str, ...]:
 
 
 def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
-    if not isinstance(item, dict):
+    if not isinstance(item, dict) or not any(name in item for name in keys):
         return ""
     found = {}
     for name in keys:
         shape = node.items.child(name) if node.items is not None else None
         default = shape.default if shape is not None and shape.has_default else None
         found[name] = item.get(name, default)
-    return canonical_json(found) if any(v is not None for v in found.values()) else ""
+    return canonical_json(found)
 
 
 def find_duplicates(subject: Subject) -> Iterator[Hazard]:

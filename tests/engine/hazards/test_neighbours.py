@@ -57,7 +57,13 @@ def test_answers_become_live_neighbours_and_failures_are_left_out() -> None:
     namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "shop"}}
 
     found = read_neighbours(
-        [Answer(200, budgets), Answer(404, {"kind": "Status"}), ForbiddenError("no", 403), Answer(200, namespace)],
+        [
+            Answer(200, budgets),
+            Answer(200, None),
+            Answer(404, {"kind": "Status"}),
+            ForbiddenError("no", 403),
+            Answer(200, namespace),
+        ],
         manifests=[namespace],
     )
 

@@ -16,6 +16,8 @@ from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import SchemaOrigin
 
 CASES = Path(__file__).parents[2] / "cases" / "hazards"
 NAMED = ("manifest", "last_applied", "live", "merged", "after", "patch", "is_server_side", "is_namespaced")
@@ -31,11 +33,12 @@ def make_subject(case: dict[str, Any]) -> Subject:
         (document,) = parse_manifests(case["text"].encode(), "case.yaml").documents
         named |= {"manifest": document.obj, "document": document}
     beside = case.get("neighbours", {})
+    about = named.get("manifest") or case["ref"]
     return Subject(
-        ObjectRef.from_object(named["manifest"]),
+        ObjectRef.from_object(about),
         **named,
         field_manager=case.get("manager", "applyviz"),
-        kind=bundled().find_kind(GroupVersionKind.from_object(named["manifest"])),
+        kind=bundled().find_kind(GroupVersionKind.from_object(about)),
         neighbours=Neighbours(tuple(beside.get("manifests", ())), tuple(beside.get("live", ()))),
         applyset=case.get("applyset", ""),
         resource_versions=tuple(case.get("resource_versions", ())),
@@ -77,24 +80,75 @@ def test_annotations_beyond_the_limit_are_found() -> None:
     )
 
 
-def test_owner_of_parts_of_an_atomic_list_is_told() -> None:
-    crd_root = bundled().find_kind(GroupVersionKind("networking.k8s.io", "v1", "Ingress"))
-    assert crd_root is not None
-    live = {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "Ingress",
-        "metadata": {
-            "name": "i",
-            "managedFields": [{"manager": "me", "fieldsV1": {"f:spec": {"f:rules": {'k:{"host":"a"}': {".": {}}}}}}],
-        },
+WIDGETS = {
+    "kind": "CustomResourceDefinition",
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Widget", "plural": "widgets"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "whole": {"type": "array", "items": {"type": "string"}},
+                                    "fixed": {
+                                        "type": "object",
+                                        "x-kubernetes-map-type": "atomic",
+                                        "properties": {"a": {"type": "string"}},
+                                    },
+                                    "parts": {
+                                        "type": "array",
+                                        "x-kubernetes-list-type": "map",
+                                        "x-kubernetes-list-map-keys": ["name"],
+                                        "items": {
+                                            "type": "object",
+                                            "required": ["name"],
+                                            "properties": {"name": {"type": "string"}, "tags": {"type": "array"}},
+                                        },
+                                    },
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
+    owned = {
+        ".": {},
+        "f:whole": {'v:"a"': {}},
+        "f:fixed": {"f:a": {}},
+        "f:parts": {'k:{"name":"x"}': {".": {}, "f:tags": {"i:0": {}}}, "odd": None},
+        "f:gone": {"f:a": {}},
     }
-    kind = type(crd_root)(crd_root.gvk, crd_root.root, crd_root.origin, is_custom=True)
+    live = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "managedFields": [{"manager": m, "fieldsV1": {"f:spec": owned}} for m in "ab"]},
+    }
+    kind = CRDSource([WIDGETS], origin=SchemaOrigin.SOURCE_CRD).find_kind(GroupVersionKind.from_object(live))
 
-    (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
+    found = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
 
-    assert hazard.kind is HazardKind.TOPOLOGY_CHANGED
-    assert render_hazard(hazard) == (
-        ".spec.rules: me owns this in the shape of an older schema (granular to atomic):"
+    assert [(hazard.kind, render_path(hazard.path), hazard.facts["manager"]) for hazard in found] == [
+        (HazardKind.TOPOLOGY_CHANGED, ".spec.whole", "a"),
+        (HazardKind.TOPOLOGY_CHANGED, ".spec.fixed", "a"),
+        (HazardKind.TOPOLOGY_CHANGED, '.spec.parts[name="x"].tags', "a"),
+    ]
+    assert render_hazard(found[0]) == (
+        ".spec.whole: a owns this in the shape of an older schema (granular to atomic):"
         " owners may conflict over the whole."
     )
 

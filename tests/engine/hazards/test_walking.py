@@ -1,0 +1,38 @@
+"""Entries of lists are named as ownership names them: by keys, defaults included, or by position."""
+
+from __future__ import annotations
+
+from applyviz.engine.hazards.walking import name_entry
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.model import Node
+
+
+def node_of(api_version: str, kind: str, *steps: str) -> Node:
+    found = bundled().find_kind(GroupVersionKind.from_api_version(api_version, kind))
+    assert found is not None
+    node = found.root
+    for step in steps:
+        assert node is not None
+        node = node.items if step == "[]" else node.child(step)
+    assert node is not None
+    return node
+
+
+def test_entries_of_map_lists_are_named_by_their_keys() -> None:
+    ports = node_of("v1", "Service", "spec", "ports")
+
+    assert name_entry(ports, {"port": 80}, 3) == 'k:{"port":80,"protocol":"TCP"}'
+    assert name_entry(ports, "odd", 3) == "i:3"
+
+
+def test_entries_of_merged_lists_without_map_keys_are_named_by_their_merge_key() -> None:
+    references = node_of("apps/v1", "Deployment", "spec", "template", "spec", "imagePullSecrets")
+
+    assert name_entry(references, {"name": "a"}, 0) == 'k:{"name":"a"}'
+
+
+def test_other_entries_are_named_by_position() -> None:
+    assert name_entry(node_of("v1", "ConfigMap", "metadata", "finalizers"), "a/x", 1) == "i:1"
+    assert name_entry(node_of("networking.k8s.io/v1", "Ingress", "spec", "rules"), {"host": "a"}, 1) == "i:1"
+    assert name_entry(None, {"name": "a"}, 2) == "i:2"
