@@ -77,9 +77,16 @@ def _show_template_generation(obj: MutableObject) -> None:
     annotations[TEMPLATE_GENERATION] = text if text.isdigit() else "0"
 
 
+def _type_claims(obj: MutableObject) -> None:
+    """A StatefulSet's claims say what they are."""
+    for claim in obj["spec"].get("volumeClaimTemplates") or ():
+        claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+
+
 _CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
     "secrets": _fold_string_data,
     "daemonsets": _show_template_generation,
+    "statefulsets": _type_claims,
 }
 
 

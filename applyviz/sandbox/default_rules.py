@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import MutableObject, clone
 from applyviz.sandbox.resources_math import default_pod_resources
 
+_REFERENCE = re.compile(
+    r"(?:[A-Za-z0-9.:\[\]-]+/)?[a-z0-9._/-]+(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]+)?\Z"
+)
 _RBAC = "rbac.authorization.k8s.io"
 _UP_POLICIES = [
     {"type": "Pods", "value": 4, "periodSeconds": 15},
@@ -21,6 +25,8 @@ _CPU_METRIC = {
 
 def image_tag(image: str) -> str:
     """The tag of an image reference as the server reads it: `latest` when neither tag nor digest is named."""
+    if not _REFERENCE.match(image):
+        return ""
     reference, at, _ = image.partition("@")
     tag = reference.rpartition("/")[2].partition(":")[2]
     return tag or ("" if at else "latest")
@@ -133,7 +139,6 @@ def _stateful_set(value: MutableObject) -> None:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and rolling is not None:
         rolling.setdefault("partition", 0)
-        rolling.setdefault("maxUnavailable", 1)
     retention = spec["persistentVolumeClaimRetentionPolicy"] = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")

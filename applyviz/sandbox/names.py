@@ -63,6 +63,8 @@ def label_problems(text: str) -> list[str]:
     problems = ["must be no more than 63 bytes"] if len(text) > 63 else []
     if _matches(_LABEL, text):
         return problems
+    if "." in text and _matches(_SUBDOMAIN, text):
+        return [*problems, "must not contain dots"]
     return [*problems, LABEL_MESSAGE]
 
 
@@ -126,7 +128,8 @@ def validate_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[Fie
             yield invalid(path, value, problem)
 
 
-def _validate_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
+def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
+    """The problems of a map of annotations."""
     size = 0
     for key, value in sorted((annotations or {}).items()):
         for problem in qualified_name_problems(key.lower()):
@@ -159,7 +162,7 @@ def validate_metadata(meta: JSONObject, problems_of_name: list[str], path: str =
         for problem in problems_of_name:
             yield invalid(f"{path}.name", meta["name"], problem)
     yield from validate_labels(meta.get("labels"), f"{path}.labels")
-    yield from _validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")
     for i, finalizer in enumerate(meta.get("finalizers") or ()):
         for problem in qualified_name_problems(finalizer):

@@ -154,9 +154,16 @@ def _update_claim(obj: MutableObject, live: JSONObject) -> None:
             obj["spec"][name] = clone(live["spec"][name])
 
 
+def _forget_empty_rules(obj: MutableObject, _live: JSONObject | None = None) -> None:
+    """An empty list of rules is stored as none at all."""
+    obj["rules"] = obj.get("rules") or None
+
+
 _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
     "daemonsets": _create_daemon_set,
+    "roles": _forget_empty_rules,
+    "clusterroles": _forget_empty_rules,
     "jobs": _create_job,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
     "persistentvolumes": _add_finalizer("kubernetes.io/pv-protection"),
@@ -165,6 +172,8 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
 _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     "namespaces": _update_namespace,
     "daemonsets": _update_daemon_set,
+    "roles": _forget_empty_rules,
+    "clusterroles": _forget_empty_rules,
     "secrets": _update_secret,
     "persistentvolumeclaims": _update_claim,
 }

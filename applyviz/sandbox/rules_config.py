@@ -6,11 +6,14 @@ k8s.io/apiextensions-apiserver `pkg/apis/apiextensions/validation`.
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
 from applyviz.sandbox.names import config_key_problems, label_1035_problems, subdomain_problems
-from applyviz.sandbox.rules_workloads import IMMUTABLE, validate_selector
+from applyviz.sandbox.rules_claims import validate_claim_spec
+from applyviz.sandbox.rules_workloads import IMMUTABLE, check_int_or_percent, check_whole, validate_selector
 from applyviz.sandbox.status import (
     FieldError,
     duplicate,
@@ -22,7 +25,6 @@ from applyviz.sandbox.status import (
 )
 
 _RBAC = "rbac.authorization.k8s.io"
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _CLAIM_UPDATE = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 )
@@ -35,11 +37,11 @@ def _keys(obj: JSONObject, *maps: str) -> Iterator[FieldError]:
         for key, value in sorted((obj.get(name) or {}).items()):
             for problem in config_key_problems(key):
                 yield invalid(f"{name}[{key}]", key, problem)
-            if name == "binaryData" and key in (obj.get("data") or {}):
-                yield invalid(f"{name}[{key}]", key, "duplicate of key present in `data`")
+            if name == "data" and key in (obj.get("binaryData") or {}):
+                yield invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData")
             size += len(value)
     if size > _MEGABYTE * (4 / 3 if "type" in obj else 1):
-        yield too_long("", _MEGABYTE)
+        yield too_long("" if "type" in obj else "[]", _MEGABYTE)
 
 
 def _config_map(obj: JSONObject) -> Iterator[FieldError]:
@@ -60,9 +62,25 @@ def _secret(obj: JSONObject) -> Iterator[FieldError]:
     for key in _SECRET_KEYS.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
+    for key in (k for k in (".dockerconfigjson", ".dockercfg") if k in data and k in _SECRET_KEYS.get(kind, ())):
+        yield from _registry_credentials(data[key], f"data[{key}]")
+    if kind == "kubernetes.io/service-account-token":
+        annotations = obj["metadata"].get("annotations") or {}
+        if not annotations.get("kubernetes.io/service-account.name"):
+            yield required("metadata.annotations[kubernetes.io/service-account.name]")
     if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & set(data):
         yield required("data[username]")
         yield required("data[password]")
+
+
+def _registry_credentials(encoded: str, path: str) -> Iterator[FieldError]:
+    """Registry credentials are JSON; the value itself is never told."""
+    text = base64.b64decode(encoded).decode(errors="replace").strip()
+    try:
+        json.loads(text)
+    except ValueError:
+        first = f"invalid character '{text[:1]}' looking for beginning of value"
+        yield invalid(path, "<secret contents redacted>", first if text else "unexpected end of JSON input")
 
 
 def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
@@ -78,14 +96,7 @@ def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 
 
 def _claim(obj: JSONObject) -> Iterator[FieldError]:
-    spec = obj["spec"]
-    if not spec.get("accessModes"):
-        yield required("spec.accessModes", "at least 1 access mode is required")
-    for mode in spec.get("accessModes") or ():
-        if mode not in _ACCESS_MODES:
-            yield not_supported("spec.accessModes", mode, _ACCESS_MODES)
-    if "storage" not in (spec["resources"].get("requests") or {}):
-        yield required("spec.resources[storage]")
+    yield from validate_claim_spec(obj["spec"], "spec")
 
 
 def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
@@ -101,10 +112,16 @@ def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 def _budget(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+        shown = {
+            "MinAvailable": spec["minAvailable"],
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": spec["maxUnavailable"],
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        yield invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
     for name in ("minAvailable", "maxUnavailable"):
-        if isinstance(spec.get(name), int) and spec[name] < 0:
-            yield invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
+        yield from check_int_or_percent(spec.get(name), f"spec.{name}")
+        yield from check_whole(spec.get(name), f"spec.{name}")
     yield from validate_selector(spec.get("selector"), "spec.selector")
 
 
@@ -112,7 +129,11 @@ def _role(obj: JSONObject) -> Iterator[FieldError]:
     for i, rule in enumerate(obj.get("rules") or ()):
         if not rule.get("verbs"):
             yield required(f"rules[{i}].verbs", "verbs must contain at least one value")
-        if rule.get("nonResourceURLs"):
+        urls = rule.get("nonResourceURLs")
+        if urls:
+            if obj["kind"] == "Role":
+                detail = "namespaced rules cannot apply to non-resource URLs"
+                yield invalid(f"rules[{i}].nonResourceURLs", urls, detail)
             continue
         if not rule.get("apiGroups"):
             yield required(f"rules[{i}].apiGroups", "resource rules must supply at least one api group")

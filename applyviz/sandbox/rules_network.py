@@ -40,6 +40,7 @@ def _service(obj: JSONObject) -> Iterator[FieldError]:
     for i, port in enumerate(ports):
         yield from _service_port(port, f"spec.ports[{i}]", len(ports) > 1, names)
     yield from _duplicate_ports(ports)
+    yield from _exposure(spec)
     yield from validate_labels(spec.get("selector"), "spec.selector")
     if spec.get("sessionAffinity") not in ("ClientIP", "None"):
         yield not_supported("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
@@ -83,8 +84,35 @@ def _duplicate_ports(ports: Sequence[JSONObject]) -> Iterator[FieldError]:
     for i, port in enumerate(ports):
         mark = (port.get("protocol"), port.get("port"))
         if mark in seen:
-            yield duplicate(f"spec.ports[{i}]", {"protocol": mark[0], "port": mark[1]})
+            shown = {
+                "Name": "",
+                "Protocol": mark[0],
+                "AppProtocol": None,
+                "Port": mark[1],
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
+            yield duplicate(f"spec.ports[{i}]", shown)
         seen.add(mark)
+
+
+def _exposure(spec: JSONObject) -> Iterator[FieldError]:
+    """What only Services that are reached from outside may say."""
+    kind = spec.get("type")
+    is_external = kind in ("NodePort", "LoadBalancer") or spec.get("externalIPs")
+    for i, port in enumerate(spec.get("ports") or ()):
+        node = port.get("nodePort")
+        if node and kind == "ClusterIP":
+            yield forbidden(f"spec.ports[{i}].nodePort", "may not be used when `type` is 'ClusterIP'")
+        elif node and not 30000 <= node <= 32767:
+            detail = "provided port is not in the valid range. The range of valid ports is 30000-32767"
+            yield invalid(f"spec.ports[{i}].nodePort", node, detail)
+    if spec.get("externalTrafficPolicy") and not is_external:
+        detail = "may only be set for externally-accessible services"
+        yield invalid("spec.externalTrafficPolicy", spec["externalTrafficPolicy"], detail)
+    if spec.get("ipFamilyPolicy") == "RequireDualStack" and spec.get("selector"):
+        detail = "this cluster is not configured for dual-stack services"
+        yield invalid("spec.ipFamilyPolicy", "RequireDualStack", detail)
 
 
 def _cluster_addresses(spec: JSONObject) -> Iterator[FieldError]:
@@ -111,20 +139,31 @@ def _service_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 def _ingress(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     if not spec.get("rules") and spec.get("defaultBackend") is None:
-        yield invalid("spec", {}, "either `defaultBackend` or `rules` must be specified")
+        yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
     if spec.get("defaultBackend") is not None:
         yield from _backend(spec["defaultBackend"], "spec.defaultBackend")
+    yield from _subdomain(spec.get("ingressClassName"), "spec.ingressClassName")
+    for i, part in enumerate(spec.get("tls") or ()):
+        for j, host in enumerate(part.get("hosts") or ()):
+            yield from _subdomain(host, f"spec.tls[{i}].hosts[{j}]")
     for i, rule in enumerate(spec.get("rules") or ()):
-        host = rule.get("host", "")
-        for problem in subdomain_problems(host.removeprefix("*.")) if host else ():
-            yield invalid(f"spec.rules[{i}].host", host, problem)
-        if rule.get("http") is None:
-            continue
-        at = f"spec.rules[{i}].http"
-        if not rule["http"].get("paths"):
-            yield required(f"{at}.paths")
-        for j, path in enumerate(rule["http"].get("paths") or ()):
-            yield from _ingress_path(path, f"{at}.paths[{j}]")
+        yield from _ingress_rule(rule, f"spec.rules[{i}]")
+
+
+def _subdomain(text: str | None, path: str) -> Iterator[FieldError]:
+    """The problems of a host or name that was given; a wildcard in front is fine."""
+    for problem in subdomain_problems(text.removeprefix("*.")) if text else ():
+        yield invalid(path, text, problem)
+
+
+def _ingress_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
+    yield from _subdomain(rule.get("host"), f"{path}.host")
+    if rule.get("http") is None:
+        return
+    if not rule["http"].get("paths"):
+        yield required(f"{path}.http.paths")
+    for i, item in enumerate(rule["http"].get("paths") or ()):
+        yield from _ingress_path(item, f"{path}.http.paths[{i}]")
 
 
 def _ingress_path(path: JSONObject, at: str) -> Iterator[FieldError]:
@@ -141,7 +180,7 @@ def _ingress_path(path: JSONObject, at: str) -> Iterator[FieldError]:
 def _backend(backend: JSONObject, path: str) -> Iterator[FieldError]:
     service, resource = backend.get("service"), backend.get("resource")
     if service is None and resource is None:
-        yield required(path, "resource or service backend is required")
+        yield invalid(path, "", "resource or service backend is required")
     elif service is not None and resource is not None:
         yield invalid(path, "", "cannot set both resource and service backends")
     elif service is not None:
@@ -162,16 +201,39 @@ def _network_policy(obj: JSONObject) -> Iterator[FieldError]:
             at = f"spec.{direction}[{i}]"
             for j, peer in enumerate(rule.get(peers) or ()):
                 yield from _peer(peer, f"{at}.{peers}[{j}]")
+            for j, port in enumerate(rule.get("ports") or ()):
+                yield from _policy_port(port, f"{at}.ports[{j}]")
     for i, kind in enumerate(spec.get("policyTypes") or ()):
         if kind not in ("Ingress", "Egress"):
-            yield not_supported(f"spec.policyTypes[{i}]", kind, ("Egress", "Ingress"))
+            yield not_supported(f"spec.policyTypes[{i}]", kind, ("Ingress", "Egress"))
+
+
+def _policy_port(port: JSONObject, path: str) -> Iterator[FieldError]:
+    if port.get("protocol") not in (None, "TCP", "UDP", "SCTP"):
+        yield not_supported(f"{path}.protocol", port["protocol"], ("TCP", "UDP", "SCTP"))
+    number = port.get("port")
+    if isinstance(number, int) and not 1 <= number <= 65535:
+        yield invalid(f"{path}.port", number, _PORT_RANGE)
+    elif isinstance(number, str):
+        for problem in port_name_problems(number):
+            yield invalid(f"{path}.port", number, problem)
 
 
 def _peer(peer: JSONObject, path: str) -> Iterator[FieldError]:
     if not any(peer.get(n) is not None for n in ("podSelector", "namespaceSelector", "ipBlock")):
         yield required(path, "must specify a peer")
-    elif peer.get("ipBlock") is not None and len([v for v in peer.values() if v is not None]) > 1:
+    block = peer.get("ipBlock")
+    if block is not None:
+        try:
+            ipaddress.ip_network(block.get("cidr", ""), strict=False)
+        except ValueError:
+            detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield invalid(f"{path}.ipBlock.cidr", block.get("cidr", ""), detail)
+    if peer.get("ipBlock") is not None and len([v for v in peer.values() if v is not None]) > 1:
         yield forbidden(path, "may not specify both ipBlock and another peer")
+
+
+_METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
 
 
 def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
@@ -179,14 +241,38 @@ def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
     low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
     if low < 1:
         yield invalid("spec.minReplicas", low, "must be greater than or equal to 1")
+    if high == 0:
+        yield required("spec.maxReplicas")
     if high < 1:
         yield invalid("spec.maxReplicas", high, "must be greater than 0")
-    elif high < low:
+    if high < low:
         yield invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
     target = spec.get("scaleTargetRef") or {}
     for name in ("kind", "name"):
         if not target.get(name):
             yield required(f"spec.scaleTargetRef.{name}")
+    metrics = spec.get("metrics") or ()
+    if low == 0 and not any(m.get("type") in ("Object", "External") for m in metrics):
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden("spec.metrics", detail)
+    for i, metric in enumerate(spec.get("metrics") or ()):
+        yield from _metric(metric, f"spec.metrics[{i}]")
+
+
+def _metric(metric: JSONObject, path: str) -> Iterator[FieldError]:
+    kind = metric.get("type")
+    if kind not in _METRIC_TYPES:
+        yield not_supported(f"{path}.type", kind or "", _METRIC_TYPES)
+        return
+    source = metric.get(kind[0].lower() + kind[1:])
+    name = kind[0].lower() + kind[1:]
+    if source is None:
+        yield required(f"{path}.{name}", "must populate information for the given metric source")
+        return
+    target = source.get("target") or {}
+    if not any(target.get(n) is not None for n in ("value", "averageValue", "averageUtilization")):
+        detail = "must set either a target raw value or a target utilization"
+        yield required(f"{path}.{name}.target.averageUtilization", detail)
 
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
-from applyviz.sandbox.names import subdomain_problems, validate_labels
+from applyviz.sandbox.names import label_problems, subdomain_problems, validate_annotations, validate_labels
+from applyviz.sandbox.rules_claims import validate_claim_spec
 from applyviz.sandbox.rules_pods import validate_pod_spec
 from applyviz.sandbox.status import FieldError, forbidden, invalid, not_supported, required
 
@@ -80,16 +81,16 @@ def _expression_holds(expression: JSONObject, labels: Mapping[str, str]) -> bool
     return (labels.get(key) in values) if operator == "In" else (labels.get(key) not in values)
 
 
-def _validate_template(spec: JSONObject, path: str, *, needs_match: bool = True) -> Iterator[FieldError]:
+def _validate_template(spec: JSONObject, path: str, word: str) -> Iterator[FieldError]:
     selector, template = spec.get("selector"), spec.get("template") or {}
     if selector is None:
         yield required(f"{path}.selector")
     else:
         yield from validate_selector(selector, f"{path}.selector")
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            yield invalid(f"{path}.selector", selector, "empty selector is invalid for deployment")
+            yield invalid(f"{path}.selector", selector, f"empty selector is invalid for {word}")
     labels = (template.get("metadata") or {}).get("labels") or {}
-    if needs_match and selector and not selects(selector, labels):
+    if selector is None or (selector and not selects(selector, labels)):
         yield invalid(f"{path}.template.metadata.labels", labels or None, "`selector` does not match template `labels`")
     yield from validate_pod_template(template, f"{path}.template")
 
@@ -98,6 +99,7 @@ def validate_pod_template(template: JSONObject, path: str) -> Iterator[FieldErro
     """The problems of a Pod template."""
     meta = template.get("metadata") or {}
     yield from validate_labels(meta.get("labels"), f"{path}.labels")
+    yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from validate_pod_spec(template.get("spec") or {}, f"{path}.spec")
 
 
@@ -105,13 +107,17 @@ def _check_restart(spec: JSONObject, path: str, allowed: tuple[str, ...]) -> Ite
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
     if policy is not None and policy not in allowed:
         yield not_supported(f"{path}.template.spec.restartPolicy", policy, allowed)
+    if "activeDeadlineSeconds" in ((spec.get("template") or {}).get("spec") or {}):
+        detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        yield forbidden(f"{path}.template.spec.activeDeadlineSeconds", detail)
 
 
 def _is_zero(value: Any) -> bool:
     return value in (0, "0%", "0")
 
 
-def _check_int_or_percent(value: JSONValue, path: str) -> Iterator[FieldError]:
+def check_int_or_percent(value: JSONValue, path: str) -> Iterator[FieldError]:
+    """The problems of a number or a percentage."""
     if isinstance(value, str) and not _PERCENT.match(value):
         yield invalid(
             path,
@@ -123,10 +129,16 @@ def _check_int_or_percent(value: JSONValue, path: str) -> Iterator[FieldError]:
         yield invalid(path, value, NOT_NEGATIVE)
 
 
+def check_whole(value: JSONValue, path: str) -> Iterator[FieldError]:
+    """A percentage above the whole is refused."""
+    if isinstance(value, str) and _PERCENT.match(value) and int(value[:-1]) > 100:
+        yield invalid(path, value, "must not be greater than 100%")
+
+
 def _deployment(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     yield from check_not_negative(spec, "replicas", "spec")
-    yield from _validate_template(spec, "spec")
+    yield from _validate_template(spec, "spec", "deployment")
     yield from _check_restart(spec, "spec", ("Always",))
     strategy = spec.get("strategy") or {}
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
@@ -135,7 +147,8 @@ def _deployment(obj: JSONObject) -> Iterator[FieldError]:
     elif kind == "RollingUpdate":
         yield from _validate_rolling(rolling or {}, "spec.strategy.rollingUpdate")
     elif kind not in ("Recreate", "RollingUpdate"):
-        yield not_supported("spec.strategy.type", kind, ("Recreate", "RollingUpdate"))
+        # The server asks for `spec.strategy` here, with its own struct as the value.
+        yield not_supported("spec.strategy", {"Type": kind, "RollingUpdate": None}, ("Recreate", "RollingUpdate"))
     for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         yield from check_not_negative(spec, name, "spec")
     deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
@@ -145,23 +158,32 @@ def _deployment(obj: JSONObject) -> Iterator[FieldError]:
 
 def _validate_rolling(rolling: JSONObject, path: str) -> Iterator[FieldError]:
     for name in ("maxUnavailable", "maxSurge"):
-        yield from _check_int_or_percent(rolling.get(name), f"{path}.{name}")
+        yield from check_int_or_percent(rolling.get(name), f"{path}.{name}")
     unavailable = rolling.get("maxUnavailable")
     if _is_zero(unavailable) and _is_zero(rolling.get("maxSurge")):
         yield invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
-    if isinstance(unavailable, str) and _PERCENT.match(unavailable) and int(unavailable[:-1]) > 100:
-        yield invalid(f"{path}.maxUnavailable", unavailable, "must not be greater than 100%")
+    yield from check_whole(unavailable, f"{path}.maxUnavailable")
 
 
 def _daemon_set(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
-    yield from _validate_template(spec, "spec")
+    yield from _validate_template(spec, "spec", "daemonset")
     yield from _check_restart(spec, "spec", ("Always",))
     yield from check_not_negative(spec, "minReadySeconds", "spec")
     strategy = spec.get("updateStrategy") or {}
     if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
-        yield not_supported("spec.updateStrategy", strategy.get("type"), ("RollingUpdate", "OnDelete"))
+        value = {"Type": strategy.get("type"), "RollingUpdate": None}
+        yield not_supported("spec.updateStrategy", value, ("RollingUpdate", "OnDelete"))
+    rolling = strategy.get("rollingUpdate") or {}
+    if not _is_zero(rolling.get("maxSurge", 0)) and not _is_zero(rolling.get("maxUnavailable", 0)):
+        detail = "may not be set when maxUnavailable is non-zero"
+        yield invalid("spec.updateStrategy.rollingUpdate.maxSurge", rolling["maxSurge"], detail)
     yield from check_not_negative(spec, "revisionHistoryLimit", "spec")
+
+
+def _validate_claims(spec: JSONObject) -> Iterator[FieldError]:
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        yield from validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
 
 
 def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
@@ -173,13 +195,23 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
     if kind == "OnDelete" and strategy.get("rollingUpdate") is not None:
         yield invalid(
             "spec.updateStrategy.rollingUpdate",
-            strategy["rollingUpdate"],
+            {"Partition": strategy["rollingUpdate"].get("partition", 0), "MaxUnavailable": None},
             "only allowed for updateStrategy 'RollingUpdate'",
         )
     elif kind not in ("RollingUpdate", "OnDelete"):
-        yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
+        yield invalid(
+            "spec.updateStrategy", {"Type": kind, "RollingUpdate": None}, "must be 'RollingUpdate' or 'OnDelete'"
+        )
     for name in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
         yield from check_not_negative(spec, name, "spec")
+    if kind == "RollingUpdate":
+        yield from check_not_negative(
+            strategy.get("rollingUpdate") or {}, "partition", "spec.updateStrategy.rollingUpdate"
+        )
+    yield from _validate_claims(spec)
+    if spec.get("serviceName"):
+        for problem in label_problems(spec["serviceName"]):
+            yield invalid("spec.serviceName", spec["serviceName"], problem)
     claims = [{"name": c["metadata"].get("name", "")} for c in spec.get("volumeClaimTemplates") or ()]
     if claims:
         # Claims count as volumes of the template; one of the same name hides the template's own.
@@ -187,7 +219,7 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
         names = {c["name"] for c in claims}
         volumes = [*claims, *(v for v in inner.get("volumes") or () if v.get("name") not in names)]
         spec = {**spec, "template": {**spec["template"], "spec": {**inner, "volumes": volumes}}}
-    yield from _validate_template(spec, "spec")
+    yield from _validate_template(spec, "spec", "statefulset")
     yield from _check_restart(spec, "spec", ("Always",))
 
 
@@ -195,13 +227,18 @@ def _replica_set(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     for name in ("replicas", "minReadySeconds"):
         yield from check_not_negative(spec, name, "spec")
-    yield from _validate_template(spec, "spec")
+    yield from _validate_template(spec, "spec", "deployment")
     yield from _check_restart(spec, "spec", ("Always",))
 
 
 def _validate_job_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
         yield from check_not_negative(spec, name, path)
+    mode = spec.get("completionMode")
+    if mode not in ("NonIndexed", "Indexed", None):
+        yield not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
+    elif mode == "Indexed" and spec.get("completions") is None:
+        yield required(f"{path}.completions", "when completion mode is Indexed")
     yield from validate_pod_template(spec.get("template") or {}, f"{path}.template")
     policy = spec["template"].get("spec", {}).get("restartPolicy")
     if policy == "Always":
@@ -226,7 +263,7 @@ def _cron_job(obj: JSONObject) -> Iterator[FieldError]:
         len(schedule.split()) != 5 or not all(_CRON_FIELD.match(p) for p in schedule.split())
     ):
         count = len(schedule.split())
-        yield invalid("spec.schedule", schedule, f"expected exactly 5 fields, found {count}: {schedule.split()}")
+        yield invalid("spec.schedule", schedule, f"expected exactly 5 fields, found {count}: [{schedule}]")
     if spec.get("concurrencyPolicy") not in ("Allow", "Forbid", "Replace"):
         yield not_supported("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), ("Allow", "Forbid", "Replace"))
     yield from _validate_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
