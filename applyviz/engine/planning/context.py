@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from applyviz.engine.hazards.model import Neighbours
+from applyviz.engine.planning.decisions import Decision
 from applyviz.engine.requests.flow import Catalog, Deletion
 
 
@@ -18,6 +20,7 @@ class PlanContext:
     - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
     - `kinds_changed`: served already, and defined anew by the same set.
     - `neighbours`: the other objects that hazards look at.
+    - `decisions`: on conflicts, by the key of their object (`ObjectRef.key`); carried out when planning.
     """
 
     catalog: Catalog
@@ -29,4 +32,5 @@ class PlanContext:
     kinds_changed: frozenset[tuple[str, str]] = frozenset()
     neighbours: Neighbours = field(default_factory=Neighbours)
     applyset: str = ""
+    decisions: Mapping[tuple[str, str, str, str], tuple[Decision, ...]] = field(default_factory=dict)
     deletion: Deletion = field(default_factory=lambda: Deletion(timeout=60))

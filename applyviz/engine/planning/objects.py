@@ -15,6 +15,7 @@ from applyviz.engine.objects.errors import ApplyVizError, ConflictError, Manifes
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.decisions import Decided, Dispute, apply_decisions
 from applyviz.engine.planning.noise import is_same_object
 from applyviz.engine.planning.notes import add_notes
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
@@ -270,6 +271,36 @@ def plan_member(
     return add_notes(change, member, document=document, options=options, context=context)
 
 
+def _decide(change: ObjectChange, member: Member, options: ApplyOptions, context: PlanContext) -> Decided | None:
+    """What the decisions on the conflicts of a change come to; None when they leave it refused."""
+    decisions = context.decisions.get(change.ref.key, ())
+    if change.operation is not Operation.REFUSED or not decisions or change.versions.live is None:
+        return None
+    dispute = Dispute(
+        change.versions.live,
+        member.obj,
+        member.kind or unknown_kind(member),
+        options.field_manager,
+        context.now,
+        options.subresource,
+    )
+    decided = apply_decisions(dispute, decisions)
+    return None if decided.open_conflicts else decided
+
+
+def _plan_decided(
+    member: Member, *, options: ApplyOptions, context: PlanContext, document: ManifestDocument
+) -> Flow[ObjectChange]:
+    """Plan one object; when its conflicts are decided, plan it again as decided."""
+    change = yield from plan_member(member, options=options, context=context, document=document)
+    decided = _decide(change, member, options, context)
+    if decided is None:
+        return change
+    member = replace(member, obj=decided.manifest)
+    options = replace(options, takes_over=decided.takes_over)
+    return (yield from plan_member(member, options=options, context=context, document=document))
+
+
 def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanContext) -> Flow[ObjectChange]:
     """Plan one document; whatever is wrong with it is in the change, nothing is raised."""
     try:
@@ -284,5 +315,5 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
             error=error.reason,
         )
     else:
-        change = yield from plan_member(member, options=options, context=context, document=document)
+        change = yield from _plan_decided(member, options=options, context=context, document=document)
     return replace(change, position=document.position, end_line=document.end_line)
