@@ -1,15 +1,15 @@
 """Whether two patches of one object disagree: what `kubectl apply --overwrite=false` refuses.
 
 One patch is what apply would send, the other what others changed since the last apply; they disagree
-where both give one field different values. Rule: `kubectl apply --help` (overwrite).
+where both give one field different values. Rule: `kubectl apply --help` (overwrite). Comparing leaves a
+mark: lists of values that both patches hold, and that do not merge, are sent in sorted order afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from applyviz.engine.merge.differences import RETAIN_KEYS_DIRECTIVE, is_identical
+from applyviz.engine.merge.differences import RETAIN_KEYS_DIRECTIVE, is_identical, squeeze_duplicates
 from applyviz.engine.merge.ordering import DIRECTIVE, require_one_type
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
@@ -17,62 +17,85 @@ from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
-def has_disagreement(left: JSONObject, right: JSONObject, shape: PatchShape) -> bool:
-    """Whether two strategic merge patches of one kind give a field different values."""
-    return _disagrees(dict(left), dict(right), shape, "", "")
+class DisagreementError(Exception):
+    """The two patches give one field different values."""
 
 
-def _disagrees(left: JSONValue, right: JSONValue, shape: PatchShape | None, strategy: str, merge_key: str) -> bool:
+def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> dict[str, Any]:
+    """The patch as it is sent when it does not disagree with what others changed.
+
+    - Raises `DisagreementError`.
+    """
+    settled: dict[str, Any] = _settle(dict(patch), dict(others), shape, "", "")
+    return settled
+
+
+def _settle(left: JSONValue, right: JSONValue, shape: PatchShape | None, strategy: str, merge_key: str) -> JSONValue:
     if isinstance(left, dict):
         if not isinstance(right, dict) or (DIRECTIVE in left) != (DIRECTIVE in right):
-            return True
+            raise DisagreementError
         if not is_identical(left.get(DIRECTIVE), right.get(DIRECTIVE)):
-            return True
-        return strategy != REPLACE and _maps_disagree(left, right, shape)
+            raise DisagreementError
+        return left if strategy == REPLACE else _settle_map(left, right, shape)
     if isinstance(left, list):
-        return not isinstance(right, list) or _lists_disagree(left, right, shape, strategy, merge_key)
-    return not is_identical(left, right)
+        if not isinstance(right, list):
+            raise DisagreementError
+        return _settle_list(left, right, shape, strategy, merge_key)
+    if not is_identical(left, right):
+        raise DisagreementError
+    return left
 
 
-def _maps_disagree(left: Mapping[str, Any], right: Mapping[str, Any], shape: PatchShape | None) -> bool:
+def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape | None) -> dict[str, Any]:
+    settled = dict(left)
     for key, value in left.items():
         if key in (DIRECTIVE, RETAIN_KEYS_DIRECTIVE) or key not in right:
             continue
         below, strategy, merge_key = shape, "", ""
-        if isinstance(value, (dict, list)):
+        if isinstance(value, dict | list):
             if shape is None:
                 raise PatchError(f'unable to find api field "{key}"')
             rule = shape.list_rule(key) if isinstance(value, list) else shape.map_rule(key)
             below, strategy, merge_key = rule.shape, rule.strategy, rule.merge_key
-        if _disagrees(value, right[key], below, strategy, merge_key):
-            return True
-    return False
+        settled[key] = _settle(value, right[key], below, strategy, merge_key)
+    return settled
 
 
-def _lists_disagree(left: list[Any], right: list[Any], shape: PatchShape | None, strategy: str, merge_key: str) -> bool:
+def _settle_list(
+    left: list[Any], right: list[Any], shape: PatchShape | None, strategy: str, merge_key: str
+) -> list[Any]:
     is_maps = require_one_type(left, right) is dict
     if strategy == MERGE:
-        if not is_maps:
-            return False
-        others = _by_merge_key(right, merge_key)
-        return any(
-            key in others and _disagrees(entry, others[key], shape, "", "")
-            for key, entry in _by_merge_key(left, merge_key).items()
-        )
+        return _settle_entries(left, right, shape, merge_key) if is_maps else left
     if len(left) != len(right):
-        return True
-    if not is_maps:
-        left, right = (sorted({(type(v), v): v for v in side}.values(), key=print_value) for side in (left, right))
-        # The reference compares as far as the left side goes, after dropping duplicates from both.
-        if len(left) > len(right):
-            return True
-    return any(_disagrees(a, b, shape, "", "") for a, b in zip(left, right, strict=False))
+        raise DisagreementError
+    if is_maps:
+        return [_settle(a, b, shape, "", "") for a, b in zip(left, right, strict=True)]
+    mine, size = _sort_values(left)
+    theirs, others = _sort_values(right)
+    # The reference compares as far as the shorter list goes, and breaks when that is the other's.
+    if size > others or not all(map(is_identical, mine[:size], theirs[:size])):
+        raise DisagreementError
+    return mine
 
 
-def _by_merge_key(entries: list[Any], merge_key: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for entry in entries:
-        if merge_key not in entry:
-            raise PatchError(f"cannot find merge key `{merge_key}` in merging list element:{print_value(entry)}")
-        found[print_value(entry[merge_key])] = entry
-    return found
+def _sort_values(values: list[Any]) -> tuple[list[Any], int]:
+    """The values without duplicates, sorted; what fell out stays behind them, and how many are left."""
+    memory, size = squeeze_duplicates(values)
+    return sorted(memory[:size], key=print_value) + memory[size:], size
+
+
+def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape | None, merge_key: str) -> list[Any]:
+    others = {_print_key(entry, merge_key): entry for entry in right}
+    places = {_print_key(entry, merge_key): position for position, entry in enumerate(left)}
+    settled = list(left)
+    for key, position in places.items():
+        if key in others:
+            settled[position] = _settle(left[position], others[key], shape, "", "")
+    return settled
+
+
+def _print_key(entry: dict[str, Any], merge_key: str) -> str:
+    if merge_key not in entry:
+        raise PatchError(f"cannot find merge key `{merge_key}` in merging list element:{print_value(entry)}")
+    return print_value(entry[merge_key])

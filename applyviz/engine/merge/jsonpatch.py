@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from applyviz.engine.merge.differences import is_identical
 from applyviz.engine.objects.errors import PatchError
-from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone
 
 _MAX_OPERATIONS = 10_000
 _INDEX = re.compile(r"[+-]?[0-9]+")
@@ -148,5 +149,6 @@ class _Document:
     def _test(self, operation: dict[str, Any]) -> None:
         path = self._pointer(operation, "path")
         found = self.value if path == "" else self._read(operation, "path")
-        if not is_same_json(found, operation.get("value")):
+        # Scalars are compared as they are written: 2 is not 2.0.
+        if not is_identical(found, operation.get("value")):
             raise _refuse(f"testing value {path} failed: test failed")

@@ -12,7 +12,7 @@ from typing import Any
 
 from applyviz.engine.merge.application import merge_maps
 from applyviz.engine.merge.differences import Purpose, diff_maps
-from applyviz.engine.merge.disagreements import has_disagreement
+from applyviz.engine.merge.disagreements import DisagreementError, reconcile
 from applyviz.engine.merge.shapes import PatchShape
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.values import JSONObject, canonical_json
@@ -29,14 +29,20 @@ def compute_strategic(
     additions = diff_maps(live, manifest, shape, Purpose.ADDITIONS)
     deletions = diff_maps(last_applied, manifest, shape, Purpose.DELETIONS)
     patch = merge_maps(deletions, additions, shape, is_object=False)
-    if not is_overwriting:
-        changed = diff_maps(last_applied, live, shape, Purpose.EVERYTHING)
-        if has_disagreement(patch, changed, shape):
-            raise MergeError(
-                f"patch:\n{canonical_json(patch)}\nconflicts with changes made from original to current:\n"
-                f"{canonical_json(changed)}\n"
-            )
-    return patch
+    return patch if is_overwriting else _refuse_overwriting(patch, last_applied, live, shape)
+
+
+def _refuse_overwriting(
+    patch: dict[str, Any], last_applied: JSONObject, live: JSONObject, shape: PatchShape
+) -> dict[str, Any]:
+    changed = diff_maps(last_applied, live, shape, Purpose.EVERYTHING)
+    try:
+        return reconcile(patch, changed, shape)
+    except DisagreementError:
+        raise MergeError(
+            f"patch:\n{canonical_json(patch)}\nconflicts with changes made from original to current:\n"
+            f"{canonical_json(changed)}\n"
+        ) from None
 
 
 def apply_strategic(live: JSONObject, patch: JSONObject, shape: PatchShape) -> dict[str, Any]:

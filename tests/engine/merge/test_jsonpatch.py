@@ -53,6 +53,7 @@ def test_operations_apply(operations, after):
         ([op("replace", "", value=[])], 422),
         ([op("test", "/a/b/0", value="1")], 422),
         ([op("test", "/a/b/0", value=True)], 422),
+        ([op("test", "/a/b/0", value=1.0)], 422),
     ],
 )
 def test_bad_patches_are_refused(operations, status):

@@ -92,6 +92,36 @@ def test_overwriting_looks_into_lists_that_merge_by_name():
     assert kept.body["spec"]["template"]["spec"]["containers"] == [{"name": "web", "image": "b"}]
 
 
+def test_lists_that_were_compared_are_sent_in_sorted_order():
+    kind = builtin.bundled().find_kind(GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role"))
+
+    def role(*verbs, **more):
+        return {"rules": [{"verbs": list(verbs), **more}]}
+
+    patch = patches.compute(
+        role("get"), role("watch", "get", "list"), role("list", "get", "watch"), kind=kind, is_overwriting=False
+    )
+
+    assert patch.body == role("get", "list", "watch")
+    with pytest.raises(MergeError, match="conflicts"):
+        patches.compute(role("get"), role("get", "list"), role("get", "get"), kind=kind, is_overwriting=False)
+
+
+@pytest.mark.parametrize(
+    ("last_applied", "manifest", "live"),
+    [
+        ({"data": {"a": "1"}}, {"data": {"a": "2"}}, {"data": None}),
+        ({"data": {"a": "1"}}, {"data": {"a": {"$patch": "x"}}}, {"data": {"a": {"b": 1}}}),
+        ({"data": {"a": "1"}}, {"data": {"a": ["2"]}}, {"data": {"a": {"b": 1}}}),
+    ],
+)
+def test_values_of_different_form_disagree(last_applied, manifest, live):
+    kind = builtin.bundled().find_kind(GroupVersionKind("", "v1", "ConfigMap"))
+
+    with pytest.raises(MergeError):
+        patches.compute(last_applied, manifest, live, kind=kind, is_overwriting=False)
+
+
 def apply_strategic(live, patch, gvk=DEPLOYMENT):
     return patches.apply(live, patch, STRATEGIC_MERGE_PATCH, kind=builtin.bundled().find_kind(gvk))
 
