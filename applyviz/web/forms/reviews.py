@@ -100,6 +100,8 @@ class PaneForm(forms.Form):
     """What the pane of an object shows: which fields, which version."""
 
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
+    view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
+    noise = forms.BooleanField(required=False)
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
 
     @classmethod
@@ -111,4 +113,6 @@ class PaneForm(forms.Form):
             tab,
             FieldFilter(form.cleaned_data.get("show") or FieldFilter.CHANGES),
             form.cleaned_data.get("version") or "after",
+            is_split=form.cleaned_data.get("view") == "split",
+            has_noise=bool(form.cleaned_data.get("noise")),
         )

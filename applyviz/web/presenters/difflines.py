@@ -1,55 +1,76 @@
-"""Live against after apply as lines of YAML: equal parts folded, changed words marked.
+"""Live against after apply as lines of YAML, in one column or side by side, with field owners beside them.
 
-What the server writes by itself (managedFields, resourceVersion, status and their like) is left out. Objects
-come masked.
+Pairing, folding and words are those of `engine.diff.text`. What the server writes by itself (managedFields,
+resourceVersion, status and their like) is left out unless it is asked for. Objects come masked.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
 from django.utils.translation import ngettext
 
+from applyviz.engine.diff.text import DiffLine, Fold, diff_lines, fold_rows, unify_rows
+from applyviz.engine.diff.text import DiffRow as PairedRow
+from applyviz.engine.diff.words import Part
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.plan import ObjectChange
-from applyviz.web.presenters.values import ABSENT, LONGEST, SHORT, render_yaml
+from applyviz.engine.schema.builtin import bundled
+from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.values import ABSENT, LONGEST, SHORT
 
-CONTEXT = 3
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
-_WORDS = re.compile(r"\s+|[^\s]+")
-_SIGNS = {"same": "", "add": "+", "remove": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
+_SIGNS = {"same": "", "changed": "~", "added": "+", "removed": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a line."""
+class Side:
+    """A line on one side: number, indentation, pieces."""
 
-    text: str
-    is_changed: bool = False
+    number: int
+    indent: str
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One line: its numbers in live and after, what happens to it, its pieces."""
+    """One row of the table; `fold` is its text when it stands for hidden rows."""
 
     state: str
-    before: int | None
-    after: int | None
-    parts: tuple[Part, ...]
+    before: Side | None = None
+    after: Side | None = None
+    owners: tuple[OwnerChip, ...] = ()
+    source_line: int = 0
+    fold: str = ""
 
     @property
     def sign(self) -> str:
         """The sign beside the colour."""
         return _SIGNS[self.state]
 
+    @property
+    def shown(self) -> Side | None:
+        """The side that one column shows."""
+        return self.after or self.before
 
-def _quiet(obj: Mapping[str, Any] | None) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class _Gutter:
+    """What stands beside a line: field owners after apply, and the line of the manifest."""
+
+    owners: Mapping[FieldPath, tuple[OwnerChip, ...]]
+    lines: Mapping[FieldPath, int]
+
+
+_NO_GUTTER = _Gutter({}, {})
+
+
+def _quiet(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if obj is None:
-        return {}
+        return None
     kept = {key: value for key, value in obj.items() if key != "status"}
     meta = kept.get("metadata")
     if isinstance(meta, Mapping):
@@ -57,73 +78,55 @@ def _quiet(obj: Mapping[str, Any] | None) -> dict[str, Any]:
     return kept
 
 
-def _lines(obj: Mapping[str, Any] | None) -> list[str]:
-    quiet = _quiet(obj)
-    return render_yaml(quiet).split("\n") if quiet else []
+def _read_gutter(change: ObjectChange, you: str) -> _Gutter:
+    owners = {r.path: present_owners(r.owners_after or r.owners_before, you=you) for r in change.fields}
+    return _Gutter(owners, {r.path: r.position.line for r in change.fields if r.position.line})
 
 
-def _split_words(before: str, after: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    old, new = _WORDS.findall(before), _WORDS.findall(after)
-    left: list[Part] = []
-    right: list[Part] = []
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        is_changed = tag != "equal"
-        if a != b:
-            left.append(Part("".join(old[a:b]), is_changed))
-        if c != d:
-            right.append(Part("".join(new[c:d]), is_changed))
-    return tuple(left), tuple(right)
+def _present_side(side: DiffLine | None) -> Side | None:
+    return None if side is None else Side(side.number, "  " * side.line.depth, side.parts)
 
 
-def _replaced(before: list[str], after: list[str], a: int, c: int) -> Iterator[DiffRow]:
-    pairs = [_split_words(x, y) for x, y in zip(before, after, strict=False)]
-    for n, line in enumerate(before):
-        yield DiffRow("remove", a + n + 1, None, pairs[n][0] if n < len(pairs) else (Part(line),))
-    for n, line in enumerate(after):
-        yield DiffRow("add", None, c + n + 1, pairs[n][1] if n < len(pairs) else (Part(line),))
+def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator[DiffRow]:
+    for row in rows:
+        if isinstance(row, Fold):
+            text = ngettext("%(n)d equal line", "%(n)d equal lines", row.count) % {"n": row.count}
+            yield DiffRow("fold", fold=text)
+            continue
+        yield DiffRow(
+            row.state.value,
+            _present_side(row.before),
+            _present_side(row.after),
+            owners=gutter.owners.get(row.path, ()),
+            source_line=gutter.lines.get(row.path, 0),
+        )
 
 
-def _fold(rows: list[DiffRow], context: int, *, is_first: bool, is_last: bool) -> Iterator[DiffRow]:
-    head = 0 if is_first else context
-    tail = 0 if is_last else context
-    hidden = len(rows) - head - tail
-    if hidden < 2:
-        yield from rows
-        return
-    yield from rows[:head]
-    text = ngettext("%(n)d equal line", "%(n)d equal lines", hidden) % {"n": hidden}
-    yield DiffRow("fold", None, None, (Part(text),))
-    yield from rows[len(rows) - tail :]
-
-
-def _diff(before: list[str], after: list[str], context: int) -> tuple[DiffRow, ...]:
-    found: list[DiffRow] = []
-    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    for n, (tag, a, b, c, d) in enumerate(codes):
-        if tag == "equal":
-            rows = [DiffRow("same", a + k + 1, c + k + 1, (Part(before[a + k]),)) for k in range(b - a)]
-            found.extend(_fold(rows, context, is_first=n == 0, is_last=n == len(codes) - 1))
-        else:
-            found.extend(_replaced(before[a:b], after[c:d], a, c))
-    return tuple(found)
-
-
-def present_diff(change: ObjectChange) -> tuple[DiffRow, ...]:
-    """All lines of an object; empty when nothing differs."""
-    before, after = _lines(change.versions.live), _lines(change.versions.after)
-    return () if before == after else _diff(before, after, CONTEXT)
-
-
-def diff_values(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
-    """The lines of two values that are both too long for one line; empty for short ones."""
-    left, right = _text(before), _text(after)
-    is_short = all(len(text) <= SHORT and "\n" not in text for text in (left, right))
-    if not left or not right or is_short:
+def present_diff(change: ObjectChange, *, you: str, is_split: bool, has_noise: bool) -> tuple[DiffRow, ...]:
+    """All rows of an object; empty when nothing differs."""
+    before, after = change.versions.live, change.versions.after
+    if not has_noise:
+        before, after = _quiet(before), _quiet(after)
+    if before == after:
         return ()
-    return _diff(left[:LONGEST].split("\n"), right[:LONGEST].split("\n"), 1)
+    kind = bundled().find_kind(change.ref.gvk)
+    rows = diff_lines(before, after, root=kind.root if kind else None)
+    return tuple(_present_rows(fold_rows(rows if is_split else unify_rows(rows)), _read_gutter(change, you)))
 
 
-def _text(value: JSONValue) -> str:
-    if value is ABSENT:
-        return ""
-    return value if isinstance(value, str) else render_yaml(value)
+def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
+    """The lines of two values of a field that are too long for one line; empty for short ones."""
+    if before is ABSENT or after is ABSENT or (_is_short(before) and _is_short(after)):
+        return ()
+    rows = diff_lines({name: _cut(before)}, {name: _cut(after)})
+    return tuple(_present_rows(fold_rows(unify_rows(rows), context=1), _NO_GUTTER))
+
+
+def _is_short(value: JSONValue) -> bool:
+    if isinstance(value, str):
+        return len(value) <= SHORT and "\n" not in value
+    return len(str(value)) <= SHORT
+
+
+def _cut(value: JSONValue) -> JSONValue:
+    return value[: 10 * LONGEST] if isinstance(value, str) else value

@@ -303,5 +303,5 @@ def present_field(
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
-        lines=diff_values(live, after) if not is_same else (),
+        lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
     )

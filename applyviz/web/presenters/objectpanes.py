@@ -76,6 +76,15 @@ class VersionChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class DiffChoice:
+    """One way to show the diff."""
+
+    word: Text
+    query: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Pane:
     """Everything that the pane prints; fields of other tabs stay empty."""
 
@@ -99,6 +108,8 @@ class Pane:
     empty_text: str = ""
     lines: tuple[DiffRow, ...] = ()
     is_masked: bool = False
+    is_split: bool = False
+    choices: tuple[DiffChoice, ...] = ()
     requests: tuple[RequestRow, ...] = ()
     lanes: tuple[Lane, ...] = ()
     versions: tuple[VersionChoice, ...] = ()
@@ -113,6 +124,8 @@ class PaneChoice:
     tab: Tab = Tab.CHANGES
     show: FieldFilter = FieldFilter.CHANGES
     version: str = "after"
+    is_split: bool = False
+    has_noise: bool = False
 
 
 def _where(change: ObjectChange) -> str:
@@ -183,13 +196,34 @@ def _fill_yaml(change: ObjectChange, choice: PaneChoice) -> dict[str, object]:
     }
 
 
+def _offer_choices(choice: PaneChoice) -> tuple[DiffChoice, ...]:
+    noise, other = ("&noise=1", "") if choice.has_noise else ("", "&noise=1")
+    view = "split" if choice.is_split else "unified"
+    return (
+        DiffChoice(_("One column"), f"view=unified{noise}", not choice.is_split),
+        DiffChoice(_("Side by side"), f"view=split{noise}", choice.is_split),
+        DiffChoice(
+            _("What the server writes"), f"view={view}{other}", choice.has_noise
+        ),
+    )
+
+
+def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
+    return {
+        "lines": present_diff(change, you=options.field_manager, is_split=choice.is_split, has_noise=choice.has_noise),
+        "is_masked": change.ref.gvk.kind == "Secret",
+        "is_split": choice.is_split,
+        "choices": _offer_choices(choice),
+    }
+
+
 def _fill_tab(
     change: ObjectChange, choice: PaneChoice, options: ApplyOptions, field_url_of: Callable[[int], str]
 ) -> dict[str, object]:
     if choice.tab is Tab.CHANGES:
         return _fill_changes(change, choice, options, field_url_of)
     if choice.tab is Tab.DIFF:
-        return {"lines": present_diff(change), "is_masked": change.ref.gvk.kind == "Secret"}
+        return _fill_diff(change, choice, options)
     if choice.tab is Tab.REQUESTS:
         return {"requests": tuple(present_request(r) for r in change.requests)}
     if choice.tab is Tab.OWNERS:

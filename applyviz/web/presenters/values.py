@@ -19,6 +19,7 @@ from applyviz.engine.objects.values import JSONValue, is_same_json
 
 SHORT = 72
 LONGEST = 4000
+PREVIEW_LINES = 8
 _READ_AS_OTHERS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
@@ -31,6 +32,16 @@ class Shown:
     is_cut: bool = False
     lines: int = 1
     is_masked: bool = False
+
+    @property
+    def preview(self) -> str:
+        """The first lines."""
+        return "\n".join(self.text.split("\n")[:PREVIEW_LINES])
+
+    @property
+    def hidden_lines(self) -> int:
+        """How many lines the preview leaves out."""
+        return max(0, self.lines - PREVIEW_LINES)
 
 
 class _Absent:

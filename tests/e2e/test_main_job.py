@@ -1,0 +1,184 @@
+"""The whole main job: bring manifests, read the plan, agree, apply, look back; by author and approver."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: greeter
+spec:
+  replicas: {replicas}
+  selector:
+    matchLabels: {{app: greeter}}
+  template:
+    metadata:
+      labels: {{app: greeter}}
+    spec:
+      containers:
+        - name: greeter
+          image: shop/greeter:{version}
+"""
+SECRET = """\
+apiVersion: v1
+kind: Secret
+metadata:
+  name: greeter
+stringData:
+  password: canary-{version}
+"""
+BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
+
+
+TABS = [
+    ("Diff", "shop/greeter:2"),
+    ("Requests", "fieldManager"),
+    ("Field owners", "applyviz"),
+    ("YAML", "kind: Deployment"),
+]
+
+
+def write_version(version: int, *, replicas: int) -> dict[str, str]:
+    """The manifests of one version of the greeter."""
+    return {
+        "app/greeter.yaml": DEPLOYMENT.format(replicas=replicas, version=version),
+        "app/secret.yaml": SECRET.format(version=version),
+    }
+
+
+def drop_files(page: Page, files: dict[str, str]) -> None:
+    """Drop files on the form as a person does."""
+    transfer = page.evaluate_handle(
+        """files => {
+            const transfer = new DataTransfer();
+            for (const [name, text] of Object.entries(files)) transfer.items.add(new File([text], name));
+            return transfer;
+        }""",
+        files,
+    )
+    page.dispatch_event("[data-drop]", "drop", {"dataTransfer": transfer})
+
+
+def open_review(page: Page, title: str, files: dict[str, str]) -> None:
+    """Bring manifests and wait for the whole plan."""
+    page.goto("/reviews/new/")
+    drop_files(page, files)
+    expect(page.get_by_text(f"{len(files)} objects found")).to_be_visible()
+    page.get_by_label("Title").fill(title)
+    page.get_by_label("Why").fill("Because the greeter greets.")
+    page.get_by_label("Namespace").fill("shop")
+    page.get_by_role("button", name="Make the plan").click()
+    expect(page.locator(".track")).to_contain_text("nothing to decide", timeout=30_000)
+
+
+def approve_and_apply(page: Page, address: str) -> None:
+    """Consent as the approver and watch the run to its end."""
+    page.goto(address)
+    page.get_by_role("link", name=re.compile("Approve plan")).click()
+    page.get_by_label("Note").fill("Read it.")
+    page.get_by_role("button", name=re.compile("Approve and apply")).click()
+    page.wait_for_url("**/runs/*/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded", timeout=30_000)
+
+
+def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
+    alice, bob = sign_in("alice"), sign_in("bob")
+    first = {
+        "app/greeter.yaml": DEPLOYMENT.format(replicas=2, version="1"),
+        "app/secret.yaml": SECRET.format(version=1),
+    }
+    open_review(alice, "Greeter 1", first)
+    expect(alice.locator(".sentence")).to_have_text("Of 2 objects, 2 are created.")
+    expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
+
+    approve_and_apply(bob, alice.url)
+    expect(bob.locator(".run-progress")).to_contain_text("2 applied and verified")
+
+    second = {
+        "app/greeter.yaml": DEPLOYMENT.format(replicas=3, version="2"),
+        "app/secret.yaml": SECRET.format(version=2),
+    }
+    open_review(alice, "Greeter 2", second)
+    expect(alice.locator(".impact")).to_contain_text("1 image changes")
+    alice.locator("[data-object] a", has_text="Deployment").click()
+    expect(alice.locator("#pane")).to_contain_text("shop/greeter:1")
+    row = alice.locator("[data-field-row]", has_text="image").first
+    expect(row.locator(".value.was")).to_have_text("shop/greeter:1")
+    expect(row.locator(".value.will")).to_have_text("shop/greeter:2")
+    row.locator("summary").click()
+    expect(row).to_contain_text("app/greeter.yaml")
+    expect(row).to_contain_text("Container image name", timeout=10_000)
+    for tab, text in TABS:
+        alice.locator(".tabs a", has_text=tab).click()
+        expect(alice.locator("#pane")).to_contain_text(text)
+
+    approve_and_apply(bob, alice.url)
+    bob.get_by_role("link", name="History").click()
+    expect(bob.locator("#entries")).to_contain_text("finished an apply run")
+    expect(bob.locator("#entries")).to_contain_text("Deployment shop/greeter")
+    bob.get_by_label("Person").fill("bob")
+    bob.get_by_role("button", name="Filter").click()
+    expect(bob.locator("#entries")).to_contain_text("approved a plan")
+    expect(bob.locator("#entries")).not_to_contain_text("created a review")
+    assert "canary" not in bob.content()
+
+
+def test_values_of_secrets_reach_no_page(sign_in):
+    alice = sign_in("alice")
+    open_review(
+        alice, "Secrets", {"a.yaml": SECRET.format(version=3), "b.yaml": DEPLOYMENT.format(replicas=2, version="2")}
+    )
+
+    alice.locator("[data-object] a", has_text="Secret").first.click()
+    expect(alice.locator("#pane")).to_contain_text("password")
+    for tab in ("Changes", "Diff", "Requests", "Field owners", "YAML"):
+        alice.locator(".tabs a", has_text=tab).click()
+        expect(alice.locator(".tabs a[aria-current]")).to_contain_text(tab)
+        assert "canary" not in alice.content()
+        assert "Y2FuYXJ5" not in alice.content()
+
+
+def test_problems_are_told_at_once_and_the_others_go_on(sign_in):
+    alice = sign_in("alice")
+    alice.goto("/reviews/new/")
+
+    drop_files(alice, {"good.yaml": SECRET.format(version=1), "broken.yaml": BROKEN})
+
+    expect(alice.locator("[data-found]")).to_contain_text("1 problem in the manifests")
+    expect(alice.locator("[data-found]")).to_contain_text("broken.yaml:")
+    expect(alice.locator("[data-found]")).to_contain_text("1 object found")
+
+
+def test_objects_and_tabs_are_reached_by_keyboard(sign_in):
+    alice = sign_in("alice")
+    alice.goto("/reviews/2/")
+    first = alice.locator("[data-object] a[aria-current]").get_attribute("href")
+
+    alice.keyboard.press("j")
+    expect(alice.locator("[data-object] a[aria-current]")).not_to_have_attribute("href", first or "")
+    alice.keyboard.press("k")
+    expect(alice.locator("[data-object] a[aria-current]")).to_have_attribute("href", first or "")
+    alice.keyboard.press("2")
+    expect(alice.locator(".tabs a[aria-current]")).to_have_text("Diff")
+    alice.keyboard.press("f")
+    alice.keyboard.type("wishlist service")
+    expect(alice.locator("[data-object]:visible")).to_have_count(1)
+    alice.keyboard.press("Escape")
+    expect(alice.locator("[data-object]:visible")).not_to_have_count(1)
+
+
+def test_pages_work_without_script(sign_in):
+    alice = sign_in("alice", java_script_enabled=False)
+    alice.goto("/reviews/2/")
+
+    alice.locator("[data-object] a", has_text="wishlist").first.click()
+    expect(alice.locator("#pane")).to_contain_text("wishlist")
+    alice.locator(".tabs a", has_text="Requests").click()
+    expect(alice.locator("#pane")).to_contain_text("fieldManager")
+    alice.get_by_role("button", name="Dark").click()
+    expect(alice.locator("html")).to_have_attribute("data-theme", "dark")
