@@ -1,0 +1,111 @@
+"""What became of one planned object: the change as it is stored and shown.
+
+Rule: `docs/architecture.md`, invariant 2: every change names its method, its schema source, how certain it is
+and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import ApplyVizError, ConflictError, MergeError
+from applyviz.engine.objects.exchange import MERGE_PATCH, Answer
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.desk import Desk
+from applyviz.engine.planning.noise import is_same_object
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
+from applyviz.engine.planning.verdicts import Verdict, describe_conflicts, describe_refusal, read_conflicts
+from applyviz.engine.requests.flow import AnswerError, Outcome
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.schema.model import SchemaOrigin
+
+
+def _name_method(desk: Desk, operation: Operation) -> str:
+    if operation is Operation.RECREATE:
+        return "delete + create"
+    if desk.options.mode is ApplyMode.SERVER:
+        return "server-side apply"
+    request = next((r for r in (*desk.requests, desk.refused) if r is not None), None)
+    if desk.live is None or (request is not None and request.method == "POST"):
+        return "create"
+    if request is not None:
+        return "JSON merge patch" if request.content_type == MERGE_PATCH else "strategic merge patch"
+    kind = desk.member.kind
+    return "strategic merge patch" if kind is not None and kind.is_strategic else "JSON merge patch"
+
+
+def _certainty(desk: Desk) -> tuple[Certainty, str]:
+    if desk.judgement is None:
+        return Certainty.CONFIRMED, "nothing needs to be sent"
+    if desk.judgement.verdict is Verdict.UNTRIED:
+        return Certainty.CALCULATED, desk.judgement.reason
+    return Certainty.CONFIRMED, ""
+
+
+def _find_last_applied(desk: Desk) -> JSONObject | None:
+    if desk.options.mode is ApplyMode.SERVER or desk.live is None:
+        return None
+    try:
+        return last_applied.find(desk.live)
+    except MergeError:
+        return None
+
+
+def _describe(desk: Desk, operation: Operation, after: JSONObject | None) -> ObjectChange:
+    """What every change has in common, whatever became of it."""
+    certainty, reason = _certainty(desk)
+    return ObjectChange(
+        ref=desk.member.ref,
+        operation=operation,
+        versions=Versions(_find_last_applied(desk), desk.member.obj, desk.live, desk.calculated, after),
+        requests=tuple(desk.requests),
+        certainty=certainty,
+        certainty_reason=reason,
+        schema_origin=desk.member.kind.origin if desk.member.kind else SchemaOrigin.NONE,
+        method=_name_method(desk, operation),
+        warnings=desk.warnings,
+    )
+
+
+def conclude(desk: Desk, outcome: Outcome) -> ObjectChange:
+    """The change of a flow that came to its end; what changes nothing sends nothing."""
+    after = desk.rehearsal.live if desk.requests else desk.live
+    if any(r.method == "DELETE" for r in desk.requests):
+        operation = Operation.RECREATE
+    elif desk.live is None:
+        operation = Operation.CREATE
+    else:
+        has_status = desk.member.kind is not None and desk.member.kind.has_status
+        same = after is None or is_same_object(desk.live, after, has_status=has_status)
+        operation = Operation.UNCHANGED if same else Operation.UPDATE
+    change = _describe(desk, operation, after)
+    warnings = tuple(dict.fromkeys((*outcome.warnings, *change.warnings)))
+    requests = () if operation is Operation.UNCHANGED else change.requests
+    return replace(change, warnings=warnings, requests=requests)
+
+
+def _conclude_conflicts(desk: Desk, answer: Answer) -> ObjectChange:
+    """The whole object is refused; `merged` is what taking over would give, `after` stays as it is."""
+    conflicts = describe_conflicts(answer)
+    try:
+        desk.rehearsal.check_conflicts(desk.refused)
+    except ConflictError as error:
+        conflicts = error.conflicts
+    desk.calculated = desk.rehearsal.taken_over(desk.refused)
+    change = _describe(desk, Operation.REFUSED, desk.live)
+    requests = (*change.requests, *((desk.refused,) if desk.refused else ()))
+    return replace(change, requests=requests, conflicts=conflicts)
+
+
+def conclude_error(desk: Desk, error: ApplyVizError) -> ObjectChange:
+    """The change of a flow that failed: refused for conflicts, or an error in plain words."""
+    answer = error.answer if isinstance(error, AnswerError) else None
+    if desk.read_failure is not None:
+        text = f"the live object could not be read: {describe_refusal(desk.read_failure)}"
+        change = _describe(desk, Operation.ERROR, None)
+        return replace(change, certainty=Certainty.UNKNOWN, certainty_reason=text, error=text)
+    if answer is not None and read_conflicts(answer):
+        return _conclude_conflicts(desk, answer)
+    text = describe_refusal(answer) if answer is not None else str(error)
+    return replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text)

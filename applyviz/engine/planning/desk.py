@@ -1,0 +1,107 @@
+"""Where a flow's requests are answered while its object is planned.
+
+Rule: reads are asked of the caller; the first write is tried by a dry run where that is allowed, every other
+one is calculated. What the plan needs of it is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.rehearsal import Rehearsal
+from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run, missing_namespace
+from applyviz.engine.requests.flow import Flow, is_not_found
+from applyviz.engine.requests.members import Member
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+
+
+def unknown_kind(member: Member) -> KindSchema:
+    """How a kind without any schema is treated: as a custom resource that takes anything."""
+    return KindSchema(member.resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
+
+
+@dataclass
+class Desk:
+    """Answers a flow while its object is planned, and keeps what the plan needs of it."""
+
+    member: Member
+    options: ApplyOptions
+    context: PlanContext
+    rehearsal: Rehearsal
+    live: JSONObject | None = None
+    was_read: bool = False
+    read_failure: Answer | None = None
+    requests: list[Request] = field(default_factory=list)
+    refused: Request | None = None
+    judgement: Judgement | None = None
+    calculated: JSONObject | None = None
+    warnings: tuple[str, ...] = ()
+
+    def answer(self, request: Request) -> Flow[Answer]:
+        """Answer one request of the flow."""
+        if request.is_write:
+            return (yield from self._write(request))
+        if request.ref is None:
+            # The namespace check of a create: its answer decides nothing.
+            return Answer(200, {})
+        return self.rehearsal.answer(request) if self.was_read else (yield from self._read(request))
+
+    def _read(self, request: Request) -> Flow[Answer]:
+        self.was_read = True
+        gvk = self.member.resource.gvk
+        if (gvk.group, gvk.kind) in self.context.kinds_created:
+            return self.rehearsal.answer(request)
+        answer = yield request
+        if answer.is_ok:
+            self.live = self.rehearsal.live = dict(answer.body)
+        elif not is_not_found(answer):
+            self.read_failure = answer
+        return answer
+
+    def _write(self, request: Request) -> Flow[Answer]:
+        calculated = self.rehearsal.answer(request)
+        if calculated.is_ok and request.method != "DELETE":
+            self.calculated = dict(calculated.body)
+        answer = calculated
+        if self.judgement is None:
+            answer = yield from self._try(request, calculated)
+        elif self.judgement.verdict is not Verdict.UNTRIED:
+            self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
+        if answer.is_ok:
+            self.requests.append(request)
+        else:
+            self.refused = request
+        return answer
+
+    def _try(self, request: Request, calculated: Answer) -> Flow[Answer]:
+        """Have the first write tried by the server; the calculated answer stands in where it cannot be."""
+        reason = self._reason_against()
+        if reason:
+            self.judgement = Judgement(Verdict.UNTRIED, reason)
+            return calculated
+        tried = yield request.as_dry_run()
+        self.judgement = judge_dry_run(tried)
+        if self.judgement.verdict is Verdict.REFUSED and missing_namespace(tried) in self.context.namespaces_created:
+            name = missing_namespace(tried)
+            self.judgement = Judgement(Verdict.UNTRIED, f"namespace {name} is created by the same set")
+        gvk = self.member.resource.gvk
+        if self.judgement.verdict is Verdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
+            self.judgement = Judgement(Verdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
+        if self.judgement.verdict is Verdict.UNTRIED:
+            return calculated
+        if tried.is_ok:
+            self.rehearsal.live = dict(tried.body)
+            self.warnings = tried.warnings
+        return tried
+
+    def _reason_against(self) -> str:
+        gvk = self.member.resource.gvk
+        if (gvk.group, gvk.kind) in self.context.kinds_created:
+            return f"kind {gvk.kind} is defined by the same set"
+        if not self.context.can_dry_run:
+            return self.context.dry_run_reason or "no dry run was asked for"
+        return ""
