@@ -163,10 +163,7 @@ def _write_float32(number: float) -> str:
     # still name the same 32-bit float, with an exponent from 1e+06 on and below 1e-04.
     if math.isnan(number):
         return ".nan"
-    try:
-        single = struct.pack("f", number)
-    except OverflowError:
-        single = struct.pack("f", math.copysign(math.inf, number))
+    single = struct.pack("f", number)  # the native form: too large a number becomes infinite
     rounded: float = struct.unpack("f", single)[0]
     if math.isinf(rounded):
         return ".inf" if rounded > 0 else "-.inf"

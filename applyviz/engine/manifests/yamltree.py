@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from yaml import YAMLError
 from yaml._yaml import CParser
 from yaml.events import (
     AliasEvent,
     DocumentEndEvent,
-    DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
@@ -30,6 +29,7 @@ from applyviz.engine.manifests.documents import (
     DuplicateKey,
     PlainPath,
     Retyped,
+    Retyping,
     to_field_path,
 )
 from applyviz.engine.manifests.limits import ReadLimits
@@ -84,7 +84,6 @@ class TreeReader:
             MappingEndEvent: self._on_end,
             SequenceEndEvent: self._on_end,
             AliasEvent: self._on_alias,
-            DocumentStartEvent: self._on_document,
         }
         try:
             get_event = parser.get_event
@@ -129,10 +128,6 @@ class TreeReader:
             elif frame.key is not None:
                 steps.append(frame.key)
         return tuple(steps)
-
-    def _on_document(self, event: _Event) -> None:
-        if event.version not in (None, (1, 1)):
-            raise self._fail(event, "YAML syntax: found incompatible YAML document")
 
     def _step(self, event: _Event, cost: int = 1) -> None:
         self._count += cost
@@ -219,9 +214,8 @@ class TreeReader:
     def _note_retyped(self, event: _Event, scalar: Scalar, path: PlainPath, *, is_key: bool) -> None:
         mark = event.start_mark
         position = SourcePosition(self.file, mark.line + self.first_line, mark.column + 1)
-        if scalar.retyping is not None:
-            note = Retyped(path, event.value, scalar.value, scalar.retyping, position, is_key)
-            self._retyped.append(note)
+        retyping = cast(Retyping, scalar.retyping)  # callers have asked
+        self._retyped.append(Retyped(path, event.value, scalar.value, retyping, position, is_key))
 
     def _on_key(self, event: _Event, frame: Frame) -> None:
         mark = event.start_mark
@@ -340,9 +334,7 @@ class TreeReader:
         is_many = self._alias_count > 100 and self._count > 1000
         if is_many and self._alias_count > self._count * allowed_alias_share(self._count):
             raise self._fail(event, "document contains excessive aliasing")
-        frame = self._frames[-1] if self._frames else None
-        if frame is None:
-            raise self._fail(event, f"unknown anchor '{event.anchor}' referenced")
+        frame = self._frames[-1]  # an anchor that is complete stands in a list or mapping
         mark = event.start_mark
         line, column = mark.line + self.first_line, mark.column + 1
         if frame.is_map and frame.key is None:
