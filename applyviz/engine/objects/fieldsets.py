@@ -196,7 +196,10 @@ def read_fields(fields: JSONValue) -> FieldSet:
     - Elements of a type that is not known are left out.
     - Raises `OwnershipError` for what is no fieldsV1.
     """
-    found, _ = _read(fields)
+    try:
+        found, _ = _read(fields)
+    except RecursionError:
+        raise OwnershipError("fieldsV1 is nested too deeply") from None
     return found or EMPTY
 
 

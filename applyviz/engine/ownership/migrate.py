@@ -1,8 +1,9 @@
-"""From client-side to server-side apply: whose Update entries become part of the Apply entry.
+"""Between client-side and server-side apply: whose entries become part of whose.
 
 Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The Apply entry of the manager takes
 the fields of the Update entry of the same version; without one, the first Update entry becomes the Apply
-entry. All Update entries of the names go. By default those names own the last-applied annotation.
+entry. All Update entries of the names go. By default those names own the last-applied annotation. The way
+back has no library: kubectl leaves the Apply entry behind, which keeps later removals from happening.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.ownership.managedfields import APPLY, UPDATE, find_entries, render_entry
 
+CLIENT_SIDE_MANAGER: Final = "kubectl-client-side-apply"
 LAST_APPLIED_PATH: Final = fields("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 
 # What the server's reader says of nothing at all.
@@ -88,3 +90,25 @@ def _upgrade_one(entries: list[MutableObject], csa_manager: str, manager: str) -
         for e in entries
         if e.get("manager", "") != csa_manager or e.get("operation") != UPDATE or e.get("subresource")
     ]
+
+
+def downgrade(live: JSONObject, *, manager: str, csa_manager: str = CLIENT_SIDE_MANAGER) -> list[MutableObject]:
+    """managedFields of the object after the Apply entry of `manager` went back to client-side apply.
+
+    - Its fields join the Update entry of `csa_manager` at the same version, or become that entry; subresources
+      stay. The object needs its last-applied annotation written before, or removals cannot be calculated.
+    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    """
+    entries = [render_entry(e) for e in find_entries(live) or ()]
+    source = _find_index(entries, manager, APPLY)
+    if source < 0:
+        return entries
+    moved = render_entry({**entries[source], "manager": csa_manager, "operation": UPDATE})
+    target = _find_index(entries, csa_manager, UPDATE, moved.get("apiVersion", ""))
+    if target < 0:
+        return [moved if position == source else e for position, e in enumerate(entries)]
+    joined = _read(entries[target]).union(_read(moved)).render()
+    times = [e["time"] for e in (entries[target], moved) if "time" in e]
+    merged = {**entries[target], "fieldsV1": joined, **({"time": max(times)} if times else {})}
+    entries = [merged if position == target else e for position, e in enumerate(entries)]
+    return [e for position, e in enumerate(entries) if position != source]

@@ -153,6 +153,21 @@ def apply(
     - Raises `ConflictError` when other managers own what would change, and `OwnershipError` for everything
       else that the API server refuses.
     """
+    try:
+        return _apply(live, applied, kind, manager, force, subresource, now)
+    except RecursionError:
+        raise OwnershipError("the object is nested too deeply", 400) from None
+
+
+def _apply(
+    live: JSONObject | None,
+    applied: JSONObject,
+    kind: KindSchema,
+    manager: str,
+    force: bool,
+    subresource: str,
+    now: str,
+) -> Applied:
     operation = _Apply(Bookkeeper(kind, subresource), live if live is not None else kind.zero, applied, manager, now)
     managed = operation.begin()
     typed = operation.check()

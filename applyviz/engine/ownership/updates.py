@@ -62,4 +62,7 @@ def update(
     if not managed.owned and get_at(before, ("metadata", "uid")):
         return []
     keeper = Bookkeeper(kind, subresource)
-    return encode(keeper.book_update(before, with_entries(new, None), managed, manager, now))
+    try:
+        return encode(keeper.book_update(before, with_entries(new, None), managed, manager, now))
+    except RecursionError:
+        raise OwnershipError("the object is nested too deeply", 400) from None

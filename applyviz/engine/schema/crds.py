@@ -49,7 +49,10 @@ def _complete_root(schema: Any) -> JSONObject:
     """The shape of the whole object, from the schema of a version (or its absence)."""
     if not isinstance(schema, Mapping):
         return {"type": "object"}
-    grown: JSONObject = _embed(schema)
+    try:
+        grown: JSONObject = _embed(schema)
+    except RecursionError:
+        raise SchemaError("openAPIV3Schema: nested too deeply") from None
     return {**grown, "properties": {**(grown.get("properties") or {}), **_TYPE_META}}
 
 

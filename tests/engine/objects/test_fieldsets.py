@@ -83,3 +83,12 @@ def test_a_set_is_itself_with_itself():
     assert some.union(some) is some
     assert some.intersection(some) is some
     assert some.is_subset(some)
+
+
+def test_fields_nested_too_deeply_are_an_error():
+    fields = {}
+    for _ in range(5_000):
+        fields = {"f:a": fields}
+
+    with pytest.raises(OwnershipError, match="nested too deeply"):
+        read_fields(fields)

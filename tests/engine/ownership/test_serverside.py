@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.objects.errors import ConflictError
+from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import managedfields, serverside, updates
 from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 
 DEPLOYMENT = bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
 REPLICAS = fields("spec", "replicas")
@@ -119,3 +120,17 @@ def test_apply_shares_what_it_does_not_change():
     story.apply("bob", {"paused": True})
 
     assert story.live["spec"]["template"] is template
+
+
+def test_object_nested_too_deeply_is_refused():
+    deep = "x"
+    for _ in range(5_000):
+        deep = {"a": deep}
+    kind = KindSchema(GroupVersionKind("", "v1", "Loose"), None, SchemaOrigin.NONE, is_custom=True)
+    live = {"apiVersion": "v1", "kind": "Loose", "spec": deep}
+    applied = {"apiVersion": "v1", "kind": "Loose", "spec": {"b": 1}}
+
+    with pytest.raises(OwnershipError, match="nested too deeply"):
+        serverside.apply(live, applied, kind=kind, manager="alice", now="2026-01-01T00:00:00Z")
+    with pytest.raises(OwnershipError, match="nested too deeply"):
+        updates.update(applied, live, kind=kind, manager="alice", now="2026-01-01T00:00:00Z")

@@ -142,3 +142,12 @@ def test_unknown_list_type_is_an_error():
 
 def test_broken_property_is_an_unknown_field():
     assert get_kind(make_crd(make_spec(a=5))).root.child("spec").child("a") is None
+
+
+def test_schema_nested_too_deeply_is_an_error():
+    schema = {"type": "string"}
+    for _ in range(5_000):
+        schema = {"type": "object", "properties": {"a": schema}}
+
+    with pytest.raises(SchemaError, match="nested too deeply"):
+        get_kind(make_crd(schema))
