@@ -1,19 +1,17 @@
 """May the server connect to this address? Only to public unicast ones, whatever form they hide in.
 
-Rule: IANA special-purpose registries as `ipaddress` knows them, after unwrapping every form of IPv6 that
-carries an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo, ISATAP); `is_global` alone accepts some
-of those, multicast, and the metadata addresses of clouds.
+Rule: IANA special-purpose registries as `ipaddress` knows them, and what `is_global` alone accepts: IPv4
+addresses that hide in IPv6 (mapped and ISATAP ones are unwrapped; compatible, NAT64, 6to4 and Teredo are
+refused), multicast, and the metadata addresses of clouds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
-_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _REFUSED_V4 = (
     IPv4Network("0.0.0.0/8"),
     IPv4Network("100.64.0.0/10"),  # carrier-grade NAT, and the metadata service of one cloud
@@ -34,37 +32,22 @@ _REFUSED_V6 = (
     IPv6Network("fc00::/7"),
     IPv6Network("fe80::/9"),
     IPv6Network("ff00::/8"),
-    *_NAT64,
+    IPv6Network("64:ff9b::/96"),
+    IPv6Network("64:ff9b:1::/48"),
 )
 _ISATAP_MARKS = (0x00005EFE, 0x02005EFE)
 
 
-def _embedded(address: IPv6Address) -> Iterator[IPv4Address]:
-    number = int(address)
-    if address.ipv4_mapped is not None:
-        yield address.ipv4_mapped
-    if address.sixtofour is not None:
-        yield address.sixtofour
-    if address.teredo is not None:
-        yield from address.teredo
-    if (number >> 32) & 0xFFFFFFFF in _ISATAP_MARKS:
-        yield IPv4Address(number & 0xFFFFFFFF)
-    if any(address in network for network in _NAT64):
-        yield IPv4Address(number & 0xFFFFFFFF)
-
-
 def is_public(address: Address) -> bool:
-    """Whether an address is a public unicast one, and every address hidden in it too."""
-    if not address.is_global or address.is_multicast or address.is_reserved:
-        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        return mapped is not None and is_public(mapped)
+    """Whether an address is a public unicast one, and an IPv4 address that hides in it too."""
     if isinstance(address, IPv4Address):
-        return not any(address in network for network in _REFUSED_V4)
+        return address.is_global and not any(address in network for network in _REFUSED_V4)
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
-    if any(address in network for network in _REFUSED_V6):
+    if not address.is_global or any(address in network for network in _REFUSED_V6):
         return False
-    return all(is_public(inner) for inner in _embedded(address))
+    is_isatap = (int(address) >> 32) & 0xFFFFFFFF in _ISATAP_MARKS
+    return not is_isatap or is_public(IPv4Address(int(address) & 0xFFFFFFFF))
 
 
 def find_public(texts: tuple[str, ...]) -> tuple[str, ...]:

@@ -138,3 +138,32 @@ def test_digest_depends_on_names_bytes_and_order_alone() -> None:
     assert digest(("a", b"1"), ("b", b"2")) == digest(("a", b"1"), ("b", b"2"), origin="elsewhere")
     assert len({digest(("a", b"1")), digest(("a", b"2")), digest(("b", b"1")), digest(("a", b""), ("1", b""))}) == 4
     assert digest(("a", b"1"), ("b", b"2")) != digest(("b", b"2"), ("a", b"1"))
+
+
+def test_folder_is_held_to_its_limits(tree: Path) -> None:
+    with pytest.raises(SourceError, match=r"one\.yaml is larger than 3 bytes"):
+        directory.collect(tree, limits=UploadLimits(file_bytes=3))
+    with pytest.raises(SourceError, match="the folder holds more than one source may bring"):
+        directory.collect(tree, limits=UploadLimits(files=1))
+
+
+def test_whole_tree_is_kept_when_asked_for(tree: Path) -> None:
+    names = [file.name for file in directory.collect(tree, is_recursive=True, takes_all=True).files]
+    given = upload.collect([("a.txt", b""), ("a.yaml", b"")], takes_all=True)
+
+    assert names == [
+        "deep/more/four.yaml",
+        "deep/three.yml",
+        "notes.txt",
+        "one.yaml",
+        "two.json",
+        "upper.YAML",
+    ]
+    assert [file.name for file in given.files] == ["a.txt", "a.yaml"]
+
+
+def test_files_and_bundles_know_their_digest_and_size() -> None:
+    bundle = SourceBundle.of([SourceFile("a", b"abc"), SourceFile("b", b"")])
+
+    assert bundle.size == 3
+    assert bundle.files[0].sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

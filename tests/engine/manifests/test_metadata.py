@@ -49,6 +49,11 @@ CANNOT = "json: cannot unmarshal"
             f"{CANNOT} array into Go struct field ManagedFieldsEntry.metadata.managedFields.manager of type string",
         ),
         (
+            {"labels": ["a"]},
+            ("labels",),
+            f"{CANNOT} array into Go struct field ObjectMeta.metadata.labels of type map[string]string",
+        ),
+        (
             {"labels": {"a": None, "b": {}}},
             ("labels", "b"),
             f"{CANNOT} object into Go struct field ObjectMeta.metadata.labels of type string",
