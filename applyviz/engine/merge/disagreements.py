@@ -30,7 +30,7 @@ def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> dict[
     return settled
 
 
-def _settle(left: JSONValue, right: JSONValue, shape: PatchShape | None, strategy: str, merge_key: str) -> JSONValue:
+def _settle(left: JSONValue, right: JSONValue, shape: PatchShape, strategy: str, merge_key: str) -> JSONValue:
     if isinstance(left, dict):
         if not isinstance(right, dict) or (DIRECTIVE in left) != (DIRECTIVE in right):
             raise DisagreementError
@@ -46,15 +46,13 @@ def _settle(left: JSONValue, right: JSONValue, shape: PatchShape | None, strateg
     return left
 
 
-def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape | None) -> dict[str, Any]:
+def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape) -> dict[str, Any]:
     settled = dict(left)
     for key, value in left.items():
         if key in (DIRECTIVE, RETAIN_KEYS_DIRECTIVE) or key not in right:
             continue
         below, strategy, merge_key = shape, "", ""
         if isinstance(value, dict | list):
-            if shape is None:
-                raise PatchError(f'unable to find api field "{key}"')
             rule = shape.list_rule(key) if isinstance(value, list) else shape.map_rule(key)
             below, strategy, merge_key = rule.shape, rule.strategy, rule.merge_key
         settled[key] = _settle(value, right[key], below, strategy, merge_key)
@@ -62,7 +60,7 @@ def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape |
 
 
 def _settle_list(
-    left: list[Any], right: list[Any], shape: PatchShape | None, strategy: str, merge_key: str
+    left: list[Any], right: list[Any], shape: PatchShape, strategy: str, merge_key: str
 ) -> list[Any]:
     is_maps = require_one_type(left, right) is dict
     if strategy == MERGE:
@@ -85,7 +83,7 @@ def _sort_values(values: list[Any]) -> tuple[list[Any], int]:
     return sorted(memory[:size], key=print_value) + memory[size:], size
 
 
-def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape | None, merge_key: str) -> list[Any]:
+def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape, merge_key: str) -> list[Any]:
     others = {_print_key(entry, merge_key): entry for entry in right}
     places = {_print_key(entry, merge_key): position for position, entry in enumerate(left)}
     settled = list(left)

@@ -183,3 +183,21 @@ def test_shapes_look_fields_up_in_their_own_way():
     with pytest.raises(PatchError, match="expected slice, but got map"):
         OpenAPIv2Shape(root).list_rule("spec")
     assert OpenAPIv2Shape(None).map_rule("anything").strategy == ""
+
+
+APPLIED = yaml.safe_load(Path(__file__).parents[2].joinpath("cases/merge/apply.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", APPLIED, ids=[c["name"] for c in APPLIED])
+def test_patch_is_applied_as_by_the_reference(case):
+    gvk = GroupVersionKind(*case["kind"].split("/"))
+    before = clone([case["live"], case["patch"]])
+
+    if "refused" in case["expect"]:
+        with pytest.raises(PatchError) as caught:
+            apply_strategic(case["live"], case["patch"], gvk)
+        # Struct names are Go's; which of several wrong fields is told first hangs on a Go map.
+        assert str(caught.value).split(" in struct")[0] == case["expect"]["refused"].split(" in struct")[0]
+    else:
+        assert apply_strategic(case["live"], case["patch"], gvk) == case["expect"]["after"]
+    assert [case["live"], case["patch"]] == before
