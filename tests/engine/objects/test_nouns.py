@@ -56,6 +56,8 @@ def test_clone_shares_no_container():
         ([1, 2], [2, 1], False),
         ([1], [1, 1], False),
         ([], {}, False),
+        ({}, [], False),
+        ({"a": 1}, {}, False),
         ("1", 1, False),
         (None, None, True),
         (None, {}, False),

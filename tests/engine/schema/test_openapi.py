@@ -42,9 +42,11 @@ def test_custom_kind_is_known_by_its_patches():
 
 
 def test_custom_kind_without_status_leaves_nothing_out():
-    kind = OpenAPISource({"apis/x.io/v1": make_document(status=False)}).find_kind(GADGET)
+    source = OpenAPISource({"apis/x.io/v1": make_document(status=False)})
+    kind = source.find_kind(GADGET)
 
     assert (kind.is_custom, kind.reset_fields) == (True, {})
+    assert source.find_kind(GADGET) is kind
 
 
 def test_kind_with_strategic_patches_is_no_custom_one():
