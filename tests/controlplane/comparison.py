@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.controlplane import Server
 
 JSONObject = dict[str, Any]
 _ALLOTTED_BY_SERVICES = ("clusterIP", "clusterIPs", "healthCheckNodePort")
 
 
-def read_objects(plane: ControlPlane, files: Mapping[str, str], namespace: str) -> dict[str, JSONObject]:
+def read_objects(plane: Server, files: Mapping[str, str], namespace: str) -> dict[str, JSONObject]:
     """The live objects of these manifests, by kind and name."""
     text = "\n---\n".join(files.values())
     done = plane.kubectl(

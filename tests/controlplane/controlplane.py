@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -29,6 +29,28 @@ ADMIN_TOKEN = "admin-token"
 START_SECONDS = 120
 STOP_SECONDS = 15
 USERS = ("alice", "bob")
+
+
+class Server(Protocol):
+    """Anything that the real kubectl can be pointed at."""
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl against it."""
+
+
+def run_kubectl(
+    program: Path, kubeconfig: Path, *arguments: str, stdin: str | None = None, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run kubectl with nothing of this machine's own configuration; an error of it fails the test."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent), "KUBECONFIG": str(kubeconfig)}
+    done = subprocess.run(
+        [str(program), *arguments], input=stdin, env=environment, capture_output=True, text=True, timeout=120
+    )
+    if check and done.returncode != 0:
+        raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+    return done
 
 
 class ControlPlane:
@@ -92,12 +114,7 @@ class ControlPlane:
         self, *arguments: str, stdin: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run the real kubectl against this server, as the administrator."""
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig)}
-        command = [str(self.binaries.kubectl), *arguments]
-        done = subprocess.run(command, input=stdin, env=environment, capture_output=True, text=True, timeout=120)
-        if check and done.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
-        return done
+        return run_kubectl(self.binaries.kubectl, self.kubeconfig, *arguments, stdin=stdin, check=check)
 
     def stop(self) -> None:
         """End every process that was started, and remove the folder."""

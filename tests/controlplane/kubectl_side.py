@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode
 from tests.controlplane.comparison import JSONObject, make_comparable, read_objects
-from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.controlplane import Server
 from tests.controlplane.stories import DEFINITIONS, Files, Story
 
 
-def run_with_kubectl(plane: ControlPlane, story: Story, mode: ApplyMode) -> list[dict[str, JSONObject]]:
+def run_with_kubectl(plane: Server, story: Story, mode: ApplyMode) -> list[dict[str, JSONObject]]:
     """Apply both versions; what was live after each, made comparable."""
     if not any(name in story.first for name in DEFINITIONS):
         plane.kubectl("create", "namespace", story.namespace)
@@ -23,7 +24,7 @@ def run_with_kubectl(plane: ControlPlane, story: Story, mode: ApplyMode) -> list
     return [make_comparable(objects, story.renamed) for objects in (after_first, after_second)]
 
 
-def apply(plane: ControlPlane, files: Files, namespace: str, mode: ApplyMode) -> None:
+def apply(plane: Server, files: Files, namespace: str, mode: ApplyMode) -> None:
     """`kubectl apply -f FOLDER`; definitions go first, because kubectl reads all kinds before it sends anything."""
     flags = ["-n", namespace, f"--field-manager={PRODUCT_MANAGER}"]
     if mode is ApplyMode.SERVER:
@@ -37,4 +38,13 @@ def apply(plane: ControlPlane, files: Files, namespace: str, mode: ApplyMode) ->
                 Path(folder, name).write_text(text)
             plane.kubectl("apply", *flags, "-f", folder)
             if group is definitions:
-                plane.kubectl("wait", "--for=condition=Established", "-f", str(Path(folder, DEFINITIONS[1])))
+                _wait_until_established(plane, str(Path(folder, DEFINITIONS[1])))
+
+
+def _wait_until_established(plane: Server, path: str) -> None:
+    # By asking again and not by `kubectl wait`: a sandbox knows no watches.
+    condition = 'jsonpath={.status.conditions[?(@.type=="Established")].status}'
+    deadline = time.monotonic() + 30
+    while plane.kubectl("get", "-f", path, "-o", condition).stdout != "True":
+        assert time.monotonic() < deadline, f"{path} was not established in time"
+        time.sleep(0.2)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from applyviz.demo import load_shop
-from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.controlplane import Server
 
 Files = Mapping[str, str]
 DEFINITIONS = ("00-namespace.yaml", "05-promotions-crd.yaml")
@@ -26,7 +26,7 @@ class Story:
     first: Files
     second: Files
     renamed: Mapping[str, str] = field(default_factory=dict)
-    between: Callable[[ControlPlane], None] = lambda plane: None
+    between: Callable[[Server], None] = lambda plane: None
 
 
 def tell_shop(tag: str) -> Story:
@@ -34,7 +34,7 @@ def tell_shop(tag: str) -> Story:
     namespace, group = f"shop-{tag}", f"{tag}.shops.example.com"
     renamed = {namespace: "shop", group: "shop.example.com"}
 
-    def between(plane: ControlPlane) -> None:
+    def between(plane: Server) -> None:
         plane.kubectl("scale", "-n", namespace, "deployment/frontend", "--replicas=5")
         plane.kubectl("set", "image", "-n", namespace, "deployment/checkout", "checkout=shop/checkout:1.4.3-hotfix")
 
