@@ -9,7 +9,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from applyviz.records.sealing import Sealed
 
-
 if TYPE_CHECKING:
     _Column = models.BinaryField[Any, Any]
 else:

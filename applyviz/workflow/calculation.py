@@ -5,19 +5,16 @@ A run recomputes with the very code that made the plan, so that equal effects me
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-
-from django.conf import settings
 
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning import fingerprint, sets
+from applyviz.engine.planning import sets
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import ObjectChange, Problem
 from applyviz.engine.planning.serialize import options_from_json
@@ -29,6 +26,7 @@ from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Plan, SourceRevision
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.sources.sandboxed import read_bundle
+from applyviz.workflow.decisions import read_decisions
 
 POLICY_VERSION = "1"
 IDENTITY = "cluster credential"
@@ -66,21 +64,6 @@ class Calculation:
         return next((change for change in found if change.ref.key == ref.key), None)
 
 
-def digest_key() -> bytes:
-    """The key of plan digests and effects of this installation."""
-    return hashlib.sha256(settings.APPLYVIZ_DIGEST_KEY.encode()).digest()
-
-
-def digest_key_id() -> str:
-    """Which key that is, without telling anything about it."""
-    return hashlib.sha256(b"applyviz digest key id" + digest_key()).hexdigest()[:16]
-
-
-def digest_effect(change: ObjectChange) -> str:
-    """The keyed hash of what a change does."""
-    return fingerprint.digest_effect(change, key=digest_key())
-
-
 def load_bundle(revision: SourceRevision) -> SourceBundle:
     """The frozen files of a source revision."""
     return SourceBundle(
@@ -113,6 +96,6 @@ def prepare(plan: Plan, reader: ClusterReader) -> Calculation:
     crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
     served = discovery.load_catalog(reader)
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
-    context = PlanContext(served, _now())
+    context = PlanContext(served, _now(), decisions=read_decisions(plan))
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
     return Calculation(reader, catalog, documents, context, planner)

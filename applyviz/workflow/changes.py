@@ -14,7 +14,7 @@ from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.serialize import change_from_json, change_to_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
-from applyviz.workflow.calculation import digest_effect
+from applyviz.workflow.digests import digest_effect
 
 _LOUDNESS = [Severity.DANGER, Severity.WARNING, Severity.INFO]
 

@@ -23,7 +23,7 @@ from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.workflow import approvals, audit, calculation, changes
+from applyviz.workflow import approvals, audit, calculation, changes, digests
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.logs import log_unexpected
@@ -99,10 +99,11 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[Objec
     plan, finished = claim.plan, prepared.planner.plan()
     digest = fingerprint.digest_plan(
         finished,
-        key=calculation.digest_key(),
+        key=digests.digest_key(),
         target=plan.target.cluster.uid,
         identity=calculation.IDENTITY,
         policy_version=calculation.POLICY_VERSION,
+        decisions=plan.decisions,
     )
     with transaction.atomic():
         moved = changes.place_rows(rows, finished.changes)
@@ -110,7 +111,7 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[Objec
         is_mine = claim.renew(
             state=PlanState.COMPLETE,
             digest=digest,
-            digest_key_id=calculation.digest_key_id(),
+            digest_key_id=digests.digest_key_id(),
             cluster_uid=plan.target.cluster.uid,
             counts=_count(list(finished.changes)),
             summary=asdict(summarize(finished.changes)),

@@ -6,23 +6,25 @@ Plans are immutable: whatever changes makes a new one, with a number of its own.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from applyviz.engine.objects.paths import render_path
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Cluster, Decision, Plan, Review, SourceFile, SourceRevision, Target
+from applyviz.records.models import Cluster, Plan, Review, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle
-from applyviz.workflow import access, audit, changes, outbox
+from applyviz.workflow import access, audit, decisions, outbox
 from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.decisions import Choice
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.numbers import next_number
 
@@ -50,7 +52,13 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
 
 
 def _request_plan(
-    review: Review, *, target: Target, revision: SourceRevision, options: ApplyOptions, by: Person
+    review: Review,
+    *,
+    target: Target,
+    revision: SourceRevision,
+    options: ApplyOptions,
+    by: Person,
+    decided: Sequence[JSONObject] = (),
 ) -> Plan:
     plan = Plan.objects.create(
         review=review,
@@ -58,6 +66,7 @@ def _request_plan(
         revision=revision,
         number=next_number(review.plans.all()),
         options=options_to_json(options),
+        decisions=list(decided),
         requested_by=by,
         tag_key=Sealed.of_bytes(secrets.token_bytes(32)),
         created_at=timezone.now(),
@@ -114,47 +123,19 @@ def create_review(
     return review
 
 
-def _record_take_over(plan: Plan, *, by: Person, note: str) -> None:
-    """Keep one decision per open conflict: object, field, and the field manager that loses it."""
-    access.require(by, Action.DECIDE)
-    for row in plan.changes.filter(operation=Operation.REFUSED.value):
-        change = changes.read_masked(row)
-        fields = [(conflict.manager, render_path(conflict.path)) for conflict in change.conflicts]
-        Decision.objects.bulk_create(
-            Decision(
-                review=plan.review,
-                plan=plan,
-                by=by,
-                object_key="/".join(change.ref.key),
-                path=path,
-                manager=manager,
-                choice="take over",
-                note=note,
-                created_at=timezone.now(),
-            )
-            for manager, path in fields
-        )
-        audit.record(
-            AuditAction.DECISION_MADE,
-            by=by,
-            about=audit.Subject(
-                cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=change.ref
-            ),
-            detail={"choice": "take over", "note": note, "fields": [list(field) for field in fields]},
-        )
-
-
 def replan_review(
     review: Review,
     *,
     by: Person,
     bundle: SourceBundle | None = None,
     options: ApplyOptions | None = None,
+    choices: Iterable[Choice] = (),
     note: str = "",
 ) -> Plan:
     """Ask for the next plan of a review: of the same manifests and options, or of new ones.
 
-    - Options that take over decide the conflicts of the latest plan; each decision is kept with its `note`.
+    - `choices` answer conflicts of the latest plan; decisions made before stay in force for their fields.
+    - Options that take over decide every open conflict so, field by field: what nobody saw is not forced.
     - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
     """
     access.require(by, Action.WRITE)
@@ -168,9 +149,11 @@ def replan_review(
         options_before = options_from_json(latest.options)
         options = options_before if options is None else options
         if options.takes_over and not options_before.takes_over:
-            _record_take_over(latest, by=by, note=note)
+            choices = (*choices, *decisions.choose_everywhere(latest, Way.TAKE_OVER))
+            options = replace(options, takes_over=False)
+        decided = decisions.record_choices(latest, choices, by=by, note=note)
         revision = latest.revision if bundle is None else _freeze(bundle, by=by)
-        plan = _request_plan(review, target=latest.target, revision=revision, options=options, by=by)
+        plan = _request_plan(review, target=latest.target, revision=revision, options=options, by=by, decided=decided)
         Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
     return plan
 
@@ -180,12 +163,11 @@ def take_over_conflicts(review: Review, *, by: Person, note: str = "") -> Plan:
 
     - Raises `NotPossibleError` when there is no conflict to decide.
     """
-    access.require(by, Action.DECIDE)
     latest = review.latest_plan
-    if latest is None or not latest.changes.filter(operation=Operation.REFUSED.value).exists():
+    choices = [] if latest is None else decisions.choose_everywhere(latest, Way.TAKE_OVER)
+    if not choices:
         raise NotPossibleError("there is no conflict to decide")
-    options = replace(options_from_json(latest.options), takes_over=True)
-    return replan_review(review, by=by, options=options, note=note)
+    return replan_review(review, by=by, choices=choices, note=note)
 
 
 def close_review(review: Review, *, by: Person) -> None:

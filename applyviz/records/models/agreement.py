@@ -14,13 +14,17 @@ from applyviz.records.models.reviews import Review
 
 
 class Decision(models.Model):
-    """The answer to a conflict of one object (and field, when `path` is set); the latest one counts."""
+    """The answer to one conflict: object, field (`path` as people read it, `elements` as the engine does), way out.
+
+    The latest one for a field counts; plans hold those that they carry out.
+    """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="decisions")
-    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="decisions")
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     object_key = models.CharField(max_length=1100)
     path = models.TextField(blank=True)
+    elements = models.JSONField(default=list)
     manager = models.CharField(max_length=128, blank=True)
     choice = models.CharField(max_length=40)
     note = models.TextField(blank=True)

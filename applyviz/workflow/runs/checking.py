@@ -20,7 +20,7 @@ from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import changes
-from applyviz.workflow.calculation import digest_effect
+from applyviz.workflow.digests import digest_effect
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.parts import StopError
 from applyviz.workflow.runs.promises import identity

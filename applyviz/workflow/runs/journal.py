@@ -20,7 +20,7 @@ from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import audit, calculation, changes
+from applyviz.workflow import audit, changes, digests
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.start import about
 
@@ -28,7 +28,7 @@ from applyviz.workflow.runs.start import about
 def digest_request(request: Request) -> str:
     """The keyed hash of what goes out: method, path, query, content type and body."""
     text = canonical_json([request.method, request.path, dict(request.query), request.content_type, request.body])
-    return hmac.digest(calculation.digest_key(), text.encode(), "sha256").hex()
+    return hmac.digest(digests.digest_key(), text.encode(), "sha256").hex()
 
 
 def _is_status(body: JSONValue) -> bool:
