@@ -25,6 +25,7 @@ FAMILIES = ("replay",)
 _CLIENT = "kubectl"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \(\d+\)")
 _NAMESPACE = re.compile(r"/namespaces/([^/]+)/")
 _MADE_UP = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"})
 _ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
@@ -225,7 +226,7 @@ def _compare_errors(expected: Answer, got: Answer) -> str:
         return "" if common else f"expected {expected.message!r}, got {got.message!r}"
     if _causes(expected) != _causes(got):
         return f"expected causes {sorted(_causes(expected))}, got {sorted(_causes(got))}"
-    left, right = _plain_lines(expected.message), _plain_lines(got.message)
+    left, right = _plain_parts(expected), _plain_parts(got)
     return "" if left == right else f"expected message {expected.message!r}, got {got.message!r}"
 
 
@@ -234,8 +235,14 @@ def _parts(message: str) -> set[str]:
     return {head + part.strip(" []") for part in re.split(r"[\n,]", tail)}
 
 
-def _plain_lines(message: str) -> list[str]:
-    return sorted(_UID.sub("UID", _TIME.sub("TIME", message)).splitlines())
+def _plain_parts(answer: Answer) -> list[str]:
+    """A message in parts without order: several causes come in the order of a Go map."""
+    plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", answer.message)))
+    lines = plain.splitlines()
+    if answer.reason == "Invalid" and "is invalid: [" in plain:
+        head, _, tail = plain.removesuffix("]").partition("is invalid: [")
+        lines = [head, *tail.split(", ")]
+    return sorted(lines)
 
 
 def _causes(answer: Answer) -> set[tuple[str, str]]:

@@ -5,6 +5,7 @@ Rule: k8s.io/apimachinery `pkg/util/validation` and `pkg/api/validation`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -184,9 +185,10 @@ def validate_metadata_update(meta: JSONObject, live: JSONObject, path: str = "me
     if live.get("deletionTimestamp"):
         added = [f for f in meta.get("finalizers") or () if f not in (live.get("finalizers") or ())]
         if added:
+            listed = "[]string{" + ", ".join(json.dumps(f) for f in added) + "}"
             yield forbidden(
                 f"{path}.finalizers",
-                f"no new finalizers can be added if the object is being deleted, found new finalizers {added!r}",
+                f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}",
             )
     if meta.get("uid") != live.get("uid"):
         # The server asks twice: once as the rule of the object, once as that of the kind.

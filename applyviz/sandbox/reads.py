@@ -33,7 +33,7 @@ def select_items(cluster: Cluster, target: Target, namespace: str, query: Mappin
         chosen = [o for o in chosen if fits(o["metadata"].get("labels") or {})]
     items = [cluster.read(target, o) for o in chosen]
     if query.get("fieldSelector"):
-        passes = read_field_selector(query["fieldSelector"])
+        passes = read_field_selector(query["fieldSelector"], target)
         items = [o for o in items if passes(o)]
     return items
 
@@ -56,6 +56,8 @@ def list_objects(cluster: Cluster, request: Request, route: Route, target: Targe
     query = request.query
     items = select_items(cluster, target, route.namespace, query)
     metadata: MutableObject = {"resourceVersion": str(cluster.store.revision())}
+    if target.struct is None:
+        metadata["continue"] = ""
     if query.get("continue"):
         after = _read_token(query["continue"])
         items = [o for o in items if _place(o) > after]

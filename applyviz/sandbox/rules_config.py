@@ -161,7 +161,8 @@ def _binding(obj: JSONObject) -> Iterator[FieldError]:
 
 def _binding_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if obj.get("roleRef") != live.get("roleRef"):
-        yield invalid("roleRef", obj["roleRef"], "cannot change roleRef")
+        shown = {name[:1].upper() + name[1:]: obj["roleRef"].get(name, "") for name in ("kind", "name")}
+        yield invalid("roleRef", {"APIGroup": obj["roleRef"].get("apiGroup", ""), **shown}, "cannot change roleRef")
 
 
 def _definition(obj: JSONObject) -> Iterator[FieldError]:

@@ -6,8 +6,8 @@ and the scale registries of k8s.io/kubernetes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.refs import GroupVersionKind
@@ -19,8 +19,7 @@ from applyviz.sandbox.status import bad_request, invalid, invalid_object
 from applyviz.sandbox.targets import Target
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(NamedTuple):
     """Where a kind keeps what a Scale shows; `selector` is None for the spec.selector of built-in kinds."""
 
     spec: tuple[str, ...] = ("spec", "replicas")

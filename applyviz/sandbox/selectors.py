@@ -9,25 +9,42 @@ import re
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.sandbox.status import bad_request
+from applyviz.sandbox.status import StatusError, bad_request
+from applyviz.sandbox.targets import Target
 
 _SET = re.compile(r"\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*\Z")
 _COMPARE = re.compile(r"\s*([^\s!=<>,()]+)\s*(==|=|!=|>|<)\s*([^\s,()]*)\s*\Z")
 _BARE = re.compile(r"\s*(!?)\s*([^\s!=<>,()]+)\s*\Z")
+_META = ("metadata.name", "metadata.namespace")
+# What else can be selected, by resource.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
-    "metadata.name": ("metadata", "name"),
-    "metadata.namespace": ("metadata", "namespace"),
-    "status.phase": ("status", "phase"),
-    "spec.nodeName": ("spec", "nodeName"),
-    "spec.restartPolicy": ("spec", "restartPolicy"),
-    "spec.schedulerName": ("spec", "schedulerName"),
-    "spec.serviceAccountName": ("spec", "serviceAccountName"),
-    "type": ("type",),
-    "involvedObject.name": ("involvedObject", "name"),
-    "involvedObject.namespace": ("involvedObject", "namespace"),
-    "involvedObject.kind": ("involvedObject", "kind"),
-    "involvedObject.uid": ("involvedObject", "uid"),
-    "reason": ("reason",),
+    "pods": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    "namespaces": ("status.phase",),
+    "nodes": ("spec.unschedulable",),
+    "secrets": ("type",),
+    "services": ("spec.clusterIP", "spec.type"),
+    "jobs": ("status.successful",),
+    "replicasets": ("status.replicas",),
+    "replicationcontrollers": ("status.replicas",),
+    "events": (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "reason",
+        "type",
+        "reportingComponent",
+        "source",
+    ),
 }
 
 Labels = Mapping[str, str]
@@ -84,17 +101,24 @@ def read_label_selector(text: str) -> Test:
     return lambda labels: all(test(labels) for test in tests)
 
 
-def read_field_selector(text: str) -> Callable[[JSONObject], bool]:
+def _refuse_field(name: str, target: Target) -> StatusError:
+    if target.struct is None or target.plural in _FIELDS:
+        return bad_request(f"field label not supported: {name}")
+    return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+
+def read_field_selector(text: str, target: Target) -> Callable[[JSONObject], bool]:
     """The test that a field selector describes.
 
     - Raises `StatusError` (400) for a field that cannot be selected.
     """
+    known = (*_META, *_FIELDS.get(target.plural, ()))
     tests: list[tuple[tuple[str, ...], str, bool]] = []
     for part in text.split(","):
         name, operator, value = _read_field(part)
-        if name not in _FIELDS:
-            raise bad_request(f'field label not supported: "{name}"')
-        tests.append((_FIELDS[name], value, operator != "!="))
+        if name not in known:
+            raise _refuse_field(name, target)
+        tests.append((tuple(name.split(".")), value, operator != "!="))
     return lambda obj: all((str(get_at(obj, path) or "") == value) is wanted for path, value, wanted in tests)
 
 

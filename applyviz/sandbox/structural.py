@@ -111,6 +111,11 @@ def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError |
     return type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
 
 
+def name_type(value: JSONValue) -> str:
+    """The type of a value as JSON schema names it."""
+    return "null" if value is None else _GO_TYPES[type(value)]
+
+
 @lru_cache(maxsize=512)
 def _compile(pattern: str) -> re.Pattern[str] | None:
     try:

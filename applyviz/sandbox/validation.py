@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.sandbox import rules_config, rules_network, rules_workloads, structural
 from applyviz.sandbox.names import (
     label_problems,
@@ -18,7 +18,8 @@ from applyviz.sandbox.names import (
     validate_metadata,
     validate_metadata_update,
 )
-from applyviz.sandbox.status import FieldError
+from applyviz.sandbox.scaling import find_paths
+from applyviz.sandbox.status import FieldError, invalid
 from applyviz.sandbox.targets import Target
 
 Rule = Callable[[JSONObject], Iterator[FieldError]]
@@ -43,12 +44,23 @@ def _name_problems(target: Target, name: str) -> list[str]:
     return rule(name) if name else []
 
 
+def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+    yield from structural.validate(obj, target.schema)
+    if "scale" not in target.resource.subresources:
+        return
+    for path in find_paths(target)[:2]:
+        value = get_at(obj, path)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            at, word = "." + ".".join(path), structural.name_type(value)
+            yield invalid(at, 0, f"{at} accessor error: {value} is of the type {word}, expected int64")
+
+
 def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
     """The problems of a new object."""
     meta = obj["metadata"]
     yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
     if target.struct is None:
-        yield from structural.validate(obj, target.schema)
+        yield from _validate_custom(target, obj)
     elif (rule := _CREATE.get(target.plural)) is not None:
         yield from rule(obj)
 
@@ -59,7 +71,7 @@ def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresour
     yield from validate_metadata(meta, [])
     yield from validate_metadata_update(meta, live["metadata"])
     if target.struct is None:
-        yield from structural.validate(obj, target.schema)
+        yield from _validate_custom(target, obj)
     elif not subresource:
         create, update = _CREATE.get(target.plural), _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())

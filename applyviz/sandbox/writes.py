@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from applyviz.engine.merge import patches
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
-from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, Answer, Request
+from applyviz.engine.objects.exchange import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Answer,
+    Request,
+)
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
@@ -36,6 +43,7 @@ from applyviz.sandbox.status import (
     invalid,
     invalid_object,
     not_found,
+    unsupported_media_type,
 )
 from applyviz.sandbox.targets import CRD_PLURAL, Target
 from applyviz.sandbox.validation import validate_create, validate_update
@@ -148,6 +156,7 @@ class Writer:
 
     def _patched(self, write: Write, live: MutableObject) -> Body:
         request = write.request
+        _check_patch_type(write)
         try:
             patched = patches.apply(live, request.body, request.content_type, kind=write.target.kind)
         except PatchError as error:
@@ -170,6 +179,7 @@ class Writer:
             raise conflict(write.target.group, write.target.plural, write.route.name, detail)
         result = merge_applied(write, write.target.kind, live, applied, self._cluster.now())
         obj = read_applied(write.target, result)
+        check_identity(write.route, write.target, obj)
         if live is None:
             obj["metadata"].pop("resourceVersion", None)
             return self._store_new(write, Body(obj))
@@ -280,7 +290,8 @@ def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
     if not wanted:
         if target.struct is None or target.plural in _NO_UNCONDITIONAL_UPDATE:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise invalid_object(target.group, target.gvk.kind, write.route.name, [error])
+            kind = target.gvk.kind if target.struct is not None else target.plural
+            raise invalid_object(target.group, kind, write.route.name, [error])
     elif wanted != live["metadata"].get("resourceVersion"):
         raise conflict(target.group, target.plural, write.route.name, MODIFIED)
 
@@ -300,7 +311,7 @@ def _check_uid(write: Write, obj: JSONObject, live: JSONObject) -> None:
 
 
 def _check_applied(write: Write) -> MutableObject:
-    """The applied configuration, of the kind, name and namespace of the path (400)."""
+    """The applied configuration, of the kind of the path (400); its name is looked at after the merge."""
     body = write.request.body
     if not isinstance(body, Mapping):
         raise bad_request("error decoding YAML: the body is no object")
@@ -310,8 +321,20 @@ def _check_applied(write: Write) -> MutableObject:
     applied: MutableObject = clone(dict(body))
     if not isinstance(applied.get("metadata"), dict):
         applied["metadata"] = {}
-    check_identity(write.route, write.target, applied)
     return applied
+
+
+def _check_patch_type(write: Write) -> None:
+    """Refuse a type of patch that the resource does not take (415)."""
+    if write.request.content_type in (JSON_PATCH, MERGE_PATCH):
+        return
+    if write.target.struct is None or write.target.plural == CRD_PLURAL:
+        types = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
+        raise unsupported_media_type(
+            f"the body of the request was in an unknown format - accepted media types include: {types}"
+        )
+    if write.request.content_type != STRATEGIC_MERGE_PATCH:
+        raise unsupported_media_type("415: Unsupported Media Type")
 
 
 def refuse_patch(error: PatchError, content_type: str) -> StatusError:

@@ -1,0 +1,142 @@
+"""The contract of an API server, told as stories of requests: sandbox and live cluster keep it alike.
+
+A story is one file of `tests/cases/sandbox`: requests with the answers of kube-apiserver v1.36.3. In it `$namespace`
+is a namespace of its own, `$uid`, `$version` and `$stale` (an older version) are those of the object of the request;
+answers compare without what a server makes up.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from applyviz.conformance.replay import compare, simplify
+from applyviz.engine.objects.exchange import (
+    APPLY_PATCH,
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Answer,
+    Request,
+)
+
+CASES = Path(__file__).parent.parent / "cases" / "sandbox"
+TYPES = {"apply": APPLY_PATCH, "json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
+MOMENTS = frozenset({"lastTransitionTime"})
+Send = Callable[[Request], Answer]
+
+
+def list_stories() -> list[str]:
+    return sorted(path.stem for path in CASES.glob("*.yaml"))
+
+
+def load_story(name: str) -> dict[str, Any]:
+    return yaml.safe_load((CASES / f"{name}.yaml").read_text())
+
+
+class Teller:
+    """Sends the steps of one story and remembers the objects it met."""
+
+    def __init__(self, story: dict[str, Any], send: Send, namespace: str) -> None:
+        self.story, self.send, self.namespace = story, send, namespace
+        self.uids: dict[str, str] = {}
+        self.versions: dict[str, list[str]] = {}
+
+    def tell(self) -> Iterator[tuple[dict[str, Any], Answer]]:
+        """Every step with its answer."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
+        self.send(Request("POST", "/api/v1/namespaces", {}, JSON, body))
+        for step in self.story["steps"]:
+            if "await" in step:
+                self._await(self._fill(step["await"], ""))
+                continue
+            answer = self.send(self._make_request(step))
+            self._remember(self._place(step), answer)
+            yield step, answer
+
+    def _make_request(self, step: dict[str, Any]) -> Request:
+        method, path = step["send"].split(" ", 1)
+        place = self._place(step)
+        query = {k: str(v) for k, v in step.get("query", {}).items()}
+        query.setdefault("fieldManager", "contract") if method in ("POST", "PUT", "PATCH") else None
+        content_type = TYPES.get(step.get("type", ""), step.get("type", JSON))
+        return Request(method, self._fill(path, place), query, content_type, self._fill(step.get("body"), place))
+
+    def _place(self, step: dict[str, Any]) -> str:
+        method, path = step["send"].split(" ", 1)
+        name = (step.get("body") or {}).get("metadata", {}).get("name", "") if method == "POST" else ""
+        return "/".join([path, name]).rstrip("/").removesuffix("/status").removesuffix("/scale")
+
+    def _fill(self, value: Any, place: str) -> Any:
+        if isinstance(value, dict):
+            return {k: self._fill(v, place) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._fill(v, place) for v in value]
+        if not isinstance(value, str):
+            return value
+        versions = self.versions.get(place, [])
+        known = {"$uid": self.uids.get(place), "$version": versions[-1:], "$stale": versions[:1]}
+        found = known.get(value, value.replace("$namespace", self.namespace))
+        return found[0] if isinstance(found, list) else found
+
+    def _remember(self, place: str, answer: Answer) -> None:
+        meta = answer.body.get("metadata") if isinstance(answer.body, dict) else None
+        if answer.is_ok and isinstance(meta, dict) and meta.get("uid") and meta.get("resourceVersion"):
+            self.uids[place] = meta["uid"]
+            self.versions.setdefault(place, []).append(meta["resourceVersion"])
+
+    def _await(self, path: str) -> None:
+        """Wait until a path is served; a sandbox serves at once."""
+        deadline = time.monotonic() + 20
+        while self.send(Request("GET", path)).status == 404:
+            assert time.monotonic() < deadline, f"{path} is not served"
+            time.sleep(0.1)
+
+
+def judge_story(story: dict[str, Any], send: Send, namespace: str) -> list[str]:
+    """Where the answers differ from the story's, one line each."""
+    differences = []
+    for number, (step, answer) in enumerate(Teller(story, send, namespace).tell()):
+        got = Answer(answer.status, unname(answer.body, namespace), answer.warnings)
+        expected = Answer(step["status"], step.get("answer"), tuple(step.get("warnings", ())))
+        reason = compare(expected, got)
+        if not reason and expected.warnings != got.warnings:
+            reason = f"expected warnings {expected.warnings}, got {got.warnings}"
+        if reason:
+            differences.append(f"{number} {step['send']} ({step.get('about', '')}): {reason}")
+    return differences
+
+
+def record_story(story: dict[str, Any], send: Send, namespace: str) -> dict[str, Any]:
+    """The story with the answers of the server that `send` reaches."""
+    for step, answer in Teller(story, send, namespace).tell():
+        step["status"] = answer.status
+        step["answer"] = simplify(unname(answer.body, namespace))
+        if answer.warnings:
+            step["warnings"] = list(answer.warnings)
+    return story
+
+
+def unname(value: Any, namespace: str) -> Any:
+    """The same value with the namespace's own name taken out, and entries of managedFields in one order."""
+    if isinstance(value, dict):
+        plain = {k: unname(v, namespace) for k, v in value.items() if k not in MOMENTS}
+        if isinstance(plain.get("managedFields"), list):
+            plain["managedFields"] = sorted(plain["managedFields"], key=_identify)
+        return plain
+    if isinstance(value, list):
+        return [unname(v, namespace) for v in value]
+    return value.replace(namespace, "$namespace") if isinstance(value, str) else value
+
+
+def _identify(entry: dict[str, Any]) -> tuple[str, ...]:
+    entry.pop("time", None)
+    return tuple(entry.get(k, "") for k in ("operation", "manager", "apiVersion", "subresource"))
+
+
+def save_story(name: str, story: dict[str, Any]) -> None:
+    text = yaml.safe_dump(story, sort_keys=False, allow_unicode=True, width=118)
+    (CASES / f"{name}.yaml").write_text(text)

@@ -1,0 +1,18 @@
+"""The sandbox keeps the contract of an API server, story by story."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.store import MemoryStore
+from tests.sandbox.contract import judge_story, list_stories, load_story
+
+
+@pytest.mark.parametrize("name", list_stories())
+def test_sandbox_keeps_the_contract(name):
+    sandbox = Sandbox(MemoryStore(), lambda: datetime(2026, 1, 2, tzinfo=UTC))
+
+    differences = judge_story(load_story(name), sandbox.handle, "n-contract")
+
+    assert differences == []
