@@ -14,10 +14,10 @@ CASES = yaml.safe_load(Path(__file__).parents[2].joinpath("cases/merge/sorting.y
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: str(len(c["texts"])))
 def test_order_is_that_of_go(case):
-    positions = list(range(len(case["texts"])))
+    texts, ranks = case["texts"], case["ranks"]
 
-    assert sort_by_text(positions, case["texts"]) == case["sorted"]
-    assert sort_by_rank(positions, case["ranks"]) == case["stable"]
+    assert sort_by_text(range(len(texts)), texts) == case["sorted"]
+    assert sort_by_rank(range(len(ranks)), ranks) == case["stable"]
 
 
 def test_few_equal_texts_come_out_reversed():
