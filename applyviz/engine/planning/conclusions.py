@@ -6,10 +6,11 @@ and why.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.errors import ApplyVizError, ConflictError, MergeError
+from applyviz.engine.objects.errors import ApplyVizError, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.desk import Desk
@@ -88,11 +89,13 @@ def conclude(desk: Desk, outcome: Outcome) -> ObjectChange:
 def _conclude_conflicts(desk: Desk, answer: Answer) -> ObjectChange:
     """The whole object is refused; `merged` is what taking over would give, `after` stays as it is."""
     conflicts = describe_conflicts(answer)
-    try:
-        desk.rehearsal.check_conflicts(desk.refused)
-    except ConflictError as error:
-        conflicts = error.conflicts
-    desk.calculated = desk.rehearsal.taken_over(desk.refused)
+    # Where the engine cannot read what the server can, the server's own words are all there is.
+    with suppress(OwnershipError):
+        try:
+            desk.rehearsal.check_conflicts(desk.refused)
+        except ConflictError as error:
+            conflicts = error.conflicts
+        desk.calculated = desk.rehearsal.taken_over(desk.refused)
     change = _describe(desk, Operation.REFUSED, desk.live)
     requests = (*change.requests, *((desk.refused,) if desk.refused else ()))
     return replace(change, requests=requests, conflicts=conflicts)

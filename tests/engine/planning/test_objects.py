@@ -8,6 +8,7 @@ from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.planning.cluster import Box
 
@@ -268,3 +269,75 @@ def test_migration_runs_as_planned():
     after = plan.changes[0].versions.after["metadata"]["managedFields"]
     live = box.get(PATH)["metadata"]["managedFields"]
     assert [(e["manager"], e["fieldsV1"]) for e in live] == [(e["manager"], e["fieldsV1"]) for e in after]
+
+
+def test_broken_annotation_is_an_error_and_no_version():
+    box = Box()
+    broken = CONFIG.replace(
+        "{name: a}", '{name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{"}}'
+    )
+    box.apply(broken, SERVER)
+
+    change = box.plan_one(CHANGED, CLIENT)
+
+    assert (change.operation, change.error, change.versions.last_applied) == (
+        Operation.ERROR,
+        "invalid JSON document",
+        None,
+    )
+
+
+def test_kind_without_a_schema_is_planned_as_kubectl_treats_it():
+    class Addressed:
+        """Knows how every kind is addressed, and no schema."""
+
+        def find_kind(self, gvk):
+            return None
+
+        def find_resource(self, gvk):
+            return bundled().find_resource(gvk)
+
+        find_preferred, list_resources = bundled().find_preferred, bundled().list_resources
+
+    change = Box().plan_one(CONFIG, CLIENT, catalog=Addressed())
+
+    assert (change.operation, change.schema_origin) == (Operation.CREATE, SchemaOrigin.NONE)
+
+
+def test_conflicts_that_only_the_server_sees_are_told_in_its_words():
+    box = Box()
+    box.apply(CONFIG, SERVER)
+    cause = {"reason": "FieldManagerConflict", "message": 'conflict with "far" using v1', "field": ".data.x"}
+    body = {"kind": "Status", "reason": "Conflict", "message": "conflict", "details": {"causes": [cause]}}
+    box.intercept = lambda request: Answer(409, body) if request.is_dry_run else None
+
+    change = box.plan_one(CHANGED, SERVER)
+
+    assert [(c.manager, c.operation, c.message) for c in change.conflicts] == [
+        ("far", "Update", 'conflict with "far" using v1: .data.x')
+    ]
+    assert change.operation is Operation.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (0, "no answer to the dry run: gone"),
+        (503, "the server could not try it: gone"),
+    ],
+)
+def test_dry_run_that_fails_by_the_way_leaves_the_plan_calculated(status, reason):
+    box = Box()
+    box.intercept = refuse_dry_runs(status, "gone")
+
+    change = box.plan_one(CONFIG, SERVER)
+
+    assert (change.certainty, change.certainty_reason) == (Certainty.CALCULATED, reason)
+
+
+def test_steps_hold_what_may_be_applied_together():
+    plan = Box().plan(
+        CONFIG + "---\n" + CONFIG.replace("name: a", "name: b") + "---\n" + DEPLOYMENT.replace("APP", "a")
+    )
+
+    assert [[c.ref.name for c in step] for step in plan.steps] == [["a", "b"], ["web"]]

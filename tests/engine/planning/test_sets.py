@@ -299,3 +299,57 @@ def test_unknown_kind_of_parent_stops_the_set():
         (),
         'invalid parent reference "nothings/shop": no matches for nothings',
     )
+
+
+def test_prune_without_a_dry_run_is_calculated():
+    box = Box()
+    box.apply(config("a") + config("b"), CLIENT)
+
+    plan = box.plan(config("a"), prune_by_allowlist("core/v1/ConfigMap"), can_dry_run=False)
+
+    assert [(c.ref.name, c.certainty, c.certainty_reason) for c in plan.changes[1:]] == [
+        ("b", Certainty.CALCULATED, "no dry run was asked for")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "operation"),
+    [
+        (403, 'configmaps "b" is forbidden: User "alice" cannot delete resource "configmaps"', Operation.PRUNE),
+        (403, "deletion is protected", Operation.ERROR),
+    ],
+)
+def test_prune_that_may_not_be(status, message, operation):
+    box = Box()
+    box.apply(config("a") + config("b"), CLIENT)
+    refusal = Answer(status, {"kind": "Status", "message": message})
+    box.intercept = lambda request: refusal if request.method == "DELETE" else None
+
+    change = box.plan(config("a"), prune_by_allowlist("core/v1/ConfigMap")).changes[1]
+
+    assert change.operation is operation
+    assert message in (change.error or change.certainty_reason)
+
+
+def test_prune_of_an_object_with_a_broken_annotation_has_no_last_applied():
+    box = Box()
+    broken = config("b").replace(
+        "labels:", 'annotations: {kubectl.kubernetes.io/last-applied-configuration: "{"}, labels:'
+    )
+    box.apply(broken, ApplyOptions())
+
+    change = box.plan(config("a"), prune_by_allowlist("core/v1/ConfigMap")).changes[1]
+
+    assert (change.operation, change.versions.last_applied) == (Operation.PRUNE, None)
+
+
+def test_unknown_kind_in_an_applyset_is_an_error_and_prunes_nothing():
+    thing = "---\napiVersion: x.example.org/v1\nkind: Thing\nmetadata: {name: t}\n"
+
+    plan = Box().plan(config("a") + thing, SET)
+
+    assert [(c.ref.name, c.operation) for c in plan.changes] == [
+        ("shop", Operation.CREATE),
+        ("a", Operation.CREATE),
+        ("t", Operation.ERROR),
+    ]
