@@ -5,7 +5,7 @@ A tab has an address of its own; only what the chosen tab needs is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from applyviz.engine.explain.sentences import render_reason
-from applyviz.engine.hazards.model import Severity
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.hazards.sentences import render_hazard, title
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -135,6 +135,15 @@ def _where(change: ObjectChange) -> str:
     return f"{change.position.file}:{change.position.line}{end}"
 
 
+def _present_hazards(hazards: tuple[Hazard, ...]) -> Iterator[Notice]:
+    kinds: dict[tuple[HazardKind, Severity], list[str]] = {}
+    for hazard in hazards:
+        kinds.setdefault((hazard.kind, hazard.severity), []).append(render_hazard(hazard))
+    for (kind, severity), texts in kinds.items():
+        one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
+        yield Notice(SEVERITY_LOOKS[severity], title(kind), one, lines=more, anchor=f"hazard-{kind.value}")
+
+
 def present_notices(change: ObjectChange) -> tuple[Notice, ...]:
     """What must be said of the object before its fields: error, refusal, hazards, warnings."""
     notices = []
@@ -143,10 +152,7 @@ def present_notices(change: ObjectChange) -> tuple[Notice, ...]:
     if change.operation is Operation.REFUSED:
         text = _("Until every conflict of this object is decided, the server would refuse the whole object.")
         notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), text))
-    notices.extend(
-        Notice(SEVERITY_LOOKS[h.severity], title(h.kind), render_hazard(h), anchor=f"hazard-{n}")
-        for n, h in enumerate(change.hazards)
-    )
+    notices.extend(_present_hazards(change.hazards))
     if change.warnings:
         notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("The server warns"), lines=change.warnings))
     return tuple(notices)
@@ -202,9 +208,7 @@ def _offer_choices(choice: PaneChoice) -> tuple[DiffChoice, ...]:
     return (
         DiffChoice(_("One column"), f"view=unified{noise}", not choice.is_split),
         DiffChoice(_("Side by side"), f"view=split{noise}", choice.is_split),
-        DiffChoice(
-            _("What the server writes"), f"view={view}{other}", choice.has_noise
-        ),
+        DiffChoice(_("What the server writes"), f"view={view}{other}", choice.has_noise),
     )
 
 

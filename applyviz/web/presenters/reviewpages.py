@@ -21,6 +21,7 @@ from applyviz.web.presenters.objects import ObjectGroup, draw_picture, group_obj
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
 from applyviz.web.presenters.readings import Reading, read_plan
+from applyviz.web.presenters.refusals import settle
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.workflow import access, approvals
@@ -178,7 +179,7 @@ def present_chosen(plan: Plan, position: int, choice: PaneChoice, *, for_user: P
     """The pane of one object."""
     row = _get_row(plan, position)
     return present_pane(
-        read_masked(row),
+        settle(read_masked(row)),
         options=options_from_json(plan.options),
         choice=choice,
         url_of=lambda tab: _object_url(plan, position, tab),

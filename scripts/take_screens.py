@@ -1,0 +1,166 @@
+"""Walks through the demo story as author and approver and takes its key screens in light and dark.
+
+The product runs in a home of its own that is thrown away; the screens go to docs/screens/.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "docs" / "screens"
+CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM") or shutil.which("chromium") or ""
+DESK, PHONE = {"width": 1440, "height": 960}, {"width": 360, "height": 760}
+THEMES = ("light", "dark")
+PATIENCE = 120.0
+BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
+
+
+@contextmanager
+def start_product() -> Iterator[tuple[str, dict[str, str]]]:
+    """The product with its demo: its address and the passwords of its accounts."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    home = Path(tempfile.mkdtemp(prefix="applyviz-screens-"))
+    log = home / "serve.log"
+    environment = {**os.environ, "APPLYVIZ_HOME": str(home), "PYTHONUNBUFFERED": "1"}
+    with log.open("wb") as output:
+        command = [sys.executable, "manage.py", "serve", "--port", str(port)]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while "Ctrl-C" not in log.read_text():
+            if process.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"the product did not start:\n{log.read_text()}")
+            time.sleep(0.2)
+        accounts = re.findall(r"^  (\w+) +(\S+) +\w+$", log.read_text(), re.MULTILINE)
+        yield f"http://localhost:{port}", dict(accounts)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+class Walk:
+    """One person's browser, and the screens taken in it."""
+
+    def __init__(self, browser: Browser, url: str, name: str, password: str) -> None:
+        self.url = url
+        self.page: Page = browser.new_context(base_url=url, viewport=DESK).new_page()
+        self.page.goto("/login/")
+        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url("**/")
+
+    def take(self, name: str, *, is_full: bool = False) -> None:
+        """The page as it is now, once in each theme."""
+        for theme in THEMES:
+            self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            self.page.wait_for_timeout(120)
+            self.page.screenshot(path=TARGET / f"{name}-{theme}.png", full_page=is_full)
+        print(name)
+
+    def open_object(self, kind: str, name: str) -> None:
+        """Choose an object of the list."""
+        self.page.get_by_label("Filter objects").fill(f"{kind} {name}")
+        self.page.locator("[data-object]:visible a").first.click()
+        self.page.locator("#pane h2", has_text=name).wait_for()
+        self.page.get_by_label("Filter objects").fill("")
+        self.page.evaluate("window.scrollTo(0, 0)")
+
+    def open_tab(self, name: str) -> None:
+        """Choose a view of the object."""
+        self.page.locator(".tabs a", has_text=name).click()
+        self.page.locator(".tabs a[aria-current]", has_text=name).wait_for()
+
+
+def drop_files(page: Page, files: dict[str, str]) -> None:
+    """Drop files on the form as a person does."""
+    script = """files => {
+        const transfer = new DataTransfer();
+        for (const [name, text] of Object.entries(files)) transfer.items.add(new File([text], name));
+        return transfer;
+    }"""
+    page.dispatch_event("[data-drop]", "drop", {"dataTransfer": page.evaluate_handle(script, files)})
+
+
+def walk_as_author(alice: Walk) -> None:
+    """Home, a new review, and the plan of the demo in all its views."""
+    alice.take("01-home")
+    alice.page.goto("/reviews/new/")
+    shop = {path.name: path.read_text() for path in sorted((ROOT / "applyviz/demo/shop/v2").rglob("*.yaml"))}
+    drop_files(alice.page, {**shop, "90-broken.yaml": BROKEN})
+    alice.page.get_by_text("objects found").wait_for()
+    alice.take("02-new-review", is_full=True)
+    alice.page.goto("/reviews/2/")
+    alice.take("03-review-conflict")
+    alice.open_object("deployment", "frontend")
+    alice.page.locator("[data-field-row] > summary").first.click()
+    alice.page.get_by_text("Description").first.wait_for()
+    alice.take("04-review-changes", is_full=True)
+    alice.open_tab("Diff")
+    alice.page.get_by_role("link", name="Side by side").click()
+    alice.page.locator(".is-split").wait_for()
+    alice.take("05-review-diff")
+    alice.open_tab("Requests")
+    alice.take("06-review-requests")
+    alice.open_tab("Field owners")
+    alice.take("07-review-field-owners")
+
+
+def take_over(alice: Walk) -> str:
+    """Plan again with the conflict taken over; the address of the new plan."""
+    alice.page.goto("/reviews/2/")
+    alice.page.get_by_role("button", name=re.compile("taking over every conflict")).first.click()
+    alice.page.locator(".track", has_text="nothing to decide").wait_for(timeout=30_000)
+    return alice.page.url
+
+
+def walk_as_approver(bob: Walk, address: str) -> None:
+    """Consent on a phone, the run, the history, the cluster."""
+    bob.page.goto(address)
+    bob.take("08-review-approver")
+    bob.page.get_by_role("link", name=re.compile("Approve plan")).click()
+    bob.page.set_viewport_size(PHONE)
+    bob.take("09-approve-phone", is_full=True)
+    bob.page.set_viewport_size(DESK)
+    bob.page.get_by_label("Note").fill("Read with the shop team.")
+    bob.page.get_by_role("button", name=re.compile("Approve and apply")).click()
+    bob.page.get_by_role("heading", level=1, name=re.compile("succeeded")).wait_for(timeout=60_000)
+    bob.take("10-apply-run")
+    bob.page.goto("/history/")
+    bob.take("11-history")
+    bob.page.goto("/clusters/demo/")
+    bob.take("12-cluster")
+
+
+def main() -> None:
+    """Take all screens."""
+    TARGET.mkdir(parents=True, exist_ok=True)
+    with start_product() as (url, passwords), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM or None, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        alice = Walk(browser, url, "alice", passwords["alice"])
+        walk_as_author(alice)
+        address = take_over(alice)
+        walk_as_approver(Walk(browser, url, "bob", passwords["bob"]), address)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
