@@ -57,6 +57,8 @@ def find(subject: Subject) -> Iterator[Hazard]:
     """Fields whose value the server changed on the way."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
         return
+    if subject.after == subject.live:  # refused: nothing was rehearsed
+        return
     for path in _changed(subject.merged, subject.after, ()):
         facts = {"field": ".".join(str(step) for step in path)}
         position = position_of(subject, path)

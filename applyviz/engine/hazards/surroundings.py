@@ -64,8 +64,11 @@ def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Hazard:
 
 
 def find_same_set(subject: Subject) -> Iterator[Hazard]:
-    """The namespace or the definition that an object needs is created by the same set."""
-    if subject.live is not None or subject.manifest is None:
+    """The namespace or the definition that an object needs is created by the same set.
+
+    - Nothing is said when the server has rehearsed the object: what it needs is there then.
+    """
+    if subject.live is not None or subject.manifest is None or metadata_of(subject.after).get("uid"):
         return
     beside, namespace = subject.neighbours, subject.ref.namespace
     if namespace in beside.namespaces and ("Namespace", namespace) not in beside.live_names:
