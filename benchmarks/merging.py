@@ -68,6 +68,7 @@ def show_reference(oracle: str, documents: str, repeat: int) -> None:
     last, manifest, live = make_case()
     asked = {"op": "smp3", "gvk": {"group": "apps", "version": "v1", "kind": "Deployment"}}
     line = json.dumps({**asked, "original": last, "modified": manifest, "current": live}).encode() + b"\n"
+    answer: Any = None
     with subprocess.Popen([oracle, "-openapi", documents], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         given, answered = process.stdin, process.stdout
         if given is None or answered is None:
