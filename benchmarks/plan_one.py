@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def main() -> None:
             print(f"{mode:<7} {containers:>4} containers {lines:>6} lines {found:9.2f} ms {rate:7.2f} ms/150 lines")
         objects = [make_deployment(1)]
         (change,) = plan(read(*change_image(objects)), options, make_live(objects, options))
-        digesting = median_ms(lambda c=change: digest_effect(c, key=b"k"), repeat)
+        digesting = median_ms(partial(digest_effect, change, key=b"k"), repeat)
         print(f"{mode:<7} digest of its effect      {digesting:9.2f} ms")
         print(f"{mode:<7} set of 1,000 objects      {measure_set(options, 1000):9.0f} ms")
 

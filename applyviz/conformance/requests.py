@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
@@ -130,10 +130,22 @@ class _Definitions:
         return SourceChain(CRDSource(list(self.by_name.values())), bundled()) if self.by_name else bundled()
 
 
+def _inside(path: str, files: Mapping[str, str]) -> str:
+    """An absolute path as the story names it: the recorder's own folder is cut off."""
+    steps = path.split("/") if path.startswith("/") else []
+    for cut in range(1, len(steps)):
+        name = "/".join(steps[cut:]).rstrip("/")
+        if any(f == name or f.startswith(name + "/") for f in files):
+            return name
+    return path
+
+
 def _run_command(
     command: ApplyCommand, invocation: Invocation, catalog: Catalog, recording: _Recording
 ) -> CommandResult:
     material = Material(invocation.files, invocation.stdin, invocation.rendered, invocation.folder)
+    if not invocation.folder:
+        command = replace(command, filenames=tuple(_inside(f, invocation.files) for f in command.filenames))
     inputs = read_inputs(command, material)
     files = [parse_manifests(t.text.encode(), t.name, limits=_LIMITS) for t in inputs.texts if inputs.is_usable]
     flow = run_apply(files, command=command, catalog=catalog, problems=inputs.problems)
@@ -152,8 +164,9 @@ def _env(story: Story, step: Step) -> dict[str, str]:
 
 def _ends_step(step: Step, invocation: Invocation) -> bool:
     """Whether this kubectl was the last command of its step, so that the step's exit code is its own."""
-    last = _SEPARATOR.split(step.run.strip())[-1]
-    return invocation.number == len(step.invocations) - 1 and "kubectl" in last
+    last = _SEPARATOR.split(step.run.strip())[-1].strip()
+    is_plain = "kubectl" in last and not last.startswith("!") and not last.endswith("&")
+    return is_plain and invocation.number == len(step.invocations) - 1
 
 
 def _compare_printed(step: Step, invocation: Invocation, result: CommandResult) -> tuple[str, JSONValue, JSONValue]:
