@@ -49,7 +49,8 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[Pl
     elif isinstance(asked, list) and isinstance(given, list) and len(asked) == len(given):
         for index, value in enumerate(asked):
             yield from _changed(value, given[index], (*path, index))
-    elif not _is_same(asked, given) and asked not in ({}, [], ""):
+    elif not _is_same(asked, given) and (asked or given):
+        # Empty values (false, 0, "") may be left out by the server: they mean the same.
         yield path
 
 
