@@ -82,13 +82,13 @@ def path_segment_problems(text: str) -> list[str]:
     return [f"may not contain '{c}'" for c in ("/", "%") if c in text]
 
 
-def qualified_name_problems(text: str) -> list[str]:
+def qualified_name_problems(text: str, word: str = "a qualified name") -> list[str]:
     """Why a text is no qualified name (label and annotation keys)."""
     prefix, slash, name = text.rpartition("/")
     problems: list[str] = []
     if slash and "/" in prefix:
         tail = _QUALIFIED_MESSAGE.removeprefix("name part")
-        return [f"a qualified name{tail} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [f"{word}{tail} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     if slash:
         problems += (
             ["prefix part must be non-empty"]
@@ -123,7 +123,7 @@ def config_key_problems(text: str) -> list[str]:
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
     """The problems of a map of labels."""
     for key, value in sorted((labels or {}).items()):
-        for problem in qualified_name_problems(key):
+        for problem in qualified_name_problems(key, "a valid label key"):
             yield invalid(path, key, problem)
         for problem in label_value_problems(value):
             yield invalid(path, value, problem)

@@ -1,0 +1,141 @@
+"""The bytes of the HTTP side: tokens, bodies, negotiation, warnings."""
+
+import base64
+import json
+
+import pytest
+
+from applyviz.sandbox.http import BODY_LIMIT, HttpFace
+from applyviz.sandbox.tables import render_age
+from tests.sandbox.conftest import NOW
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@pytest.fixture
+def call(sandbox):
+    face = HttpFace(sandbox, {"secret-token": "alice"}.get, lambda: NOW)
+
+    def send(method, path, body=b"", query="", **headers):
+        given = {"authorization": "Bearer secret-token", "user-agent": "kubectl/v1.36.3 (linux)"}
+        given.update({k.replace("_", "-"): v for k, v in headers.items()})
+        response = face.handle(method, path, query, given, body)
+        return response.status, json.loads(response.body), dict(response.headers)
+
+    return send
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", "Bearer", "Bearer wrong", "Digest secret-token", "Basic ???", "Basic " + base64.b64encode(b"x:no").decode()],
+)
+def test_strangers_are_turned_away(call, authorization):
+    status, body, _ = call("GET", MAPS, authorization=authorization)
+
+    assert (status, body["reason"]) == (401, "Unauthorized")
+
+
+def test_token_may_be_the_password_of_an_address(call):
+    named = base64.b64encode(b"token:secret-token").decode()
+
+    assert call("GET", MAPS, authorization=f"Basic {named}")[0] == 200
+
+
+def test_manager_is_the_program_when_none_is_named(call):
+    body = b'{"metadata": {"name": "a"}, "data": {"k": "1"}}'
+
+    _, answer, _ = call("POST", MAPS, body, content_type="application/json")
+
+    assert [e["manager"] for e in answer["metadata"]["managedFields"]] == ["kubectl"]
+
+
+def test_yaml_is_read_as_kubectl_reads_it(call):
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {on: 'yes', time: '22:22'}\n"
+
+    status, answer, _ = call("POST", MAPS, body, content_type="application/yaml")
+
+    assert (status, answer["data"]) == (201, {"true": "yes", "time": "22:22"})
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b"a: [", "application/yaml", 400),
+        (b"a: 1\n---\nb: 2\n", "application/yaml", 400),
+        (b"k8s\x00", "application/vnd.kubernetes.protobuf", 415),
+        (b" " * (BODY_LIMIT + 1), "application/json", 413),
+    ],
+)
+def test_bodies_that_cannot_be_read_are_refused(call, body, content_type, status):
+    got, answer, _ = call("POST", MAPS, body, content_type=content_type)
+
+    assert (got, answer["kind"]) == (status, "Status")
+
+
+def test_unknown_fields_are_warned_of(call):
+    body = b'{"metadata": {"name": "a"}, "say": 1}'
+
+    status, _, headers = call("POST", MAPS, body, content_type="application/json")
+
+    assert (status, headers["Warning"]) == (201, '299 - "unknown field \\"say\\""')
+
+
+def test_lists_are_tables_when_asked(call):
+    call("POST", MAPS, b'{"metadata": {"name": "a"}, "data": {"k": "1"}}', content_type="application/json")
+
+    _, table, _ = call("GET", MAPS, accept=TABLE)
+
+    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert [r["cells"] for r in table["rows"]] == [["a", 1, "0s"]]
+    assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+def test_objects_are_metadata_only_when_asked(call):
+    accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+    _, body, _ = call("GET", "/api/v1/namespaces", accept=accept)
+
+    assert body["kind"] == "PartialObjectMetadataList"
+    assert {tuple(o) for o in body["items"]} == {("kind", "apiVersion", "metadata")}
+
+
+def test_discovery_is_told_in_both_forms(call):
+    _, classic, _ = call("GET", "/apis/apps/v1")
+    _, aggregated, headers = call("GET", "/apis", accept=DISCOVERY)
+
+    names = [r["name"] for r in classic["resources"]]
+    assert {"deployments", "deployments/scale", "deployments/status"} <= set(names)
+    apps = next(g for g in aggregated["items"] if g["metadata"]["name"] == "apps")
+    assert "deployments" in [r["resource"] for r in apps["versions"][0]["resources"]]
+    assert headers["Content-Type"] == DISCOVERY
+
+
+def test_openapi_tells_kinds_and_what_patches_they_take(call):
+    _, index, _ = call("GET", "/openapi/v3")
+    url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]
+
+    _, document, _ = call("GET", url.partition("?")[0], query=url.partition("?")[2])
+
+    patch = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+    references = json.dumps(document).split('"$ref": "#/components/schemas/')[1:]
+    assert {r.partition('"')[0] for r in references} <= set(document["components"]["schemas"])
+
+
+def test_watch_tells_what_is_there_and_ends(call):
+    _, event, _ = call("GET", MAPS.replace("configmaps", "services"), query="watch=true")
+
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "kubernetes")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "0s"), (119, "119s"), (120, "2m"), (599, "9m59s"), (600, "10m"), (3 * 3600, "3h"), (5 * 3600 + 60, "5h1m"),
+     (47 * 3600, "47h"), (3 * 86400 + 3600, "3d1h"), (100 * 86400, "100d"), (800 * 86400, "2y70d"), (4000 * 86400, "10y")],
+)  # fmt: skip
+def test_ages_read_as_in_kubectl(seconds, text):
+    assert render_age(seconds) == text
