@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.start
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 90
-STOP_SECONDS = 20
+STOP_SECONDS = 60
 
 
 class Running:
@@ -57,10 +56,8 @@ class Running:
         """Interrupt the whole group; the exit status."""
         os.killpg(self.process.pid, signal.SIGINT)
         assert self.process.stdout is not None
-        started = time.monotonic()
         rest, _ = self.process.communicate(timeout=STOP_SECONDS)
         self.output += rest
-        assert time.monotonic() - started < STOP_SECONDS
         return self.process.returncode
 
     def is_group_gone(self) -> bool:
@@ -93,6 +90,7 @@ def start(home):
         if running.process.poll() is None:
             os.killpg(running.process.pid, signal.SIGKILL)
             running.process.wait()
+        running.process.stdout.close()
 
 
 def get(running: Running, path: str) -> int:
