@@ -18,6 +18,7 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),
     path("<int:number>/plans/<int:plan>/revoke/", agreement.revoke, name="revoke-approval"),
     path("<int:number>/plans/<int:plan>/apply/", agreement.apply_plan, name="apply-plan"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", agreement.decide, name="decide"),
     path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/",

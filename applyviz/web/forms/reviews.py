@@ -10,12 +10,15 @@ from django import forms
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.planning.decisions import Way
+from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectpanes import VERSION_WORDS, PaneChoice, Tab
+from applyviz.workflow.decisions import Choice
 
 MODES = [
     (ApplyMode.SERVER.value, _("Server-side")),
@@ -82,6 +85,21 @@ class ReplanForm(forms.Form):
         if latest is None or not self.is_valid() or not self.cleaned_data["takes_over"]:
             return None
         return replace(options_from_json(latest.options), takes_over=True)
+
+
+class DecisionForm(forms.Form):
+    """The way out of the conflicts of one field; they are named by their places in the change."""
+
+    conflicts = forms.RegexField(r"^\d{1,5}(,\d{1,5}){0,50}$")
+    way = forms.ChoiceField(choices=[(way.value, way.value) for way in Way])
+    note = forms.CharField(required=False, max_length=2000)
+
+    def read_choices(self, change: ObjectChange) -> list[Choice]:
+        """The decisions; none for a place that the change does not have."""
+        places = {int(text) for text in self.cleaned_data["conflicts"].split(",")}
+        way = Way(self.cleaned_data["way"])
+        found = [c for n, c in enumerate(change.conflicts) if n in places]
+        return [Choice(change.ref, c.path, c.manager, way) for c in found]
 
 
 class ListForm(forms.Form):

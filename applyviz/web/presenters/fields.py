@@ -104,6 +104,7 @@ class FieldRow:
     is_conflict: bool
     you: OwnerChip
     conflicts: tuple[str, ...]
+    conflict_places: str
     position: str
     about_url: str
     lines: tuple[DiffRow, ...] = ()
@@ -301,6 +302,7 @@ def present_field(
         is_conflict=is_conflict,
         you=present_owner(Owner(you, "Apply" if mode is ApplyMode.SERVER else "Update"), you=you),
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
+        conflict_places=",".join(str(n) for n, c in enumerate(change.conflicts) if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),

@@ -76,6 +76,14 @@ class VersionChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Deciding:
+    """Where a person who may decide sends a decision: on one field, and on every conflict of the plan."""
+
+    one_url: str
+    all_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class DiffChoice:
     """One way to show the diff."""
 
@@ -102,7 +110,7 @@ class Pane:
     url: str
     template: str
     is_server_side: bool
-    takeover_url: str = ""
+    deciding: Deciding | None = None
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[Section, ...] = ()
     empty_text: str = ""
@@ -242,7 +250,8 @@ def present_pane(
     choice: PaneChoice,
     url_of: Callable[[Tab], str],
     field_url_of: Callable[[int], str],
-    takeover_url: str = "",
+    deciding: Deciding | None = None,
+    decided: tuple[Notice, ...] = (),
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
     return Pane(
@@ -255,11 +264,11 @@ def present_pane(
         certainty=CERTAINTY_LOOKS[change.certainty],
         certainty_reason=change.certainty_reason,
         schema_origin=change.schema_origin.value,
-        notices=present_notices(change),
+        notices=(*present_notices(change), *decided),
         tabs=_link_tabs(change, choice.tab, url_of),
         url=url_of(choice.tab),
         template=f"reviews/_{choice.tab.value}.html",
         is_server_side=options.mode is ApplyMode.SERVER,
-        takeover_url=takeover_url,
+        deciding=deciding,
         **_fill_tab(change, choice, options, field_url_of),  # type: ignore[arg-type]  # each tab fills its own fields
     )

@@ -11,12 +11,13 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
 from applyviz.web.presenters.decks import Standing, present_deck
-from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
+from applyviz.web.presenters.objectpanes import Deciding, Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objects import ObjectGroup, draw_picture, group_objects, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
@@ -168,25 +169,45 @@ def present_field_schema(plan: Plan, position: int, index: int) -> FieldSchema:
     return present_schema(change.ref.gvk, change.fields[index].path)
 
 
-def _takeover_url(plan: Plan, person: Person) -> str:
+def read_change(plan: Plan, position: int) -> engine.ObjectChange:
+    """One object of a plan as it is shown."""
+    return settle(read_masked(_get_row(plan, position)))
+
+
+def _find_deciding(plan: Plan, person: Person, position: int) -> Deciding | None:
     is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
     if not is_open or not access.can(person, Action.DECIDE):
-        return ""
-    return reverse("reviews:replan", args=[plan.review.number])
+        return None
+    return Deciding(
+        one_url=reverse("reviews:decide", args=[plan.review.number, plan.number, position]),
+        all_url=reverse("reviews:replan", args=[plan.review.number]),
+    )
+
+
+def _list_decisions(plan: Plan, change: engine.ObjectChange) -> tuple[Notice, ...]:
+    made = plan.review.decisions.filter(object_key="/".join(change.ref.key), plan__number__lt=plan.number)
+    latest = {decision.path: decision for decision in made.select_related("by")}
+    lines = tuple(
+        _("%(path)s: %(way)s (%(manager)s), by %(name)s")
+        % {"path": d.path, "way": d.choice, "manager": d.manager, "name": d.by.get_username()}
+        for d in latest.values()
+    )
+    return (Notice(OBJECT_LOOKS[Operation.UPDATE], _("Decided"), lines=lines),) if lines else ()
 
 
 def present_chosen(plan: Plan, position: int, choice: PaneChoice, *, for_user: Person) -> Pane:
     """The pane of one object."""
-    row = _get_row(plan, position)
+    change = read_change(plan, position)
     return present_pane(
-        settle(read_masked(row)),
+        change,
         options=options_from_json(plan.options),
         choice=choice,
         url_of=lambda tab: _object_url(plan, position, tab),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
-        takeover_url=_takeover_url(plan, for_user),
+        deciding=_find_deciding(plan, for_user, position),
+        decided=_list_decisions(plan, change),
     )
 
 

@@ -7,12 +7,26 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from applyviz.web.forms.reviews import ApprovalForm, DigestForm
+from applyviz.web.forms.reviews import ApprovalForm, DecisionForm, DigestForm
+from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.confirming import present_confirmation
 from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import approvals, plans, runs
+from applyviz.workflow import approvals, plans, reviews, runs
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotPossibleError
+
+
+@needs(Action.DECIDE, "POST")
+def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Answer the conflicts of one field; the next plan carries the answer out."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    form = DecisionForm(request.POST)
+    choices = form.read_choices(reviewpages.read_change(found, position)) if form.is_valid() else []
+    if not choices:
+        raise NotPossibleError(_("the button names no conflict; look at the page again"))
+    note = form.cleaned_data["note"]
+    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
+    return redirect("reviews:show-plan", number, following.number)
 
 
 @needs(Action.APPROVE, "GET", "POST")

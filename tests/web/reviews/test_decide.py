@@ -1,0 +1,55 @@
+"""Deciding a conflict: one of three ways, by who may, and only what is still open."""
+
+import pytest
+from django.urls import reverse
+
+from applyviz.records.models import Decision, Plan
+from tests.web import builders
+
+
+def url(plan) -> str:
+    return reverse("reviews:decide", args=[plan.review.number, plan.number, 0])
+
+
+@pytest.mark.parametrize("way", ["take over", "leave to the other", "keep live and own it too"])
+def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
+    answer = as_alice.post(url(refused_plan), {"conflicts": "0", "way": way})
+
+    following = Plan.objects.get(number=2)
+    decision = Decision.objects.get()
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 2])
+    assert (decision.choice, decision.manager) == (way, "kubectl-set")
+    assert [d["way"] for d in following.decisions] == [way]
+    assert tuple(following.decisions[0]["path"]) == builders.IMAGE
+
+
+def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
+    as_alice.post(reverse("reviews:replan", args=[refused_plan.review.number]), {"takes_over": "1"})
+
+    assert list(Decision.objects.values_list("choice", flat=True)) == ["take over"]
+
+
+@pytest.mark.parametrize("form", [{}, {"conflicts": "7", "way": "take over"}, {"conflicts": "0", "way": "ignore"}])
+def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form):
+    assert as_alice.post(url(refused_plan), form).status_code == 409
+    assert Decision.objects.count() == 0
+
+
+def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_plan):
+    address = reverse("reviews:show-review", args=[refused_plan.review.number])
+
+    for_alice, for_viewer = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
+
+    assert for_alice.count(f'action="{url(refused_plan)}"') == 3
+    assert url(refused_plan) not in for_viewer
+    assert "Three ways out" in for_viewer
+
+
+def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
+    form = {"conflicts": "0", "way": "take over"}
+
+    assert [b.post(url(refused_plan), form).status_code for b in (as_viewer, as_charlie)] == [403, 404]
+
+
+def test_deciding_takes_no_get(as_alice, refused_plan):
+    assert as_alice.get(url(refused_plan)).status_code == 405
