@@ -53,7 +53,7 @@ _REACHES = {
 def _retyped(f: Facts) -> str:
     role = "The key" if f.get("role") == "key" else "The value"
     if not f.get("text"):
-        return f"{role} is read by YAML as a {f['what']}; quote it if it is meant as text."
+        return f"{role} is not read as it is written ({f['what']}); quote it if it is meant as text."
     if f["what"] == "date":
         return f"{role} {f['text']} looks like a date; kubectl keeps it as text, other tools may not: quote it."
     return f"{role} {f['text']} is read as {f['value']} ({f['what']}); quote it if it is meant as text."

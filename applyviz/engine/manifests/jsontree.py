@@ -22,7 +22,6 @@ from applyviz.engine.objects.values import JSONValue
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_NUMBER_GOES_ON = frozenset(".eE+-0123456789")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 _SAFE_INTEGER = 2**53
@@ -30,6 +29,12 @@ _SAFE_INTEGER = 2**53
 
 class NotJSONError(ManifestError):
     """The text is not JSON; it may still be YAML."""
+
+
+def _is_cut(match: re.Match[str], after: str) -> bool:
+    # `5.` and `5e` begin a fraction or an exponent that never comes; `02` is two values.
+    has_fraction, has_exponent = match[1] is not None, match[2] is not None
+    return (after == "." and not has_fraction and not has_exponent) or (after in ("e", "E") and not has_exponent)
 
 
 class RefusedValueError(ManifestError):
@@ -147,7 +152,7 @@ class JSONReader:
 
     def _read_number(self, at: int, line: int, column: int) -> tuple[JSONValue, int]:
         match = _NUMBER.match(self.text, at)
-        if match is None or self.text[match.end() : match.end() + 1] in _NUMBER_GOES_ON:
+        if match is None or _is_cut(match, self.text[match.end() : match.end() + 1]):
             raise self._not_json(at)
         written = match.group()
         value = _parse_number(written, is_float=match.lastindex is not None)
