@@ -165,15 +165,26 @@ def test_object_that_was_made_anew_makes_the_run_stale(team):
     assert team.work(run).state == RunState.STALE
 
 
-def test_new_version_alone_is_no_reason_to_stop(team):
+def test_what_the_plan_does_not_touch_may_move(team, at_point):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))
-    before = team.live()["metadata"]["resourceVersion"]
-    team.edit(SETTINGS, {"data": {"a": "x"}}, "applyviz-other")
-    team.edit(SETTINGS, {"data": {"a": "1"}}, "applyviz-other")
-    assert team.live()["metadata"]["resourceVersion"] != before
+    team.edit(SETTINGS, {"metadata": {"labels": {"team": "shop"}}})
+    at_point("run.checked", lambda: team.edit(SETTINGS, {"data": {"other": "by hand"}}))
+    at_point("run.intended", lambda: team.edit(SETTINGS, {"data": {"third": "by hand"}}))
 
-    assert team.work(run).state in (RunState.SUCCEEDED, RunState.STALE)
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])
+    assert team.live()["data"] == {"a": "2", "other": "by hand", "third": "by hand"}
+
+
+def test_ownership_that_moved_makes_the_run_stale(team):
+    team.apply(config_map(a="1", b="1"))
+    run = team.start(team.plan(config_map(a="1")))
+    team.apply_as("somebody", config_map(b="1"))
+
+    assert team.work(run).state == RunState.STALE
+    assert team.live()["data"] == {"a": "1", "b": "1"}
 
 
 def test_change_between_check_and_write_is_found(team, at_point):

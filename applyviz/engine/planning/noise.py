@@ -10,15 +10,27 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 
+_IDENTITY = ("manager", "operation", "apiVersion", "subresource")
 _NOISE = frozenset(("resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "selfLink"))
 
 
+def _name_entry(entry: Mapping[str, JSONValue]) -> str:
+    return canonical_json([entry.get(name) or "" for name in _IDENTITY])
+
+
 def _quiet_entries(entries: JSONValue) -> JSONValue:
-    """managedFields without times, in one order."""
-    if not isinstance(entries, list):
+    """managedFields without times, by field owner, so that only entries that differ count as a difference.
+
+    - What controllers write through `status` is theirs and says nothing of an apply.
+    - Entries of one name are kept as they are, in one order.
+    """
+    if not isinstance(entries, list) or not all(isinstance(e, Mapping) for e in entries):
         return entries
-    timeless = [{k: v for k, v in e.items() if k != "time"} if isinstance(e, Mapping) else e for e in entries]
-    return sorted(timeless, key=canonical_json)
+    kept = [e for e in entries if e.get("subresource") != "status"]
+    named = {_name_entry(e): e.get("fieldsV1") for e in kept}
+    if len(named) == len(kept):
+        return named
+    return sorted(({k: v for k, v in e.items() if k != "time"} for e in kept), key=canonical_json)
 
 
 def without_noise(obj: JSONObject, *, has_status: bool = True) -> JSONObject:

@@ -54,6 +54,7 @@ class ObjectRun:
         self._row = result.change
         self._change = changes.open_sealed(self._row)
         self._masked = changes.read_masked(self._row)
+        self._promised = self._change.versions.after or self._change.versions.merged
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
         self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
@@ -109,6 +110,8 @@ class ObjectRun:
         """Recompute the effect on what is live now; raises unless it is the approved one."""
         now = self._access.recompute(self._result)
         raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
+        # What the plan does not touch may have moved; the effect on it is the same.
+        self._promised = now.versions.after or now.versions.merged
         return now.versions.live
 
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
@@ -121,7 +124,7 @@ class ObjectRun:
         return not self._broken(live)
 
     def _broken(self, live: JSONObject) -> tuple[dict[str, JSONValue], ...]:
-        promised = self._change.versions.after or self._change.versions.merged
+        promised = self._promised
         if promised is None:
             return ()
         is_confirmed = self._change.certainty is Certainty.CONFIRMED
