@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from applyviz.engine.explain.clientside import judge_client
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
+from applyviz.engine.explain.rows import Row
 from applyviz.engine.explain.serverside import Standing, judge_apply
 from applyviz.engine.explain.verdict import Verdict, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
@@ -19,6 +20,7 @@ from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.ownership.managedfields import FieldOwners
 from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.walk import MISSING
 
 PositionOf = Callable[[FieldPath], SourcePosition]
 
@@ -75,44 +77,54 @@ class _Judge:
         self._is_client = mode == CLIENT
         self._manager = manager
         self._subresource = subresource
-        self._conflicts = conflicts
+        self._conflicts = _Conflicts(conflicts) if conflicts else None
 
     def give_reasons(
         self, before: FieldOwners, after: FieldOwners, position_of: PositionOf | None
     ) -> Iterator[FieldReason]:
         manifest = self._versions.manifest
-        for path in self._versions.rows:
+        for path, row in self._versions.rows.items():
             owned_before, owned_after = before.of(path), after.of(path)
-            verdict = self._judge(path, owned_before, owned_after)
-            is_written = path in manifest or manifest.find_above(path) is not None
-            position = position_of(path) if position_of is not None and is_written else _NOWHERE
+            verdict = self._judge(path, row, owned_before, owned_after)
+            position = _NOWHERE
+            if position_of is not None and (row.manifest is not MISSING or manifest.find_above(path) is not None):
+                position = position_of(path)
             yield _make_reason(path, verdict, owned_before, owned_after, position)
         for path in self._versions.reordered:
             position = position_of(path) if position_of is not None and manifest.has_place(path) else _NOWHERE
             verdict = Verdict(FieldOperation.CHANGED, Reason.ORDER)
             yield _make_reason(path, verdict, before.of(path), after.of(path), position)
 
-    def _judge(self, path: FieldPath, before: tuple[Owner, ...], after: tuple[Owner, ...]) -> Verdict:
+    def _judge(self, path: FieldPath, row: Row, before: tuple[Owner, ...], after: tuple[Owner, ...]) -> Verdict:
         versions = self._versions
         if is_bookkeeping(path):
-            row = versions.rows[path]
             stage = Stage.MERGE if is_same(row.merged, row.after) else Stage.SERVER
             return Verdict(name_operation(row.live, row.after), Reason.BOOKKEEPING, stage=stage)
         if versions.is_deletion:
-            return Verdict(FieldOperation.CLEARED, Reason.REMOVED_FROM_MANIFEST)
+            return Verdict(name_operation(row.live, row.after), Reason.REMOVED_FROM_MANIFEST)
         by_server = judge_server(versions, path)
         if by_server is not None:
             return by_server
         if self._is_client:
             return judge_client(versions, path, self._manager, before)
-        standing = Standing(before, after, tuple(c for c in self._conflicts if _touches(c.path, path)))
+        standing = Standing(before, after, self._conflicts.find(path) if self._conflicts else ())
         return judge_apply(versions, path, standing, manager=self._manager, subresource=self._subresource)
 
 
-def _touches(conflict: FieldPath, path: FieldPath) -> bool:
-    """Whether a conflict is about a leaf, about what holds it, or about a part of it."""
-    shorter = min(len(conflict), len(path))
-    return conflict[:shorter] == path[:shorter]
+class _Conflicts:
+    """Conflicts by path: those about a leaf, about what holds it, or about a part of it."""
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        self._at: dict[FieldPath, list[Conflict]] = {}
+        self._below: dict[FieldPath, list[Conflict]] = {}
+        for conflict in conflicts:
+            self._at.setdefault(conflict.path, []).append(conflict)
+            for length in range(len(conflict.path)):
+                self._below.setdefault(conflict.path[:length], []).append(conflict)
+
+    def find(self, path: FieldPath) -> tuple[Conflict, ...]:
+        found = [c for length in range(len(path) + 1) for c in self._at.get(path[:length], ())]
+        return (*found, *self._below.get(path, ()))
 
 
 def _make_reason(

@@ -93,8 +93,14 @@ class RowReader:
         for value, _ in maps:
             names.update(dict.fromkeys(value))
         for name in names:
-            below = [(value[name], columns) for value, columns in maps if name in value]
-            if any(type(value) in _DEEP for value, _ in below):
+            below: list[Part] = []
+            is_deep = False
+            for value, columns in maps:
+                if name in value:
+                    entry = value[name]
+                    is_deep = is_deep or type(entry) in _DEEP
+                    below.append((entry, columns))
+            if is_deep:
                 self._walk(place.child(name), _merge(below), (*path, "f:" + name))
             else:
                 self._add((*path, "f:" + name), below)
