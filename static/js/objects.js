@@ -87,6 +87,13 @@ function press(event) {
   event.preventDefault();
 }
 
+/** What the schema says of a field is fetched when its row is opened. */
+function openRow(event) {
+  if (event.target.matches?.("[data-field-row]") && event.target.open) {
+    event.target.querySelector("[data-schema]")?.dispatchEvent(new Event("opened"));
+  }
+}
+
 function measureDeck() {
   const deck = document.querySelector("[data-deck]");
   if (!deck) return;
@@ -103,6 +110,7 @@ if (list) {
   reveal();
   measureDeck();
   document.addEventListener("keydown", press);
+  document.addEventListener("toggle", openRow, true);
   document.addEventListener("input", (event) => {
     if (event.target.matches("[data-find]")) filter(event.target.value);
   });
