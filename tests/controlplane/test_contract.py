@@ -1,0 +1,60 @@
+"""The real API server keeps the contract that the sandbox keeps.
+
+`APPLYVIZ_RECORD_CONTRACT=1` writes its answers into the stories instead of comparing them.
+"""
+
+import json
+import os
+import re
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from applyviz.engine.objects.exchange import JSON, Answer, Request
+from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
+from tests.sandbox.contract import judge_story, list_stories, load_story, record_story, save_story
+
+pytestmark = pytest.mark.controlplane
+WARNING = re.compile(r'299 - "(.*)"\Z')
+
+
+def make_sender(plane: ControlPlane):
+    """Plain requests of an administrator, without any client library between."""
+    context = ssl.create_default_context(cadata=plane.authority.decode())
+
+    def send(request: Request) -> Answer:
+        query = f"?{urllib.parse.urlencode(dict(request.query))}" if request.query else ""
+        body = None if request.body is None else json.dumps(request.body).encode()
+        headers = {
+            "Authorization": f"Bearer {ADMIN_TOKEN}",
+            "Content-Type": request.content_type or JSON,
+            "Accept": JSON,
+            "User-Agent": "contract/1",
+        }
+        call = urllib.request.Request(
+            plane.url + request.path + query, data=body, method=request.method, headers=headers
+        )
+        try:
+            response = urllib.request.urlopen(call, context=context)
+        except urllib.error.HTTPError as error:
+            response = error
+        with response:
+            text = response.read().decode()
+            warnings = response.headers.get_all("Warning") or []
+        found = tuple(m.group(1).replace('\\"', '"') for w in warnings if (m := WARNING.match(w)))
+        return Answer(response.status, json.loads(text) if text.startswith("{") else text, found)
+
+    return send
+
+
+@pytest.mark.parametrize("name", list_stories())
+def test_server_keeps_the_contract(control_plane, name):
+    story, send = load_story(name), make_sender(control_plane)
+    if os.environ.get("APPLYVIZ_RECORD_CONTRACT"):
+        save_story(name, record_story(story, send, f"n-{name}"))
+        return
+
+    assert judge_story(story, send, f"n-{name}") == []
