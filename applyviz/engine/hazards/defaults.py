@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import iter_containers, path_of, position_of, root_of
+from applyviz.engine.hazards.walking import path_of, position_of
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.paths import field, fields
 from applyviz.engine.objects.values import get_at
@@ -80,7 +80,7 @@ def find_null(subject: Subject) -> Iterator[Hazard]:
     """A field that the manifest clears with null and the server fills again."""
     if subject.manifest is None or subject.live is None:
         return
-    for where, value, node in iter_containers(subject.manifest, root_of(subject)):
+    for where, value, node in subject.containers:
         if not isinstance(value, Mapping) or None not in value.values():
             continue
         for name, entry in value.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import iter_containers, path_of, position_of, root_of
+from applyviz.engine.hazards.walking import path_of, position_of, root_of
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 from applyviz.engine.schema.model import ListType, Node
@@ -27,12 +27,14 @@ def _keys_of(node: Node, *, is_server_side: bool) -> tuple[str, ...]:
 def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
     if not isinstance(item, dict) or not any(name in item for name in keys):
         return ""
-    found = {}
+    found = []
     for name in keys:
+        if name in item:
+            found.append(item[name])
+            continue
         shape = node.items.child(name) if node.items is not None else None
-        default = shape.default if shape is not None and shape.has_default else None
-        found[name] = item.get(name, default)
-    return canonical_json(found)
+        found.append(shape.default if shape is not None and shape.has_default else None)
+    return repr(found)
 
 
 def find_duplicates(subject: Subject) -> Iterator[Hazard]:
@@ -40,7 +42,7 @@ def find_duplicates(subject: Subject) -> Iterator[Hazard]:
     root = root_of(subject)
     if root is None or subject.manifest is None:
         return
-    for plain, value, node in iter_containers(subject.manifest, root):
+    for plain, value, node in subject.containers:
         if isinstance(value, list) and node is not None and len(value) > 1:
             yield from _duplicates_at(subject, plain, value, node)
 
@@ -83,8 +85,9 @@ def _pairs(subject: Subject) -> Iterator[_Pair]:
     # paired, because positions of entries say nothing there.
     if subject.manifest is None or subject.live is None or subject.result is None:
         return
-    for plain, value, node in iter_containers(subject.manifest, root_of(subject), enters_lists=False):
-        if not isinstance(value, list):
+    for container in subject.containers:
+        plain, value, node = container
+        if not isinstance(value, list) or container.is_below_list:
             continue
         names = [str(step) for step in plain]
         live, result = get_at(subject.live, names), get_at(subject.result, names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from applyviz.engine.hazards.containers import Container, list_containers
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath
@@ -98,7 +99,7 @@ class Neighbours:
         return frozenset(str((o.get("metadata") or {}).get("name")) for o in spaces)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the containers are listed once and kept
 class Subject:
     """One object change as the rules see it; every field but `ref` may be missing.
 
@@ -131,3 +132,10 @@ class Subject:
     def result(self) -> JSONObject | None:
         """The last stage known of what the object will be."""
         return self.merged if self.after is None else self.after
+
+    @cached_property
+    def containers(self) -> tuple[Container, ...]:
+        """Every list and mapping of the manifest, from the top down; () without a manifest."""
+        if self.manifest is None:
+            return ()
+        return list_containers(self.manifest, self.kind.root if self.kind is not None else None)

@@ -15,10 +15,8 @@ from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import (
     Place,
     find_place,
-    iter_containers,
     path_of,
     position_of,
-    root_of,
 )
 from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
 
@@ -96,7 +94,7 @@ def find_unseen(subject: Subject) -> Iterator[Hazard]:
     """Text in the manifest that holds characters nobody sees, or that reorder what is seen."""
     if subject.manifest is None or not _is_suspicious(subject):
         return
-    for where, value, _ in iter_containers(subject.manifest, root_of(subject)):
+    for where, value, _ in subject.containers:
         entries = value.items() if isinstance(value, Mapping) else enumerate(value)
         for step, entry in entries:
             texts = [text for text in (step, entry) if isinstance(text, str)]

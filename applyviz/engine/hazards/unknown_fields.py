@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import iter_containers, path_of, position_of, root_of
+from applyviz.engine.hazards.walking import path_of, position_of
 from applyviz.engine.schema.model import Node
 
 _ROOT_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
@@ -21,7 +21,7 @@ def _is_open(node: Node) -> bool:
 
 def find(subject: Subject) -> Iterator[Hazard]:
     """Fields of the manifest that its kind does not have."""
-    for where, value, node in iter_containers(subject.manifest or {}, root_of(subject)):
+    for where, value, node in subject.containers:
         if node is None or not isinstance(value, Mapping) or _is_open(node):
             continue
         is_object = not where or node.is_embedded_resource

@@ -6,7 +6,7 @@ plain path is what source positions are looked up by.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from applyviz.engine.hazards.model import Subject
@@ -49,29 +49,6 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
         elif shape is not None and shape.has_default:
             found[name] = shape.default
     return key(found) if found else index(position)
-
-
-def iter_containers(
-    value: JSONValue, node: Node | None, *, enters_lists: bool = True
-) -> Iterator[tuple[PlainPath, JSONValue, Node | None]]:
-    """Every mapping and list from the top down, with its plain path and shape.
-
-    - Scalars are left to the caller and nothing recurses: rules run over every object of a set.
-    """
-    waiting: list[tuple[PlainPath, JSONValue, Node | None]] = [((), value, node)]
-    while waiting:
-        place = waiting.pop()
-        yield place
-        plain, value, node = place
-        below: list[tuple[PlainPath, JSONValue, Node | None]] = []
-        if isinstance(value, Mapping):
-            for name, entry in value.items():
-                if entry and isinstance(entry, (dict, list)):
-                    below.append(((*plain, name), entry, node.child(name) if node is not None else None))
-        elif enters_lists:
-            items = node.items if node is not None else None
-            below = [((*plain, n), e, items) for n, e in enumerate(value) if e and isinstance(e, (dict, list))]
-        waiting.extend(reversed(below))
 
 
 def find_place(subject: Subject, plain: PlainPath) -> Place | None:

@@ -1,0 +1,49 @@
+"""The lists and mappings of an object beside their schema: what most rules look through.
+
+They are listed once for each object and shared by the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.model import Node
+
+
+class Container(NamedTuple):
+    """One list or mapping: where it is, what it holds, and its shape (None when unknown)."""
+
+    plain: PlainPath
+    value: JSONValue
+    node: Node | None
+
+    @property
+    def is_below_list(self) -> bool:
+        """Whether a list entry is on the way to it: positions of entries say nothing in another version."""
+        return any(isinstance(step, int) for step in self.plain)
+
+
+def list_containers(value: JSONValue, node: Node | None) -> tuple[Container, ...]:
+    """Every mapping and list that is not empty, from the top down.
+
+    - Scalars are left to the caller and nothing recurses: rules run over every object of a set.
+    """
+    found: list[Container] = []
+    waiting = [Container((), value, node)]
+    while waiting:
+        place = waiting.pop()
+        found.append(place)
+        plain, value, node = place
+        below: list[Container] = []
+        if isinstance(value, Mapping):
+            for name, entry in value.items():
+                if entry and isinstance(entry, (dict, list)):
+                    below.append(Container((*plain, name), entry, node.child(name) if node is not None else None))
+        else:
+            items = node.items if node is not None else None
+            below = [Container((*plain, n), e, items) for n, e in enumerate(value) if e and isinstance(e, (dict, list))]
+        waiting.extend(reversed(below))
+    return tuple(found)
