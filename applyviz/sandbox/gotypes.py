@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -25,13 +25,14 @@ Code: TypeAlias = Any  # a one-letter or type name text, or [mark, code, …] fo
 
 @dataclass(frozen=True, slots=True)
 class GoField:
-    """One field of a struct; `is_struct` is a struct without pointer, which is never left out."""
+    """One field of a struct; `number` is its protobuf field, `2/1` inside an embedded message."""
 
     name: str
     code: Code
     drops_empty: bool
     drops_zero: bool
     go_type: str
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,12 @@ class GoStruct:
     name: str
     go_name: str
     fields: Mapping[str, GoField]
+
+
+def _read_field(raw: Sequence[Any]) -> GoField:
+    name, code, options, go_type, number = raw
+    shown = go_type.replace("*", "", 1) if code[0] == "*" else go_type
+    return GoField(name, code, "e" in options, "z" in options, shown, number)
 
 
 class GoTypes:
@@ -61,12 +68,7 @@ class GoTypes:
         found = self._structs.get(name)
         if found is None and name in self._raw:
             raw = self._raw[name]
-            fields = {
-                f[0]: GoField(
-                    f[0], f[1], "e" in f[2], "z" in f[2], f[3].replace("*", "", 1) if f[1][0] == "*" else f[3]
-                )
-                for f in raw["f"]
-            }
+            fields = {f[0]: _read_field(f) for f in raw["f"]}
             found = self._structs[name] = GoStruct(name, raw["go"], fields)
         return found
 

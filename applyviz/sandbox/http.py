@@ -1,7 +1,7 @@
 """A sandbox cluster over plain HTTP, so that kubectl can talk to it: bytes in, bytes out.
 
-Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON and YAML
-bodies; answers are JSON, as an object, a table or metadata only. A bearer token names the user, by a function
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON, YAML and
+protobuf bodies; answers are JSON, as an object, a table or metadata only. A bearer token names the user, by a function
 of the caller's. A watch tells what is there and ends: clients ask again.
 """
 
@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.sandbox import protobuf
 from applyviz.sandbox.routing import parse_path
 from applyviz.sandbox.server import Sandbox
 from applyviz.sandbox.status import StatusError, bad_request, unsupported_media_type
@@ -28,7 +29,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 _YAML = "application/yaml"
 _UNKNOWN_FORMAT = (
     "the body of the request was in an unknown format - accepted media types include: application/json, "
-    "application/yaml"
+    "application/yaml, application/vnd.kubernetes.protobuf"
 )
 _METADATA_KINDS = {"PartialObjectMetadata", "PartialObjectMetadataList"}
 
@@ -161,7 +162,7 @@ def _read_request(method: str, path: str, query: str, headers: Mapping[str, str]
     value: JSONValue = None
     if body and method not in ("GET", "HEAD"):
         value = _read_body(body, content_type, method)
-    if content_type == _YAML:
+    if content_type in (_YAML, protobuf.CONTENT_TYPE):
         content_type = JSON
     return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), content_type, value)
 
@@ -169,6 +170,11 @@ def _read_request(method: str, path: str, query: str, headers: Mapping[str, str]
 def _read_body(body: bytes, content_type: str, method: str) -> JSONValue:
     if content_type in (_YAML, APPLY_PATCH):
         return _read_yaml(body)
+    if method != "PATCH" and content_type == protobuf.CONTENT_TYPE:
+        try:
+            return protobuf.read_protobuf(body)
+        except (protobuf.ProtobufError, RecursionError) as error:
+            raise bad_request(f"couldn't read the body as protobuf: {error}") from error
     if method != "PATCH" and content_type not in ("", JSON):
         raise unsupported_media_type(_UNKNOWN_FORMAT)
     try:

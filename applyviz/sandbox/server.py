@@ -72,19 +72,16 @@ class Sandbox:
             if document is None or request.method not in ("GET", "HEAD"):
                 raise no_such_path()
             return Answer(200, document)
+        review = answer_review(request, route)
+        if review is not None:
+            return review
         target = self.registry.find(route)
         if target is None:
-            return self._answer_other(request, route)
+            raise no_such_path()
         self._check_shape(request, route, target)
         is_write = request.method in _WRITES and not request.is_dry_run
         with self._store.transaction() if is_write else nullcontext():
             return self._act(request, route, target, user)
-
-    def _answer_other(self, request: Request, route: Route) -> Answer:
-        review = answer_review(request, route)
-        if review is None:
-            raise no_such_path()
-        return review
 
     @staticmethod
     def _check_shape(request: Request, route: Route, target: Target) -> None:
@@ -93,6 +90,8 @@ class Sandbox:
             raise no_such_path()
         if route.namespace and not target.resource.is_namespaced:
             raise no_such_path()
+        if "get" not in target.resource.verbs:
+            raise method_not_allowed(target.group, target.plural)
         needs_namespace = target.resource.is_namespaced and not route.namespace
         if needs_namespace and (request.method != "GET" or route.name):
             raise method_not_allowed(target.group, target.plural)
