@@ -29,11 +29,7 @@ class Place(NamedTuple):
 
 def list_keys(node: Node | None) -> tuple[str, ...]:
     """The key fields by which entries of a list are told apart, () for other lists."""
-    if node is None or node.list_type not in (ListType.MAP, None):
-        return ()
-    if node.list_map_keys:
-        return node.list_map_keys
-    return (node.patch_merge_key,) if node.patch_merge_key else ()
+    return node.list_map_keys if node is not None and node.list_type is ListType.MAP else ()
 
 
 def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement:

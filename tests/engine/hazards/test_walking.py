@@ -23,13 +23,8 @@ def test_entries_of_map_lists_are_named_by_their_keys() -> None:
     ports = node_of("v1", "Service", "spec", "ports")
 
     assert name_entry(ports, {"port": 80}, 3) == 'k:{"port":80,"protocol":"TCP"}'
+    assert name_entry(ports, {"protocol": "UDP"}, 3) == 'k:{"protocol":"UDP"}'
     assert name_entry(ports, "odd", 3) == "i:3"
-
-
-def test_entries_of_merged_lists_without_map_keys_are_named_by_their_merge_key() -> None:
-    references = node_of("apps/v1", "Deployment", "spec", "template", "spec", "imagePullSecrets")
-
-    assert name_entry(references, {"name": "a"}, 0) == 'k:{"name":"a"}'
 
 
 def test_other_entries_are_named_by_position() -> None:
