@@ -93,9 +93,11 @@ def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | No
         if node is None:
             return None
         node = node.child(element[2:]) if element[0] == "f" else node.items
-        is_retaining = node is not None and "retainKeys" in node.patch_strategy
-        if is_retaining and length < len(path) and versions.manifest.has_place(path[:length]):
-            return path[:length]
+        place = path[:length]
+        if node is None or "retainKeys" not in node.patch_strategy or length == len(path):
+            continue
+        if versions.manifest.has_place(place) and place not in versions.manifest:
+            return place
     return None
 
 

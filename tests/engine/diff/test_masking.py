@@ -135,6 +135,26 @@ def test_secrets_inside_other_objects_are_masked():
     assert_hidden(mask({**text, "kind": "ConfigMap"}, gvk=CONFIG_MAP, tag_key=KEY))
 
 
+def test_text_that_looks_like_a_secret_is_masked_whole():
+    text = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: db}}\nstringData:\n  p: {CANARY}\n"
+    obj = {"kind": "ConfigMap", "data": {"db.yaml": text, "plain": "how to keep a Secret: use data:"}}
+
+    masked = mask(obj, gvk=CONFIG_MAP, tag_key=KEY)
+
+    assert_hidden(masked)
+    assert is_masked(masked["data"]["db.yaml"])
+    assert masked["data"]["plain"] == obj["data"]["plain"]
+
+
+def test_annotations_that_are_no_text_stay():
+    obj = {"metadata": {"annotations": {"n": 1, "m": {"kind": "Secret", "data": {"p": ENCODED}}}}}
+
+    masked = mask(obj, gvk=CONFIG_MAP, tag_key=KEY)
+
+    assert_hidden(masked)
+    assert masked["metadata"]["annotations"]["n"] == 1
+
+
 def test_policy_masks_env_values_and_paths():
     pod = {
         "spec": {"containers": [{"env": [{"name": "db_password", "value": CANARY}, {"name": "PORT", "value": "80"}]}]}
@@ -187,6 +207,8 @@ def test_masked_things_are_recognised_anywhere():
         {"op": "add", "path": "/metadata/annotations", "value": {"x": json.dumps(secret(stringData={"p": CANARY}))}},
         {"op": "add", "path": "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration",
          "value": json.dumps({"data": {"p": ENCODED}})},
+        {"op": "add", "path": "/data/p/deep", "value": CANARY},
+        {"op": "replace", "path": "", "value": [CANARY]},
         {"op": "add", "path": 7, "value": CANARY},
         CANARY,
     ],

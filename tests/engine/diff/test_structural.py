@@ -55,6 +55,13 @@ def test_order_is_found_below_entries_too_and_not_in_atomic_lists():
     ]
 
 
+def test_a_list_with_an_entry_that_cannot_be_named_is_one_leaf():
+    before, after = pod({"name": "a"}, "odd"), pod("odd", {"name": "a"})
+
+    assert [render_path(d.path) for d in diff_objects(before, after, root=ROOT)] == [".spec.template.spec.containers"]
+    assert find_reorderings(before, after, root=ROOT) == ()
+
+
 def test_no_object_has_no_leaves():
     assert diff_objects(None, {"a": 1}) == (Difference(fields("a"), MISSING, 1),)
     assert find_reorderings(None, {"a": [1]}) == ()

@@ -120,6 +120,20 @@ def test_json_inside_text_is_laid_out():
     assert [r.state for r in reformatted] == ["changed"]
 
 
+def test_text_that_only_begins_like_json_is_compared_as_it_is():
+    assert picture(diff_lines({"a": "{x: 1}"}, {"a": "{x: 2}"})) == '- a: "{x: [1]}"\n+ a: "{x: [2]}"\n'
+
+
+def test_lists_with_entries_that_cannot_be_named_pair_by_position():
+    before = deployment({"name": "a", "image": "1"}, "odd")
+    after = deployment({"name": "a", "image": "2"}, "odd")
+
+    rows = [r for r in diff_lines(before, after, root=ROOT) if r.state != "same"]
+
+    assert picture(rows) == '-         image: "[1]"\n+         image: "[2]"\n'
+    assert render_path(rows[0].path) == ".spec.template.spec.containers[0].image"
+
+
 def test_equal_parts_are_folded():
     before = {f"k{n:02d}": n for n in range(20)}
 
