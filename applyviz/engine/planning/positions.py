@@ -14,7 +14,7 @@ from typing import Any
 from applyviz.engine.manifests.documents import ManifestDocument, PositionTree
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
-from applyviz.engine.objects.values import JSONValue, canonical_json, is_same_json
+from applyviz.engine.objects.values import JSONValue, is_same_json
 
 
 @lru_cache(maxsize=8192)
@@ -27,6 +27,15 @@ def _find_entry(items: list[JSONValue], wanted: Mapping[str, JSONValue]) -> int 
         if isinstance(item, Mapping) and all(k not in item or is_same_json(item[k], v) for k, v in wanted.items()):
             return index
     return None
+
+
+def _index_entries(items: list[JSONValue], keys: tuple[str, ...]) -> dict[tuple[JSONValue, ...], int]:
+    entries: dict[tuple[JSONValue, ...], int] = {}
+    for index, item in enumerate(items):
+        values = tuple(item.get(k) for k in keys) if isinstance(item, dict) else ()
+        if values and all(isinstance(v, (str, int, float)) for v in values):
+            entries.setdefault(values, index)
+    return entries
 
 
 def _descend(tree: PositionTree, step: str | int) -> PositionTree:
@@ -43,8 +52,8 @@ class Locator:
     def __init__(self, document: ManifestDocument) -> None:
         self._file = document.positions.file
         self._places: dict[FieldPath, tuple[JSONValue, PositionTree]] = {(): (document.obj, document.positions.tree)}
-        # Entries of a list by the text of their keys, so that long lists are walked once.
-        self._entries: dict[tuple[FieldPath, tuple[str, ...]], dict[str, int]] = {}
+        # Entries of a list by the values of their keys, so that long lists are walked once.
+        self._entries: dict[tuple[FieldPath, tuple[str, ...]], dict[tuple[JSONValue, ...], int]] = {}
 
     def __call__(self, path: FieldPath) -> SourcePosition:
         """The position of a path."""
@@ -79,9 +88,6 @@ class Locator:
         keys = tuple(named)
         entries = self._entries.get((path, keys))
         if entries is None:
-            entries = self._entries[path, keys] = {}
-            for index, item in enumerate(items):
-                if isinstance(item, Mapping) and all(k in item for k in keys):
-                    entries.setdefault(canonical_json({k: item[k] for k in keys}), index)
-        known = entries.get(element[2:])
+            entries = self._entries[path, keys] = _index_entries(items, keys)
+        known = entries.get(tuple(named.values()))
         return _find_entry(items, named) if known is None else known
