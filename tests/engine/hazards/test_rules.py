@@ -18,6 +18,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
+from tests.engine.hazards.widgets import WIDGETS
 
 CASES = Path(__file__).parents[2] / "cases" / "hazards"
 NAMED = ("manifest", "last_applied", "live", "merged", "after", "patch", "is_server_side", "is_namespaced")
@@ -80,51 +81,6 @@ def test_annotations_beyond_the_limit_are_found() -> None:
     )
 
 
-WIDGETS = {
-    "kind": "CustomResourceDefinition",
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"kind": "Widget", "plural": "widgets"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "whole": {"type": "array", "items": {"type": "string"}},
-                                    "fixed": {
-                                        "type": "object",
-                                        "x-kubernetes-map-type": "atomic",
-                                        "properties": {"a": {"type": "string"}},
-                                    },
-                                    "parts": {
-                                        "type": "array",
-                                        "x-kubernetes-list-type": "map",
-                                        "x-kubernetes-list-map-keys": ["name"],
-                                        "items": {
-                                            "type": "object",
-                                            "required": ["name"],
-                                            "properties": {"name": {"type": "string"}, "tags": {"type": "array"}},
-                                        },
-                                    },
-                                },
-                            }
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
-
-
 def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
     owned = {
         ".": {},
@@ -132,6 +88,7 @@ def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
         "f:fixed": {"f:a": {}},
         "f:parts": {'k:{"name":"x"}': {".": {}, "f:tags": {"i:0": {}}}, "odd": None},
         "f:gone": {"f:a": {}},
+        "f:free": {"f:a": {}},
     }
     live = {
         "apiVersion": "example.com/v1",

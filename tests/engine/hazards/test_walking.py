@@ -5,7 +5,9 @@ from __future__ import annotations
 from applyviz.engine.hazards.walking import name_entry
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import Node, SchemaOrigin
+from tests.engine.hazards.widgets import WIDGETS
 
 
 def node_of(api_version: str, kind: str, *steps: str) -> Node:
@@ -23,8 +25,21 @@ def test_entries_of_map_lists_are_named_by_their_keys() -> None:
     ports = node_of("v1", "Service", "spec", "ports")
 
     assert name_entry(ports, {"port": 80}, 3) == 'k:{"port":80,"protocol":"TCP"}'
-    assert name_entry(ports, {"protocol": "UDP"}, 3) == 'k:{"protocol":"UDP"}'
+    assert name_entry(ports, {"protocol": "UDP"}, 3) == 'k:{"port":0,"protocol":"UDP"}'
     assert name_entry(ports, "odd", 3) == "i:3"
+
+
+def test_entries_without_their_key_are_named_by_position() -> None:
+    (version,) = WIDGETS["spec"]["versions"]
+    kind = CRDSource([WIDGETS], origin=SchemaOrigin.SOURCE_CRD).find_kind(
+        GroupVersionKind("example.com", version["name"], "Widget")
+    )
+    assert kind is not None
+    assert kind.root is not None
+    spec = kind.root.child("spec")
+    assert spec is not None
+
+    assert name_entry(spec.child("parts"), {"tags": []}, 1) == "i:1"
 
 
 def test_other_entries_are_named_by_position() -> None:
