@@ -55,12 +55,6 @@ function showChosen() {
   );
 }
 
-function suggestTitle() {
-  const title = form.querySelector("[name=title]");
-  const first = form.querySelector("[data-files]").files[0] ?? form.querySelector("[data-folder]").files[0];
-  if (!title.value && first) title.placeholder = first.webkitRelativePath.split("/")[0] || first.name;
-}
-
 let pending;
 
 function check() {
@@ -90,13 +84,11 @@ function listen() {
     drop.classList.remove("is-over");
     put(form.querySelector("[data-files]"), await readDrop(event.dataTransfer));
     showChosen();
-    suggestTitle();
     check();
   });
   form.addEventListener("change", (event) => {
     if (!event.target.matches("[data-files], [data-folder], [data-text]")) return;
     showChosen();
-    suggestTitle();
     check();
   });
 }

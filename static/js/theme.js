@@ -16,6 +16,7 @@ function nameOther() {
 
 if (form) {
   nameOther();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameOther);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     document.documentElement.dataset.theme = button.value;

@@ -6,6 +6,7 @@ with several rows becomes a section. Values come from masked versions and are lo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -160,15 +161,21 @@ def render_short(path: FieldPath) -> str:
     return text
 
 
+def _is_named_by(path: FieldPath, held: Counter[FieldPath]) -> bool:
+    """Whether a field only repeats the key of its list entry, and the entry has other rows."""
+    if len(path) < 2 or path[-2][0] != "k" or held[path[:-1]] < 2:
+        return False
+    return path[-1][2:] in element_value(path[-2])
+
+
 def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
     """The reasons that a filter leaves, each with its place in the change."""
     shown = _SHOWN_BY[chosen]
-    has_records = chosen is FieldFilter.ALL
-    return [
-        (n, r)
-        for n, r in enumerate(change.fields)
-        if r.operation in shown and (has_records or r.reason is not Reason.BOOKKEEPING)
-    ]
+    found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown]
+    if chosen is FieldFilter.ALL:
+        return found
+    held = Counter(r.path[:-1] for _n, r in found)
+    return [(n, r) for n, r in found if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, held)]
 
 
 def present_filters(change: ObjectChange, chosen: FieldFilter) -> tuple[FilterChoice, ...]:

@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from applyviz.records.enums import AuditAction
+from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Fact
+from applyviz.web.presenters.runs import OUTCOME_LOOKS
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow.errors import NotVisibleError
 
@@ -104,24 +105,34 @@ def _describe_object(entry: AuditEntry) -> str:
 
 
 def _about(entry: AuditEntry) -> str:
-    for name in ("outcome", "title", "reason", "note", "name"):
+    for name in ("title", "reason", "note", "name"):
         text = entry.detail.get(name)
         if isinstance(text, str) and text:
             return text
     return ""
 
 
-def present_entry(entry: AuditEntry) -> EntryRow:
-    """One row."""
+def _name_action(entry: AuditEntry) -> tuple[Look, str]:
+    outcome = entry.detail.get("outcome")
+    if entry.action == AuditAction.OBJECT_RESULT and outcome in Outcome.values:
+        look = OUTCOME_LOOKS[Outcome(outcome)]
+        return look, str(look.word)
     area = entry.action.partition(".")[0]
     known = entry.action in AuditAction.values
+    look = _ALARM if entry.action in _LOUD else _LOOKS.get(area, _LOOKS["plan"])
+    return look, str(AuditAction(entry.action).label) if known else entry.action
+
+
+def present_entry(entry: AuditEntry) -> EntryRow:
+    """One row."""
+    look, what = _name_action(entry)
     return EntryRow(
         sequence=entry.sequence,
         url=reverse("history:show-entry", args=[entry.sequence]),
         at=entry.at,
-        look=_ALARM if entry.action in _LOUD else _LOOKS.get(area, _LOOKS["plan"]),
+        look=look,
         who=entry.actor_name,
-        what=str(AuditAction(entry.action).label) if known else entry.action,
+        what=what,
         about=_about(entry),
         object=_describe_object(entry),
         cluster=entry.cluster,

@@ -211,8 +211,8 @@ def _present_progress(results: Sequence[ObjectResult]) -> Progress:
 
 
 def _find_default(results: Sequence[ObjectResult]) -> int | None:
-    bad = next((r.position for r in results if r.outcome in _BAD), None)
-    return bad if bad is not None else next((r.position for r in results), None)
+    ordered = sorted(results, key=lambda r: (r.outcome not in _BAD, r.outcome == Outcome.UNCHANGED, r.position))
+    return ordered[0].position if ordered else None
 
 
 def _write(value: JSONValue) -> str:

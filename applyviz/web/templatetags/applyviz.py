@@ -48,6 +48,12 @@ def visible(value: object) -> SafeString:
 
 
 @register.filter
+def ticked(value: object) -> SafeString:
+    """As `visible`, and what stands between backticks is set as code."""
+    return mark_safe(re.sub(r"`([^`<>]+)`", r"<code>\1</code>", visible(value)))  # noqa: S308 escaped by `visible`
+
+
+@register.filter
 def breakable(value: object) -> SafeString:
     """As `visible`, and a line may break after a dot, a slash, a dash or an arrow of a path."""
     return mark_safe(re.sub(r"(?<=[\w\"\]])([./]|-(?=\w))(?![^<]*>)", r"\1<wbr>", visible(value)))  # noqa: S308 escaped by `visible`
