@@ -26,6 +26,7 @@ _CLIENT = "kubectl"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \(\d+\)")
+_QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})\d+")
 _NAMESPACE = re.compile(r"/namespaces/([^/]+)/")
 _MADE_UP = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"})
 _ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
@@ -75,7 +76,7 @@ class _Replay:
     def __init__(self, story: Story) -> None:
         self.story = story
         self.clock = _Clock()
-        self.sandbox = Sandbox(MemoryStore(), self.clock)
+        self.sandbox = Sandbox(MemoryStore(), self.clock, has_controllers=False)
         self.versions: dict[str, str] = {}
         self.uids: dict[str, str] = {}
         self._make_namespaces()
@@ -237,7 +238,8 @@ def _parts(message: str) -> set[str]:
 
 def _plain_parts(answer: Answer) -> list[str]:
     """A message in parts without order: several causes come in the order of a Go map."""
-    plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", answer.message)))
+    plain = _QUOTED_VERSION.sub(r"\1VERSION", answer.message)
+    plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", plain)))
     lines = plain.splitlines()
     if answer.reason == "Invalid" and "is invalid: [" in plain:
         head, _, tail = plain.removesuffix("]").partition("is invalid: [")

@@ -7,12 +7,11 @@ Rule: the create, update and patch handlers of k8s.io/apiserver; messages as the
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, clone
 from applyviz.sandbox.decoding import Decoded, DecodeError, decode
 from applyviz.sandbox.defaults import apply_defaults
 from applyviz.sandbox.gotypes import go_types
@@ -193,5 +192,5 @@ def check_identity(route: Route, target: Target, obj: MutableObject, *, is_creat
 
 
 def render_json(obj: JSONObject) -> str:
-    """Compact JSON, as the server quotes a patched object."""
-    return json.dumps(obj, separators=(",", ":"), ensure_ascii=False)
+    """Compact JSON with sorted keys, as the server quotes a patched custom resource."""
+    return canonical_json(obj)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
 from applyviz.sandbox.autoscalers import convert_autoscaler
 from applyviz.sandbox.status import not_found
 from applyviz.sandbox.store import Store
@@ -17,14 +17,28 @@ from applyviz.sandbox.targets import Registry, Target
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
+def _as_stored(target: Target, obj: JSONObject) -> JSONObject:
+    """A custom resource at its storage version, which keeps only what that version knows."""
+    kept: MutableObject = clone({**obj, "apiVersion": target.storage.api_version})
+    versions = (target.definition or {}).get("spec", {}).get("versions") or ()
+    entry = next((v for v in versions if v["name"] == target.storage.version), None)
+    for _ in prune(kept, get_at(entry, ("schema", "openAPIV3Schema"))):
+        pass
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One sandbox cluster; `clock` gives aware datetimes, `new_uid` fresh uids."""
+    """One sandbox cluster; `clock` gives aware datetimes, `new_uid` fresh uids.
+
+    - `has_controllers`: what controllers of a real cluster do after a delete happens at once.
+    """
 
     store: Store
     clock: Callable[[], datetime]
     new_uid: Callable[[], str]
     registry: Registry
+    has_controllers: bool = True
 
     def now(self) -> str:
         """The present second as metadata holds it."""
@@ -54,13 +68,19 @@ class Cluster:
             obj = convert_autoscaler(obj, target.gvk.version)
         return obj
 
+    def write(self, target: Target, obj: MutableObject) -> MutableObject:
+        """Store an object and give it back as it can be read from now on."""
+        self.save(target, obj)
+        meta = obj["metadata"]
+        return self.get(target, meta.get("namespace", ""), meta["name"])
+
     def save(self, target: Target, obj: MutableObject) -> None:
         """Store an object at its storage version with a new revision; must be inside a transaction."""
         obj["metadata"]["resourceVersion"] = str(self.store.next_revision())
         kept: JSONObject = obj
         if target.storage != target.gvk:
             if target.struct is None:
-                kept = {**obj, "apiVersion": target.storage.api_version}
+                kept = _as_stored(target, obj)
             else:
                 kept = convert_autoscaler(obj, target.storage.version)
         meta = obj["metadata"]

@@ -1,10 +1,12 @@
 """Deleting objects: preconditions, finalizers, propagation, whole collections.
 
-Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/. There is no garbage collector:
-`Foreground` and `Orphan` are accepted and done at once, dependents by owner reference go with their owner.
+Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/. Where the cluster has controllers, what they
+would do happens at once: dependents go with their owner, finalizers of theirs hold nothing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
@@ -24,8 +26,11 @@ _RETURNS_OBJECT = frozenset(
         "serviceaccounts", "persistentvolumeclaims", "namespaces", "pods", "services", "podtemplates",
     }
 )  # fmt: skip
-# What the protecting controllers take away once nobody uses the object; here nobody ever does.
-_PROTECTIONS = frozenset({"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"})
+# What controllers take away once nobody uses the object, or once its dependents are seen to.
+_DONE_BY_CONTROLLERS = frozenset(
+    {"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection", "orphan", "foregroundDeletion"}
+)
+_BY_POLICY: Mapping[str, list[str]] = {"Orphan": ["orphan"], "Foreground": ["foregroundDeletion"], "Background": []}
 _FOREVER = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -77,23 +82,27 @@ class Deleter:
         is_definition = target.group == CRD_GROUP
         if target.plural == "namespaces" or is_definition:
             return self._remove_container(target, live, options, is_definition=is_definition)
-        held = [f for f in meta.get("finalizers") or () if f not in _PROTECTIONS]
-        has_protection = len(held) < len(meta.get("finalizers") or ())
-        if held or has_protection:
+        _set_finalizers(meta, options.policy)
+        held = meta.get("finalizers") or ()
+        if held:
             self._mark(live)
-            if not options.is_dry_run and held:
+            if not options.is_dry_run:
                 cluster.save(target, live)
-        if not options.is_dry_run and not held:
+        waits = any(f not in _DONE_BY_CONTROLLERS for f in held) or (held and not cluster.has_controllers)
+        if not options.is_dry_run and not waits:
             cluster.store.delete(target.key(meta.get("namespace", ""), meta["name"]))
-            if options.policy != "Orphan":
+            if options.policy != "Orphan" and cluster.has_controllers:
                 self._remove_dependents(meta)
-        if held or has_protection or (target.plural in _RETURNS_OBJECT and target.struct is not None):
+        if held or (target.plural in _RETURNS_OBJECT and target.struct is not None):
             return live
         return _success(target, meta)
 
     def _mark(self, live: MutableObject) -> None:
-        live["metadata"].setdefault("deletionTimestamp", self._cluster.now())
-        live["metadata"].setdefault("deletionGracePeriodSeconds", 0)
+        meta = live["metadata"]
+        if "deletionTimestamp" not in meta and meta.get("generation"):
+            meta["generation"] += 1
+        meta.setdefault("deletionTimestamp", self._cluster.now())
+        meta.setdefault("deletionGracePeriodSeconds", 0)
 
     def _remove_container(
         self, target: Target, live: MutableObject, options: DeleteOptions, *, is_definition: bool
@@ -111,7 +120,8 @@ class Deleter:
             return live
         cluster.save(target, live)
         answer: MutableObject = clone(live)
-        if all(f == CLEANUP for f in meta.get("finalizers") or ()):
+        is_done = is_definition or cluster.has_controllers
+        if is_done and all(f == CLEANUP for f in meta.get("finalizers") or ()):
             delete_contents(cluster, target, live)
         return answer
 
@@ -129,6 +139,16 @@ class Deleter:
     def _forget(self, key: Key, item: JSONObject) -> None:
         self._cluster.store.delete(key)
         self._remove_dependents(item["metadata"])
+
+
+def _set_finalizers(meta: MutableObject, policy: str) -> None:
+    """The finalizers that a propagation policy asks for, in place of those of another."""
+    if not policy:
+        return
+    kept = [f for f in meta.get("finalizers") or () if f not in ("orphan", "foregroundDeletion")]
+    meta["finalizers"] = [*kept, *_BY_POLICY[policy]]
+    if not meta["finalizers"]:
+        del meta["finalizers"]
 
 
 def _kind_conflict(target: Target, kind: str, name: str, detail: str) -> StatusError:

@@ -62,7 +62,8 @@ def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subreso
         _restore(obj, live, "status")
     if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
         rule(obj, live)
-    _count_generation(target, obj, live)
+    if subresource != "status":
+        _count_generation(target, obj, live)
 
 
 def _restore(obj: MutableObject, live: JSONObject, name: str) -> None:

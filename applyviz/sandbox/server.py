@@ -39,12 +39,21 @@ class Sandbox:
     """A sandbox cluster over a store.
 
     - `clock()` gives aware datetimes; `new_uid()` gives fresh uids.
+    - `has_controllers`: deleted namespaces, owners and protected claims go at once, as controllers would
+      see to; without, they wait for somebody to take their finalizers away.
     - A store that was never used gets the namespaces that every cluster has, with the first request.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], *, new_uid: Callable[[], str] = _new_uid) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        *,
+        new_uid: Callable[[], str] = _new_uid,
+        has_controllers: bool = True,
+    ) -> None:
         self.registry = Registry(store)
-        self._cluster = Cluster(store, clock, new_uid, self.registry)
+        self._cluster = Cluster(store, clock, new_uid, self.registry, has_controllers)
         self._writer, self._deleter = Writer(self._cluster), Deleter(self._cluster)
         self._store = store
         self._is_started = False

@@ -90,8 +90,10 @@ def read_delete_options(request: Request) -> DeleteOptions:
     - Raises `StatusError` (422) naming every option that cannot be used.
     """
     body: Mapping[str, JSONValue] = request.body if isinstance(request.body, Mapping) else {}
-    policy = body.get("propagationPolicy") or request.query.get("propagationPolicy") or ""
-    dry = body.get("dryRun") or [v for v in (request.query.get("dryRun"),) if v]
+    # With options in the body the API server does not look at the query at all.
+    query = {} if body else request.query
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
+    dry = body.get("dryRun") or [v for v in (query.get("dryRun"),) if v]
     errors: list[FieldError] = []
     if policy and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
@@ -99,7 +101,7 @@ def read_delete_options(request: Request) -> DeleteOptions:
         errors.append(not_supported("dryRun", dry, ["All"]))
     if errors:
         raise invalid_object("meta.k8s.io", "DeleteOptions", "", errors)
-    grace = body.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
+    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     return DeleteOptions(
         is_dry_run=bool(dry),
         policy=policy,

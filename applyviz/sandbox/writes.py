@@ -214,8 +214,7 @@ class Writer:
         self._allot(write, obj, None)
         if write.options.is_dry_run:
             return Answer(201, obj, body.warnings)
-        cluster.save(target, obj)
-        answer = clone(obj)
+        answer = cluster.write(target, obj)
         settle(cluster, target, obj)
         return Answer(201, answer, body.warnings)
 
@@ -234,8 +233,7 @@ class Writer:
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
             cluster.store.delete(target.key(write.namespace, write.route.name))
             return Answer(200, obj, body.warnings)
-        cluster.save(target, obj)
-        answer = clone(obj)
+        answer = cluster.write(target, obj)
         settle(cluster, target, obj)
         return Answer(200, answer, body.warnings)
 
