@@ -67,4 +67,4 @@ def test_no_page_is_wider_than_the_screen(sign_in):
             if needed > width:
                 wide[address, width] = needed
 
-    assert wide == {}
+    assert list(wide.items()) == []

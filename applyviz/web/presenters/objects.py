@@ -19,6 +19,7 @@ from applyviz.records.models import ObjectChange
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 
 CELLS = 60
+KINDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,12 @@ def draw_picture(changes: Iterable[ObjectChange], *, url_of: Callable[[int], str
     for change in changes:
         kinds.setdefault(change.kind, []).append(change)
     ordered = sorted(kinds.items(), key=lambda pair: (-_count_effects(pair[1]), -len(pair[1]), pair[0]))
-    return tuple(_draw_kind(kind, found, url_of) for kind, found in ordered)
+    calm = [(kind, found) for kind, found in ordered if not _count_effects(found)]
+    if len(ordered) <= KINDS or len(calm) < 2:
+        return tuple(_draw_kind(kind, found, url_of) for kind, found in ordered)
+    rows = [_draw_kind(kind, found, url_of) for kind, found in ordered[: -len(calm)]]
+    total = sum(len(found) for _kind, found in calm)
+    return (*rows, KindRow(_("unchanged: %(kinds)s") % {"kinds": ", ".join(k for k, _found in calm)}, (), 0, total))
 
 
 def _count_effects(changes: Iterable[ObjectChange]) -> int:
