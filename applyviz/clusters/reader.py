@@ -6,7 +6,7 @@ meant, so that the one writer stays the one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
@@ -19,11 +19,8 @@ _PARALLEL = 8
 
 
 def is_harmless(request: Request) -> bool:
-    """Whether the server persists nothing: a read, or a dry run (of a DELETE, in its body)."""
-    if not request.is_write or request.query.get("dryRun") == "All":
-        return True
-    body = request.body
-    return request.method == "DELETE" and isinstance(body, Mapping) and body.get("dryRun") == ["All"]
+    """Whether the server persists nothing: a read, or a dry run where the server heeds it."""
+    return not request.is_write or request.is_dry_run
 
 
 class ClusterReader:

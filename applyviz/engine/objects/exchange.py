@@ -58,11 +58,18 @@ class Request:
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether the server is asked to persist nothing."""
-        return "dryRun" in self.query
+        """Whether the server is asked to persist nothing.
+
+        - A DELETE whose body holds options is one only by its body: the API server then ignores the query.
+        """
+        if self.method == "DELETE" and self.body is not None:
+            return isinstance(self.body, Mapping) and self.body.get("dryRun") == ["All"]
+        return self.query.get("dryRun") == "All"
 
     def as_dry_run(self) -> Self:
-        """The same request with `dryRun=All`."""
+        """The same request with `dryRun=All`, where the API server heeds it."""
+        if self.method == "DELETE" and self.body is not None:
+            return replace(self, body={**self.body, "dryRun": ["All"]})
         return replace(self, query={**self.query, "dryRun": "All"})
 
 

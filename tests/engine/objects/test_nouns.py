@@ -106,3 +106,12 @@ def test_answer_tells_what_the_server_said():
 )
 def test_error_is_one_line(error, text):
     assert str(error) == text
+
+
+def test_deletion_with_options_is_a_dry_run_by_its_body_only():
+    deletion = Request("DELETE", "/p", body={"propagationPolicy": "Background"})
+
+    assert deletion.as_dry_run().body == {"propagationPolicy": "Background", "dryRun": ["All"]}
+    assert deletion.as_dry_run().is_dry_run
+    assert not Request("DELETE", "/p", {"dryRun": "All"}, body={"propagationPolicy": "Background"}).is_dry_run
+    assert Request("DELETE", "/p").as_dry_run().is_dry_run
