@@ -49,7 +49,7 @@ def name_target(plan: Plan, options: ApplyOptions) -> str:
     return f"{plan.target.cluster.name} / {options.namespace}"
 
 
-def _step_plan(plan: Plan, standing: Standing) -> Step:
+def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
     if plan.state == PlanState.PLANNING:
         return Step(_("plan"), StepState.NOW, _("being calculated"))
     if plan.state == PlanState.FAILED:
@@ -58,7 +58,7 @@ def _step_plan(plan: Plan, standing: Standing) -> Step:
     if refused:
         note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
         return Step(_("decide"), StepState.NOW, note)
-    if standing.plan_blockers:
+    if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
         return Step(_("plan"), StepState.NOW, _("not complete"))
     return Step(_("planned"), StepState.DONE, _("nothing to decide"))
 
@@ -96,7 +96,7 @@ def _step_verify(run: ApplyRun | None) -> Step:
 def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple[Step, ...]:
     """The five steps."""
     author = plan.review.author.get_username()
-    planned = _step_plan(plan, standing)
+    planned = _step_plan(plan, standing, run)
     is_ready = planned.state is StepState.DONE
     return (
         Step(_("drafted"), StepState.DONE, _("by %(name)s") % {"name": author}),
