@@ -326,7 +326,7 @@ def _check_patch_type(write: Write) -> None:
     """Refuse a type of patch that the resource does not take (415)."""
     if write.request.content_type in (JSON_PATCH, MERGE_PATCH):
         return
-    if write.target.struct is None or write.target.plural == CRD_PLURAL:
+    if write.target.struct is None:
         types = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
         raise unsupported_media_type(
             f"the body of the request was in an unknown format - accepted media types include: {types}"
