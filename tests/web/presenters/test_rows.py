@@ -1,0 +1,228 @@
+"""Values, marks, rows and diffs as a page prints them."""
+
+# ruff: noqa: RUF001 - drawn characters are what is compared
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects import paths
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.planning.plan import Operation, Versions
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.web.presenters import fields, marks
+from applyviz.web.presenters.difflines import diff_values, present_diff
+from applyviz.web.presenters.fields import FieldFilter
+from applyviz.web.presenters.lanes import present_lanes
+from applyviz.web.presenters.owners import present_owner
+from applyviz.web.presenters.readings import find_risks, find_same
+from applyviz.web.presenters.refusals import settle
+from applyviz.web.presenters.values import ABSENT, find_value, show_value
+from tests.web import builders
+
+
+def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER):
+    return fields.present_sections(
+        change, mode=mode, you="ci", chosen=chosen, explain=lambda reason: reason.reason.value, url_of=str
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("v1.2.3", "v1.2.3"),
+        ("false", '"false"'),
+        ("1", '"1"'),
+        ("", '""'),
+        (" a", '" a"'),
+        (False, "false"),
+        (None, "null"),
+        (3, "3"),
+        ({"maxSurge": "25%", "maxUnavailable": 1}, "maxSurge: 25%, maxUnavailable: 1"),
+        (["a", {"b": "c"}], "[a, {b: c}]"),
+        ({}, "{}"),
+    ],
+)
+def test_value_is_written_as_yaml_would_read_it(value, text):
+    assert show_value(value).text == text
+
+
+def test_absent_value_is_none():
+    assert show_value(find_value({"a": 1}, paths.fields("b"))) is None
+
+
+def test_long_value_is_cut_and_says_so():
+    shown = show_value("x" * 5000)
+
+    assert (len(shown.text), shown.is_cut, shown.is_long) == (4000, True, True)
+
+
+def test_preview_names_the_lines_it_leaves_out():
+    shown = show_value("\n".join("abcdefghijkl"))
+
+    assert (shown.preview, shown.hidden_lines) == ("a\nb\nc\nd\ne\nf\ng\nh", 4)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ((*builders.SERVER, "f:image"), "registry.example/frontend:v0.10.1"),
+        (builders.env_path("ENABLE_SINGLE_SESSION"), "false"),
+        (builders.env_path("MISSING"), ABSENT),
+        ((*paths.fields("spec", "template", "spec", "containers"), paths.index(0), "f:name"), "server"),
+        ((*paths.fields("spec", "template", "spec", "containers"), paths.index(9)), ABSENT),
+    ],
+)
+def test_value_is_found_by_field_path(path, found):
+    assert find_value(builders.build_change().versions.manifest, path) == found
+
+
+def test_default_protocol_counts_as_key():
+    path = ("f:ports", paths.key({"port": 53, "protocol": "TCP"}), "f:name")
+
+    assert find_value({"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "name": "dns"}]}, path) == "dns"
+
+
+def test_marks_give_equal_values_equal_shapes():
+    found = marks.compare_versions("a", "b", "a", "b")
+
+    assert [m.shape for m in found.items] == ["a", "b", "a", "b"]
+    assert str(found.text) == "last applied value 1, manifest value 2, live value 1, after value 2"
+
+
+def test_marks_of_server_side_apply_say_whether_it_was_yours():
+    found = marks.compare_owned(True, ABSENT, 7, 7)
+
+    assert [m.shape for m in found.items] == ["owned", "none", "a", "a"]
+
+
+def test_rows_stand_under_the_path_they_share():
+    sections = present(builders.build_change())
+
+    assert [(s.path, [r.label for r in s.rows]) for s in sections] == [
+        ("", ["metadata.labels › app.kubernetes.io/version"]),
+        ("spec", ["replicas"]),
+        ("spec.strategy", ["type", "rollingUpdate"]),
+        ("spec.template.spec.containers › server", ["image", "command"]),
+        (
+            "spec.template.spec.containers › server › env",
+            ["ENABLE_SINGLE_SESSION › value", "DISABLE_PROFILER › value"],
+        ),
+    ]
+
+
+def test_filters_count_their_rows():
+    found = fields.present_filters(builders.build_change(), FieldFilter.KEPT)
+
+    assert {c.value: c.count for c in found} == {
+        "changes": 8,
+        "conflicts": 1,
+        "kept": 1,
+        "removed": 3,
+        "defaulted": 0,
+        "all": 9,
+    }
+    assert [c.value for c in found if c.is_current] == ["kept"]
+
+
+def test_bookkeeping_and_repeated_keys_are_no_changes():
+    change = builders.build_change()
+    entry = (*builders.SERVER, "f:env", paths.key({"name": "A"}))
+    extra = (
+        FieldReason((*entry, "f:name"), FieldOperation.SET, Reason.NEW_ENTRY),
+        FieldReason((*entry, "f:value"), FieldOperation.SET, Reason.NEW_ENTRY),
+        FieldReason(paths.fields("metadata", "generation"), FieldOperation.CHANGED, Reason.BOOKKEEPING),
+    )
+
+    chosen = fields.select_reasons(replace(change, fields=extra), FieldFilter.CHANGES)
+
+    assert [r.path for _n, r in chosen] == [(*entry, "f:value")]
+
+
+def test_conflict_row_names_what_is_wanted_and_who_is_in_the_way():
+    rows = [r for s in present(builders.build_change()) for r in s.rows if r.is_conflict]
+
+    assert [(r.wanted.text, r.live.text, r.conflict_places) for r in rows] == [
+        ("registry.example/frontend:v0.10.1", "registry.example/frontend:hotfix-3", "0")
+    ]
+    assert (rows[0].you.name, rows[0].you.operation) == ("ci", "Apply")
+
+
+def test_owner_at_another_time_is_the_same_owner():
+    old, new = Owner("ci", "Apply", "apps/v1", time="1"), Owner("ci", "Apply", "apps/v1", time="2")
+    reason = FieldReason(builders.LABEL, FieldOperation.CHANGED, Reason.MANIFEST_SETS, "", (old,), (new,))
+
+    (section,) = present(replace(builders.build_change(), fields=(reason,)))
+
+    assert section.rows[0].has_owner_change is False
+
+
+@pytest.mark.parametrize(
+    ("name", "monogram"), [("kubectl-set", "ks"), ("ci", "ci"), ("kube-controller-manager", "kc"), ("?!", "?")]
+)
+def test_owner_wears_a_monogram(name, monogram):
+    assert present_owner(Owner(name, "Update")).monogram == monogram
+
+
+def test_lanes_tell_who_gains_and_loses():
+    found = present_lanes(builders.build_change().fields, you="ci")
+
+    assert [(lane.owner.name, lane.before, lane.after, len(lane.gained), len(lane.lost)) for lane in found] == [
+        ("ci", 6, 4, 1, 3),
+        ("kube-controller-manager", 1, 1, 0, 0),
+        ("kubectl-set", 1, 1, 0, 0),
+    ]
+
+
+def test_diff_leaves_out_what_the_server_writes_unless_asked():
+    change = builders.build_change()
+    live = {**change.versions.live, "status": {"replicas": 7}}
+    versions = replace(change.versions, live=live, after={**live, "status": {"replicas": 8}})
+    noisy = replace(change, versions=versions)
+
+    assert present_diff(noisy, you="ci", is_split=False, has_noise=False) == ()
+    shown = present_diff(noisy, you="ci", is_split=False, has_noise=True)
+    assert [row.state for row in shown if row.state not in ("same", "fold")] == ["removed", "added"]
+
+
+def test_diff_has_owners_and_manifest_lines_beside_it():
+    rows = present_diff(builders.build_change(), you="ci", is_split=True, has_noise=False)
+
+    version = next(row for row in rows if row.after and "version" in "".join(p.text for p in row.after.parts))
+    assert ([o.name for o in version.owners], version.source_line) == (["ci"], 8)
+
+
+def test_values_of_one_line_need_no_diff():
+    assert diff_values("image", "a", "b") == ()
+    assert [r.state for r in diff_values("text", "a\nb", "a\nc")] == ["same", "same", "removed", "added"]
+
+
+def test_refused_object_shows_its_conflicts_in_their_fields():
+    change = builders.build_change()
+    unsettled = tuple(
+        replace(f, operation=FieldOperation.UNCHANGED, reason=Reason.SERVER_CHANGED) if f.path == builders.IMAGE else f
+        for f in change.fields
+    )
+
+    assert settle(replace(change, fields=unsettled)).fields == change.fields
+    assert settle(replace(change, operation=Operation.UPDATE, fields=unsettled)).fields == unsettled
+
+
+def test_same_changes_need_three_objects_and_equal_values():
+    one = replace(builders.build_change(), operation=Operation.UPDATE)
+    other = replace(one, versions=Versions(None, one.versions.manifest, {}, one.versions.after, one.versions.after))
+
+    found = find_same([(0, one), (1, one), (2, other), (3, one)])
+
+    assert [(same.positions, same.text) for same in found] == [
+        (frozenset({0, 1, 3}), "metadata.labels › app.kubernetes.io/version: v0.8.0 → v0.10.1 and 5 more fields")
+    ]
+    assert find_same([(0, one), (1, one)]) == ()
+
+
+def test_risks_are_told_once_per_kind():
+    one = builders.build_change()
+
+    assert [(r.text, r.position) for r in find_risks([(4, one)])] == [("frontend: Removal will not happen", 4)]
+    assert [(r.text, r.position) for r in find_risks([(4, one), (5, one)])] == [("Removal will not happen × 2", 4)]
