@@ -104,9 +104,11 @@ class Rehearsal:
         return self._apply(request, is_forced=True)
 
     def _apply(self, request: Request, *, is_forced: bool) -> JSONObject:
+        # What binds the write to an existing object also gets into last-applied where the server rewrites that.
+        body = request.body if self.live is not None else _drop_preconditions(request.body)
         result: JSONObject = serverside.apply(
             self.live,
-            _drop_preconditions(request.body),
+            body,
             kind=self.kind,
             manager=request.query.get("fieldManager", ""),
             force=is_forced,
