@@ -16,14 +16,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "docs" / "screens"
 CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM") or shutil.which("chromium") or ""
-DESK, PHONE = {"width": 1440, "height": 960}, {"width": 360, "height": 760}
-THEMES = ("light", "dark")
+DESK, PHONE = ViewportSize(width=1440, height=960), ViewportSize(width=360, height=760)
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PATIENCE = 120.0
 BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
 

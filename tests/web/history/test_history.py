@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry
 from applyviz.workflow import audit
 
 URL = reverse("history:list-entries")
@@ -60,7 +61,7 @@ def test_older_entries_are_a_link_away(as_viewer, alice):
 
 
 def test_entry_has_a_page_with_its_hash(as_viewer, entries):
-    entry = audit.AuditEntry.objects.get(sequence=2)
+    entry = AuditEntry.objects.get(sequence=2)
 
     page = as_viewer.get(reverse("history:show-entry", args=[2])).content.decode()
 
