@@ -1,23 +1,19 @@
-"""What the default admission plugins and the address allotment add to an object.
+"""What the default admission plugins add to an object.
 
-Rule: the plugins that a kube-apiserver v1.36.3 runs by default (DefaultTolerationSeconds, Priority, …) and the
-ranges of a Service. No webhooks, no quotas, no Pod security; a Pod is never scheduled.
+Rule: the plugins that a kube-apiserver v1.36.3 runs by default (DefaultTolerationSeconds, Priority, …). No webhooks,
+no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
 """
 
 from __future__ import annotations
 
-import hashlib
-import ipaddress
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.quantities import parse_quantity
-from applyviz.sandbox.status import FieldError, forbidden_request, invalid
+from applyviz.sandbox.status import forbidden_request
 from applyviz.sandbox.store import Store
 from applyviz.sandbox.targets import Target
 
-SERVICE_RANGE = ipaddress.ip_network("10.96.0.0/16")
-NODE_PORTS = range(30000, 32768)
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -37,12 +33,22 @@ def admit_create(target: Target, obj: MutableObject, store: Store) -> None:
         _admit_ingress(obj, store)
 
 
-def _admit_pod(obj: MutableObject, store: Store) -> None:
-    spec = obj["spec"]
+def admit_update(target: Target, obj: MutableObject) -> None:
+    """Add what admission adds to a changed object."""
+    if target.struct is not None and target.struct.name == "core/v1.Pod":
+        _tolerate_unreachable(obj["spec"])
+
+
+def _tolerate_unreachable(spec: MutableObject) -> None:
     tolerations = spec.setdefault("tolerations", [])
     for key in _UNREACHABLE:
         if not any(t.get("key") in (key, None) and t.get("effect", "NoExecute") == "NoExecute" for t in tolerations):
             tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+
+
+def _admit_pod(obj: MutableObject, store: Store) -> None:
+    spec = obj["spec"]
+    _tolerate_unreachable(spec)
     _set_priority(obj, spec, store)
     obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
 
@@ -108,95 +114,3 @@ def _admit_ingress(obj: MutableObject, store: Store) -> None:
         )
         if name is not None:
             obj["spec"]["ingressClassName"] = name
-
-
-class Allotment:
-    """The cluster addresses and node ports that Services of a store hold."""
-
-    def __init__(self, store: Store) -> None:
-        self._addresses: set[str] = set()
-        self._ports: set[int] = set()
-        for service in store.list("", "services"):
-            self._addresses.update(service["spec"].get("clusterIPs") or ())
-            self._ports.update(p["nodePort"] for p in service["spec"].get("ports") or () if p.get("nodePort"))
-            if service["spec"].get("healthCheckNodePort"):
-                self._ports.add(service["spec"]["healthCheckNodePort"])
-
-    def take_address(self, seed: str) -> str:
-        """A free address; the same seed starts at the same place."""
-        size = SERVICE_RANGE.num_addresses - 2
-        start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
-        for step in range(size):
-            address = str(SERVICE_RANGE[1 + (start + step) % size])
-            if address not in self._addresses:
-                self._addresses.add(address)
-                return address
-        return ""
-
-    def take_port(self, seed: str) -> int:
-        """A free node port; the same seed starts at the same place."""
-        start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
-        for step in range(len(NODE_PORTS)):
-            port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
-            if port not in self._ports:
-                self._ports.add(port)
-                return port
-        return 0
-
-    def check(self, spec: JSONObject, own: JSONObject) -> list[FieldError]:
-        """The problems of addresses and ports that somebody else holds."""
-        errors = []
-        address = spec.get("clusterIP") or ""
-        if address not in ("", "None", own.get("clusterIP")) and address in self._addresses:
-            errors.append(
-                invalid(
-                    "spec.clusterIPs", [address], f"failed to allocate IP {address}: provided IP is already allocated"
-                )
-            )
-        mine = {p.get("nodePort") for p in own.get("ports") or ()}
-        for i, port in enumerate(spec.get("ports") or ()):
-            wanted = port.get("nodePort")
-            if wanted and wanted not in mine and wanted in self._ports:
-                errors.append(invalid(f"spec.ports[{i}].nodePort", wanted, "provided port is already allocated"))
-        return errors
-
-
-def allot_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
-    """Give a Service its addresses and ports, or keep those it holds; gives the problems of asked ones."""
-    spec, held = obj["spec"], (live or {}).get("spec") or {}
-    allotment = Allotment(store)
-    errors = allotment.check(spec, held)
-    seed = f"{obj['metadata'].get('namespace')}/{obj['metadata'].get('name')}"
-    if spec["type"] == "ExternalName":
-        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"):
-            if live is not None and name in held:
-                spec.pop(name, None)
-        return errors
-    if held.get("type") != "ExternalName":
-        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if not spec.get(name) and held.get(name):
-                spec[name] = held[name]
-    if not spec.get("clusterIP"):
-        spec["clusterIP"] = (spec.get("clusterIPs") or [""])[0] or allotment.take_address(seed)
-    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-    is_headless_free = spec["clusterIP"] == "None" and not spec.get("selector")
-    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if is_headless_free else ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_headless_free else "SingleStack")
-    _allot_ports(spec, held, allotment, seed)
-    return errors
-
-
-def _allot_ports(spec: MutableObject, held: JSONObject, allotment: Allotment, seed: str) -> None:
-    wants = spec["type"] == "NodePort" or (
-        spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
-    )
-    before = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in held.get("ports") or ()}
-    for port in spec.get("ports") or ():
-        kept = before.get((port.get("protocol"), port.get("port")))
-        if wants and not port.get("nodePort"):
-            port["nodePort"] = kept or allotment.take_port(f"{seed}/{port.get('port')}/{port.get('protocol')}")
-        elif spec["type"] == "ClusterIP" and port.get("nodePort") == kept:
-            port.pop("nodePort", None)
-    needs_check = spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
-    if needs_check and not spec.get("healthCheckNodePort"):
-        spec["healthCheckNodePort"] = held.get("healthCheckNodePort") or allotment.take_port(f"{seed}/health")

@@ -84,10 +84,10 @@ class Deleter:
             return self._remove_container(target, live, options, is_definition=is_definition)
         _set_finalizers(meta, options.policy)
         held = meta.get("finalizers") or ()
-        if held:
+        if held or (target.plural == "pods" and target.struct is not None):
             self._mark(live)
-            if not options.is_dry_run:
-                cluster.save(target, live)
+        if held and not options.is_dry_run:
+            cluster.save(target, live)
         waits = any(f not in _DONE_BY_CONTROLLERS for f in held) or (held and not cluster.has_controllers)
         if not options.is_dry_run and not waits:
             cluster.store.delete(target.key(meta.get("namespace", ""), meta["name"]))

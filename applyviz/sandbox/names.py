@@ -143,12 +143,11 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> It
 
 def _validate_owners(owners: list[JSONObject] | None, path: str) -> Iterator[FieldError]:
     controllers: list[str] = []
-    for i, owner in enumerate(owners or ()):
-        at = f"{path}[{i}]"
+    for owner in owners or ():
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
                 word = "version must not be empty" if name == "apiVersion" else "must not be empty"
-                yield invalid(f"{at}.{name}", "", word)
+                yield invalid(f"{path}.{name}", "", word)
         if owner.get("controller"):
             controllers.append(f"{owner.get('apiVersion')}, Kind={owner.get('kind')}")
             if len(controllers) > 1:

@@ -100,7 +100,8 @@ def _claim(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    free = ("volumeAttributesClassName", "resources")
+    # A claim may be bound to a volume by name once.
+    free = ("volumeAttributesClassName", "resources", *(() if live["spec"].get("volumeName") else ("volumeName",)))
     spec = {k: v for k, v in obj["spec"].items() if k not in free}
     before = {k: v for k, v in live["spec"].items() if k not in free}
     is_bound = (live.get("status") or {}).get("phase") == "Bound"

@@ -34,6 +34,13 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _PORT_NAME = re.compile(r"(?=.{1,15}\Z)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+# In the order in which the server looks at them: the second one found is named.
+_VOLUME_SOURCES = (
+    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
+    "glusterfs", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "flocker", "downwardAPI", "fc", "flexVolume",
+    "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos",
+    "scaleIO", "projected", "ephemeral", "csi", "image",
+)  # fmt: skip
 _SOURCE_NAMES = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName", "hostPath": "path"}
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
@@ -88,7 +95,7 @@ def _validate_volumes(volumes: Sequence[JSONObject], path: str) -> Iterator[Fiel
     seen: set[str] = set()
     for i, volume in enumerate(volumes):
         at, name = f"{path}[{i}]", volume.get("name", "")
-        sources = [k for k, v in volume.items() if k != "name" and v is not None]
+        sources = [k for k in _VOLUME_SOURCES if volume.get(k) is not None]
         for extra in sources[1:]:
             yield forbidden(f"{at}.{extra}", "may not specify more than 1 volume type")
         for source, field in _SOURCE_NAMES.items():

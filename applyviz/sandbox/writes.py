@@ -26,7 +26,8 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.ownership import serverside, updates
 from applyviz.engine.schema.model import KindSchema
-from applyviz.sandbox.admission import admit_create, allot_service
+from applyviz.sandbox.admission import admit_create, admit_update
+from applyviz.sandbox.allotment import allot_service
 from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body, read_patched, render_json
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.definitions import namespace_key, settle
@@ -57,6 +58,9 @@ _NO_UNCONDITIONAL_UPDATE = frozenset(
         "mutatingadmissionpolicybindings",
     }
 )  # fmt: skip
+
+
+_UNREADABLE_PATCH = "error decoding patch: json: cannot unmarshal {} into Go value of type {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,7 @@ class Writer:
         _restore_server_fields(obj, live)
         prepare_update(target, obj, live, write.route.subresource)
         _check_version(write, obj, live)
+        admit_update(target, obj)
         self._allot(write, obj, live)
         _refuse_invalid(write, obj, list(validate_update(target, obj, live, write.route.subresource)))
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
@@ -288,8 +293,7 @@ def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
     if not wanted:
         if target.struct is None or target.plural in _NO_UNCONDITIONAL_UPDATE:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            kind = target.gvk.kind if target.struct is not None else target.plural
-            raise invalid_object(target.group, kind, write.route.name, [error])
+            raise invalid_object(target.group, target.plural, write.route.name, [error])
     elif wanted != live["metadata"].get("resourceVersion"):
         raise conflict(target.group, target.plural, write.route.name, MODIFIED)
 
@@ -323,8 +327,15 @@ def _check_applied(write: Write) -> MutableObject:
 
 
 def _check_patch_type(write: Write) -> None:
-    """Refuse a type of patch that the resource does not take (415)."""
-    if write.request.content_type in (JSON_PATCH, MERGE_PATCH):
+    """Refuse a type of patch that the resource does not take (415), or a body of another form (400)."""
+    body, content_type = write.request.body, write.request.content_type
+    if content_type == JSON_PATCH and not isinstance(body, list):
+        found = "object" if isinstance(body, dict) else "string"
+        raise bad_request(_UNREADABLE_PATCH.format(found, "[]handlers.jsonPatchOp"))
+    if content_type == MERGE_PATCH and not isinstance(body, dict):
+        found = "array" if isinstance(body, list) else "string"
+        raise bad_request(_UNREADABLE_PATCH.format(found, "map[string]interface {}"))
+    if content_type in (JSON_PATCH, MERGE_PATCH):
         return
     if write.target.struct is None:
         types = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
