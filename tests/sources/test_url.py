@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -302,7 +303,7 @@ def test_redirects_end_after_three() -> None:
         (lambda _r, c: c.close(), "nothing could be fetched from localhost"),
     ],
 )
-def test_fetch_refuses_answers(answer: fetching.Callable[..., None], said: str) -> None:
+def test_fetch_refuses_answers(answer: Callable[..., None], said: str) -> None:
     with serving({"/m.yaml": answer}) as server:
         assert refusal(server.url(), policy_for(server)) == said
 
