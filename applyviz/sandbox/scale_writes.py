@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from applyviz.engine.merge import patches
@@ -57,6 +58,8 @@ def _change(write: Write, before: MutableObject, now: str) -> MutableObject:
     if request.method == "PUT":
         sent = _as_object(after).get("metadata") or {}
         scale["metadata"]["resourceVersion"] = sent.get("resourceVersion", "")
+    if isinstance(scale.get("spec"), Mapping) and not scale["spec"].get("replicas"):
+        scale["spec"] = {}  # zero is not written, so nobody owns it
     book(write, kind, before, scale, now)
     return scale
 
