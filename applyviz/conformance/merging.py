@@ -1,8 +1,9 @@
 """Three-way patches at random: the families `smp3` and `jmp3`.
 
 Each line of a file is one case with the answer of the Go libraries that kubectl is built from: the patch
-and what becomes of the live object, or an error. Compared as JSON values; where an error is expected, any
-error agrees.
+and what becomes of the live object, or an error. A case that holds a `patch` asks for the latter alone: with a
+kind it is a strategic merge patch, without one a JSON merge patch, as a list a JSON patch. Compared as JSON
+values; where an error is expected, any error agrees.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from applyviz.conformance.cases import CaseResult
 from applyviz.engine.merge import patches
 from applyviz.engine.merge.jsonmerge import apply_json_merge, compute_json_merge
 from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.model import KindSchema
 
@@ -42,12 +44,14 @@ def judge_case(case: Mapping[str, Any], family: str, name: str) -> CaseResult:
 
 def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
     """What the engine answers for the input of a case, in the form of the corpus."""
-    original, modified, current = given["original"], given["modified"], given["current"]
     answer: dict[str, Any] = {}
     try:
+        if "patch" in given:
+            return {"result": _apply_alone(given)}
+        original, modified, current = given["original"], given["modified"], given["current"]
         if family == "smp3":
-            kind = _find_kind(given["gvk"])
-            patch = patches.compute(original, modified, current, kind=kind)
+            kind, is_overwriting = _find_kind(given["gvk"]), given.get("overwrite", True)
+            patch = patches.compute(original, modified, current, kind=kind, is_overwriting=is_overwriting)
             answer["patch"] = patch.body
             answer["result"] = patches.apply(current, patch.body, patch.content_type, kind=kind)
         else:
@@ -56,6 +60,14 @@ def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
     except MergeError as error:
         answer["resultError" if "patch" in answer else "error"] = str(error)
     return answer
+
+
+def _apply_alone(given: Mapping[str, Any]) -> JSONValue:
+    patch, gvk = given["patch"], given.get("gvk")
+    if gvk is not None:
+        return patches.apply(given["current"], patch, STRATEGIC_MERGE_PATCH, kind=_find_kind(gvk))
+    content_type = JSON_PATCH if isinstance(patch, list) else MERGE_PATCH
+    return patches.apply(given["current"], patch, content_type, kind=None)
 
 
 def _find_kind(gvk: Mapping[str, str]) -> KindSchema | None:

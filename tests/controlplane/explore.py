@@ -21,6 +21,7 @@ from tests.controlplane.binaries import KUBERNETES_VERSION, cache_folder, find_b
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.judge import Judge, find_oracle, save_documents
 from tests.controlplane.mutations import VERSIONS, mutate
+from tests.controlplane.patching import make_odd
 
 # The libraries walk some Go maps: what hangs on their order shows when asked often enough. An upgrade of several
 # managers differs in every second answer only, so it is asked more often.
@@ -60,6 +61,8 @@ def make_cases(
     made = 0
     while made < count:
         case = mutate(rng.choice(recorded), rng, donors=recorded)
+        if case["op"] in ("smp3", "jmp3"):
+            case = make_odd(case, rng, judge)
         asked = {**case, "input": dict(case["input"])}
         if case["input"].get("crd"):
             asked["input"]["crd"] = definitions[case["input"]["crd"]]

@@ -30,7 +30,7 @@ def mutate(case: Mapping[str, Any], rng: random.Random, *, donors: Sequence[Mapp
     for _ in range(rng.choice((1, 1, 2, 3, 5))):
         present = [name for name in VERSIONS[case["op"]] if isinstance(given.get(name), dict)]
         if present:
-            _change_object(given[rng.choice(present)], given, rng)
+            change_object(given[rng.choice(present)], given, rng)
     if case["op"] in ("ssa", "update"):
         _change_writer(given, rng)
     if case["op"] == "csaupgrade":
@@ -64,8 +64,9 @@ def _change_owners(given: Case, rng: random.Random, donors: Sequence[Mapping[str
         given["csaManagers"] = rng.sample(sorted({str(e.get("manager", "")) for e in entries}), k=1)
 
 
-def _change_object(obj: Case, given: Case, rng: random.Random) -> None:
-    places = list(_containers(obj, ()))
+def change_object(obj: Case, given: Case, rng: random.Random) -> None:
+    """Change one place of an object; `given` are the other objects of the case, to take values from."""
+    places = list(list_containers(obj))
     path, container = rng.choice(places)
     if isinstance(container, dict):
         _change_map(container, path, given, rng)
@@ -73,16 +74,17 @@ def _change_object(obj: Case, given: Case, rng: random.Random) -> None:
         _change_list(container, rng)
 
 
-def _containers(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def list_containers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """All maps and lists, with their paths; what must keep its form is passed over."""
     if isinstance(value, dict):
         yield path, value
         for key, each in value.items():
             if key not in _KEPT:
-                yield from _containers(each, (*path, key))
+                yield from list_containers(each, (*path, key))
     elif isinstance(value, list):
         yield path, value
         for number, each in enumerate(value):
-            yield from _containers(each, (*path, number))
+            yield from list_containers(each, (*path, number))
 
 
 def _change_map(container: Case, path: tuple[Any, ...], given: Case, rng: random.Random) -> None:

@@ -31,6 +31,9 @@ type attempt struct {
 	rules           strategicpatch.LookupPatchMeta
 }
 
+// overwrites is kubectl's --overwrite, which is on unless somebody turns it off.
+func overwrites(in Input) bool { return in.Overwrite == nil || *in.Overwrite }
+
 func orNothing(raw json.RawMessage) []byte {
 	if !isGiven(raw) {
 		return nil
@@ -53,7 +56,7 @@ func strategicPatch(s *schemas, in Input) Patched {
 		if each.rules == nil {
 			continue
 		}
-		patch, err := strategicpatch.CreateThreeWayMergePatch(orNothing(in.Original), in.Modified, in.Current, each.rules, true)
+		patch, err := strategicpatch.CreateThreeWayMergePatch(orNothing(in.Original), in.Modified, in.Current, each.rules, overwrites(in))
 		if err == nil {
 			answer.Patch, answer.Source = patch, each.source
 			return withResult(answer, in)
@@ -77,7 +80,7 @@ func fromGoType(answer Patched, in Input) Patched {
 	must(err)
 	rules, err := strategicpatch.NewPatchMetaFromStruct(object)
 	must(err)
-	patch, err := strategicpatch.CreateThreeWayMergePatch(orNothing(in.Original), in.Modified, in.Current, rules, true)
+	patch, err := strategicpatch.CreateThreeWayMergePatch(orNothing(in.Original), in.Modified, in.Current, rules, overwrites(in))
 	if err != nil {
 		answer.Error = err.Error()
 		return answer
@@ -88,6 +91,9 @@ func fromGoType(answer Patched, in Input) Patched {
 
 // withResult applies the patch as the API server does: by the Go type.
 func withResult(answer Patched, in Input) Patched {
+	if in.PatchAlone {
+		return answer
+	}
 	object, err := goTypes.New(in.GVK.gvk())
 	must(err)
 	result, err := strategicpatch.StrategicMergePatch(in.Current, answer.Patch, object)
@@ -97,6 +103,36 @@ func withResult(answer Patched, in Input) Patched {
 	}
 	answer.Result = result
 	return answer
+}
+
+// threeWayOrAlone answers a case that brings its patch with what becomes of the live object.
+func threeWayOrAlone(in Input, threeWay func(Input) Patched) Patched {
+	if isGiven(in.Patch) {
+		return applyPatch(in)
+	}
+	return threeWay(in)
+}
+
+// applyPatch applies a patch as the API server does: a list is a JSON patch, a map with a kind a strategic merge
+// patch, and without one a JSON merge patch.
+func applyPatch(in Input) Patched {
+	result, err := patched(in)
+	if err != nil {
+		return Patched{Error: err.Error()}
+	}
+	return Patched{Result: result}
+}
+
+func patched(in Input) ([]byte, error) {
+	if operations, err := jsonpatch.DecodePatch(in.Patch); err == nil {
+		return operations.Apply(in.Current)
+	}
+	if in.GVK.Kind == "" {
+		return jsonpatch.MergePatch(in.Current, in.Patch)
+	}
+	object, err := goTypes.New(in.GVK.gvk())
+	must(err)
+	return strategicpatch.StrategicMergePatch(in.Current, in.Patch, object)
 }
 
 // rulesFromV3 gives rules for a kind whose PATCH takes a strategic merge patch.
