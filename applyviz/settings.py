@@ -140,6 +140,15 @@ CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "m
 APPLYVIZ_SWEEP_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
 
+# Guide and playground ----------------------------------------------------------------------------
+APPLYVIZ_PUBLIC_PLAYGROUND = env.flag("APPLYVIZ_PUBLIC_PLAYGROUND", default=APPLYVIZ_IS_PERSONAL)
+APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)
+
+# Links -------------------------------------------------------------------------------------------
+# origins inside the own network that may be fetched all the same: https://git.example:8443 …
+APPLYVIZ_LINK_HOSTS = tuple(env.words("APPLYVIZ_LINK_HOSTS"))
+APPLYVIZ_LINK_CA_FILE = env.text("APPLYVIZ_LINK_CA_FILE")
+
 # Static files, language, time --------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.text("STATIC_ROOT") or BASE_DIR / "staticfiles")

@@ -69,9 +69,10 @@ class SourceForm(forms.Form):
         return [str(path) for path in given] if isinstance(given, list) else []
 
     def clean_link(self) -> str:
-        """Only https links are fetched."""
+        """Only https links are fetched, and what the operator allows by its origin."""
         link = str(self.cleaned_data["link"])
-        if link and not link.startswith("https://"):
+        allowed = tuple(f"{origin.rstrip('/')}/" for origin in settings.APPLYVIZ_LINK_HOSTS)
+        if link and not link.startswith(("https://", *allowed)):
             raise forms.ValidationError(_("Only https links are fetched."))
         return link
 
@@ -131,7 +132,7 @@ def _take_all(form: SourceForm, *, is_fetching: bool) -> Iterator[SourceFile]:
     if form.cleaned_data["text"].strip():
         yield SourceFile(PASTED, form.cleaned_data["text"].encode(), {"from": "paste"})
     if form.cleaned_data["link"] and is_fetching:
-        policy = url.FetchPolicy(internal=tuple(getattr(settings, "APPLYVIZ_LINK_HOSTS", ())))
+        policy = url.FetchPolicy(internal=settings.APPLYVIZ_LINK_HOSTS, ca_file=settings.APPLYVIZ_LINK_CA_FILE)
         yield url.fetch(form.cleaned_data["link"], policy=policy, now=timezone.now().isoformat())
 
 

@@ -1,7 +1,10 @@
 """Opening a review: files, folder, paste, link, and problems at once."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
@@ -12,6 +15,26 @@ URL = reverse("reviews:add-review")
 CHECK = reverse("reviews:check-source")
 GOOD = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: flags\ndata:\n  a: b\n"
 BROKEN = GOOD + b"---\nkind: ConfigMap\n  name: [\n"
+
+
+class _Manifests(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/yaml")
+        self.send_header("Content-Length", str(len(GOOD)))
+        self.end_headers()
+        self.wfile.write(GOOD)
+
+    def log_message(self, *args):
+        """Stay quiet."""
+
+
+@pytest.fixture
+def internal_origin():
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Manifests) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def fill(**values):
@@ -105,3 +128,23 @@ def test_check_of_an_empty_form_says_nothing(as_alice):
 
 def test_check_is_refused_for_viewers_and_by_get(as_viewer, as_alice):
     assert (as_viewer.post(CHECK).status_code, as_alice.get(CHECK).status_code) == (403, 405)
+
+
+def test_link_to_an_allowed_origin_is_fetched_and_frozen(as_alice, settings, internal_origin):
+    rows.make_cluster()
+    settings.APPLYVIZ_LINK_HOSTS = (internal_origin,)
+
+    answer = as_alice.post(URL, fill(link=f"{internal_origin}/flags.yaml"))
+
+    assert answer.status_code == 302
+    file = Plan.objects.get().revision.files.get()
+    assert (file.name, file.provenance["url"]) == ("flags.yaml", f"{internal_origin}/flags.yaml")
+
+
+def test_link_into_the_own_network_is_refused_without_telling_why(as_alice, internal_origin):
+    rows.make_cluster()
+
+    answer = as_alice.post(URL, fill(link=f"{internal_origin}/flags.yaml".replace("http:", "https:")))
+
+    assert answer.status_code == 422
+    assert Review.objects.count() == 0
