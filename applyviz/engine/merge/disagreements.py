@@ -59,9 +59,7 @@ def _settle_map(left: dict[str, Any], right: dict[str, Any], shape: PatchShape) 
     return settled
 
 
-def _settle_list(
-    left: list[Any], right: list[Any], shape: PatchShape, strategy: str, merge_key: str
-) -> list[Any]:
+def _settle_list(left: list[Any], right: list[Any], shape: PatchShape, strategy: str, merge_key: str) -> list[Any]:
     is_maps = require_one_type(left, right) is dict
     if strategy == MERGE:
         return _settle_entries(left, right, shape, merge_key) if is_maps else left
