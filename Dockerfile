@@ -5,6 +5,7 @@ COPY requirements.txt ./
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r requirements.txt
 COPY manage.py ./
 COPY applyviz applyviz
+COPY docs/semantics docs/semantics
 COPY templates templates
 COPY static static
 # Collecting files needs no real key and no database. An empty manifest says that files are served under hashed names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from applyviz.web.views import accounts, agreement, clusters, history, home, reviews, runs
+from applyviz.web.views import accounts, agreement, clusters, guide, history, home, playground, reviews, runs
 
 review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
@@ -40,6 +40,16 @@ cluster_urls = [  # clusters/
     path("new/", clusters.add_cluster, name="add-cluster"),
     path("<slug:slug>/", clusters.show_cluster, name="show-cluster"),
 ]
+guide_urls = [  # guide/
+    path("", guide.show_guide, name="show-guide"),
+    path("<slug:page>/", guide.show_page, name="show-page"),
+]
+playground_urls = [  # playground/
+    path("", playground.ask, name="ask"),
+    path("<slug:key>/", playground.show_answer, name="show-answer"),
+    path("<slug:key>/fields/<int:index>/", playground.show_field, name="show-field"),
+    path("<slug:key>/<slug:tab>/", playground.show_tab, name="show-tab"),
+]
 
 urlpatterns = [
     path("", home.show_home, name="home"),
@@ -50,4 +60,6 @@ urlpatterns = [
     path("runs/", include((run_urls, "runs"))),
     path("history/", include((history_urls, "history"))),
     path("clusters/", include((cluster_urls, "clusters"))),
+    path("guide/", include((guide_urls, "guide"))),
+    path("playground/", include((playground_urls, "playground"))),
 ]

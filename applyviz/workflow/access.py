@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypeAlias
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
 from applyviz.records.enums import Role
@@ -21,6 +22,7 @@ Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
 class Action(StrEnum):
     """Everything that needs a right."""
 
+    EXPLORE = "read the guide and use the playground"
     LOOK = "look at reviews, runs and history"
     WRITE = "create reviews and plans"
     COMMENT = "comment"
@@ -32,6 +34,7 @@ class Action(StrEnum):
 
 _ALL = frozenset(Role)
 _GRANTED: dict[Action, frozenset[Role]] = {
+    Action.EXPLORE: _ALL,
     Action.LOOK: _ALL,
     Action.COMMENT: _ALL,
     Action.WRITE: frozenset({Role.AUTHOR}),
@@ -57,6 +60,11 @@ def can(user: Visitor, action: Action) -> bool:
     if isinstance(user, User) and user.is_active and user.is_superuser:
         return True
     return not _GRANTED[action].isdisjoint(roles_of(user))
+
+
+def is_public(action: Action) -> bool:
+    """Whether the operator lets anybody do it, signed in or not."""
+    return action is Action.EXPLORE and bool(settings.APPLYVIZ_PUBLIC_PLAYGROUND)
 
 
 def require(user: Visitor, action: Action) -> Person:

@@ -1,4 +1,7 @@
-"""The sweep: every few seconds it finds messages that were not sent, plans and runs that nobody works on."""
+"""The sweep: every few seconds it finds messages that were not sent, plans and runs that nobody works on.
+
+It also removes what is kept for a time only.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
-from applyviz.workflow import outbox, plans, runs
+from applyviz.workflow import outbox, plans, playgrounds, runs
 
 
 def sweep() -> int:
     """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
-    sent = outbox.resend(now=timezone.now())
+    now = timezone.now()
+    playgrounds.remove_expired(now=now)
+    sent = outbox.resend(now=now)
     for plan_id in plans.find_unfinished():
         sent += queue.send(TaskName.MAKE_PLAN, plan_id=plan_id)
     return sent + runs.resume_unfinished_runs()

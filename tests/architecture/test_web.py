@@ -28,6 +28,12 @@ def addresses(patterns=None, prefix=""):
             yield route, entry.name or ""
 
 
+# Open to visitors where the operator says so; closed here, so that all addresses are tried alike.
+@pytest.fixture(autouse=True)
+def _close_what_may_be_public(settings):
+    settings.APPLYVIZ_PUBLIC_PLAYGROUND = False
+
+
 def private_addresses():
     for route, name in addresses():
         if name not in PUBLIC and not route.startswith(BY_TOKEN):

@@ -12,6 +12,7 @@ from tests.builders import make_person
 pytestmark = pytest.mark.django_db
 
 MATRIX = {
+    Action.EXPLORE: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
     Action.LOOK: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
     Action.COMMENT: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
     Action.WRITE: {Role.AUTHOR},

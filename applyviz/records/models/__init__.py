@@ -2,13 +2,14 @@
 
 Review → Target (one per cluster) → Plan (immutable, numbered) → ObjectChange; Decision and Comment hang on
 the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
-Nothing cascades: what was agreed and done stays.
+Nothing cascades: what was agreed and done stays. PlaygroundInput stands alone and goes after some days.
 """
 
 from applyviz.records.models.agreement import Approval, Comment, Decision
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.plans import ObjectChange, Plan
+from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.reviews import Review, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
@@ -27,6 +28,7 @@ __all__ = [
     "ObjectResult",
     "OutboxMessage",
     "Plan",
+    "PlaygroundInput",
     "Review",
     "SandboxMeta",
     "SandboxObject",

@@ -1,7 +1,8 @@
 """The door of every view: which right it needs, which methods it takes, how a refusal looks.
 
-A visitor who is not signed in goes to the login page, an outsider gets 404, a member with too weak a role
-403, a page that is out of date 409; each as a page, or as a fragment when htmx asked.
+What the operator made public takes everybody. Elsewhere a visitor who is not signed in goes to the login page,
+an outsider gets 404, a member with too weak a role 403, a page that is out of date 409; each as a page, or as a
+fragment when htmx asked.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
         @require_http_methods(list(methods or ("GET", "HEAD")))
         @wraps(view)
         def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-            if not request.user.is_authenticated:
+            is_public = access.is_public(action)
+            if not is_public and not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             try:
-                access.require(request.user, action)
+                if not is_public:
+                    access.require(request.user, action)
                 response = view(cast(PageRequest, request), *args, **kwargs)  # `require` has just narrowed it
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))

@@ -1,0 +1,55 @@
+"""What is put into the playground: the versions of one object as text, and how it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One question to the playground.
+
+    - `owners` has one line per field owner (`applyviz.guide.owned`); `crds` define custom resources.
+    """
+
+    manifest: str
+    live: str = ""
+    last_applied: str = ""
+    owners: str = ""
+    crds: str = ""
+    mode: ApplyMode = ApplyMode.SERVER
+    field_manager: str = SERVER_SIDE_MANAGER
+    is_forced: bool = False
+
+    def to_json(self) -> JSONObject:
+        """As plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Given:
+        """Read what `to_json` gave."""
+        return cls(**{**data, "mode": ApplyMode(data["mode"])})
+
+
+@dataclass(frozen=True, slots=True)
+class GivenProblem:
+    """What is wrong with one text: its name in `Given`, and a line for people."""
+
+    part: str
+    reason: str
+
+
+@dataclass(eq=False)
+class GivenError(ApplyVizError):
+    """The texts cannot be used; every problem is told."""
+
+    problems: tuple[GivenProblem, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join(f"{p.part}: {p.reason}" for p in self.problems)

@@ -1,0 +1,52 @@
+"""Which pages does the guide have, in which order, and which question does each answer?
+
+The pages are the files of `docs/semantics`; the table of its README gives order and questions. Files belong to
+the release and never change while it runs, so they are read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from applyviz.guide.pages import Example, Page, parse_page
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "semantics"
+_ROW = re.compile(r"^\| \[[^\]]+\]\((?P<name>[a-z-]+)\.md\) \| (?P<question>.+?) \|$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page and the question that it answers."""
+
+    page: Page
+    question: str
+
+    @property
+    def examples(self) -> Mapping[str, Example]:
+        """The worked examples by the names that addresses use."""
+        return {f"{self.page.name}-{n}": example for n, example in enumerate(self.page.examples, 1)}
+
+
+@cache
+def list_entries() -> tuple[Entry, ...]:
+    """All pages, in the order of the table."""
+    rows = _ROW.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
+    return tuple(
+        Entry(parse_page(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8")), question)
+        for name, question in rows
+    )
+
+
+def find_entry(name: str) -> Entry | None:
+    """The page of that name."""
+    return next((entry for entry in list_entries() if entry.page.name == name), None)
+
+
+@cache
+def list_examples() -> Mapping[str, Example]:
+    """Every worked example by its name."""
+    return {name: example for entry in list_entries() for name, example in entry.examples.items()}

@@ -1,0 +1,48 @@
+"""Which question does a worked example put to the playground?
+
+A three-way example and a reading example are one as they stand. Of a story the last apply is the question, and
+what the other writes leave behind is live, with its field owners as lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.diff.yamltext import render_yaml
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
+from applyviz.guide.answers import compute_answers
+from applyviz.guide.given import Given
+from applyviz.guide.pages import Block, Example, Part
+
+
+def _question(steps: tuple[Block, ...]) -> int:
+    return max(n for n, step in enumerate(steps) if step.part is Part.APPLY)
+
+
+def _open_story(example: Example) -> Given:
+    asked = _question(example.steps)
+    step = example.steps[asked]
+    before = tuple(b for b in example.blocks if not b.part.is_step)
+    others = example.steps[:asked] + example.steps[asked + 1 :]
+    left = compute_answers(replace(example, blocks=before + others)) if others else None
+    live = render_yaml(None, left.after) if left and left.after else example.find(Part.LIVE) or ""
+    return Given(
+        manifest=step.text,
+        live=live,
+        owners="\n".join(left.owners) if left else "",
+        field_manager=step.words[0],
+        is_forced="force" in step.words,
+    )
+
+
+def open_example(example: Example) -> Given:
+    """What the playground is asked by an example."""
+    if example.steps:
+        return _open_story(example)
+    return Given(
+        manifest=example.find(Part.MANIFEST) or "",
+        live=example.find(Part.LIVE) or "",
+        last_applied=example.find(Part.LAST_APPLIED) or "",
+        mode=ApplyMode.CLIENT,
+        field_manager=CLIENT_SIDE_MANAGER,
+    )

@@ -1,0 +1,68 @@
+"""From lines like `kubectl-edit (Update): .data.theme` to managedFields, so that nobody has to write those.
+
+One line per field owner: manager, in brackets operation and subresource (`Apply` when left out), then the paths
+as the API server prints them. A path must be one of the live object: keys with dots are ambiguous otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.fieldsets import from_paths
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.ownership.managedfields import with_entries
+from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.walk import list_leaves
+from applyviz.guide.given import GivenProblem
+
+_LINE = re.compile(r"^(?P<manager>\S+?)(?: \((?P<operation>Apply|Update)(?: (?P<subresource>\S+))?\))?:(?P<paths>.*)$")
+_PATH = re.compile(r'(?:\[(?:"(?:\\.|[^"\\])*"|[^\]"])*\]|[^\s,\[])+')
+_LISTED = re.compile(r"^\[(?P<paths>[.\s].*|)\]$")
+_TIME = "2026-01-01T00:00:00Z"
+
+
+def _name_paths(kind: KindSchema | None, live: JSONObject) -> Mapping[str, FieldPath]:
+    """Every field of an object, and every map and list entry that holds one, by its printed path."""
+    found: dict[str, FieldPath] = {}
+    for leaf in list_leaves(kind.root if kind else None, live):
+        for length in range(1, len(leaf) + 1):
+            found.setdefault(render_path(leaf[:length]), leaf[:length])
+    return found
+
+
+def _split(text: str) -> Iterator[str]:
+    listed = _LISTED.match(text.strip())
+    for path in _PATH.findall(listed["paths"] if listed else text):
+        yield path if path.startswith((".", "[")) else f".{path}"
+
+
+def own_fields(
+    live: JSONObject, text: str, *, kind: KindSchema | None
+) -> tuple[MutableObject, tuple[GivenProblem, ...]]:
+    """The live object with managedFields as the lines say, and the lines that cannot be used."""
+    named = _name_paths(kind, live)
+    entries: list[MutableObject] = []
+    problems: list[GivenProblem] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.strip() == "nobody":
+            continue
+        match = _LINE.match(line.strip())
+        if match is None:
+            reason = f"line {number}: expected `manager (Apply): .path .path`, got {line.strip()[:80]}"
+            problems.append(GivenProblem("owners", reason))
+            continue
+        paths = tuple(_split(match["paths"]))
+        missing = [path for path in paths if path not in named]
+        problems += [GivenProblem("owners", f"line {number}: live has no field {path}") for path in missing]
+        entry: MutableObject = {
+            "manager": match["manager"],
+            "operation": match["operation"] or "Apply",
+            "apiVersion": live.get("apiVersion") or "",
+            "time": _TIME,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": from_paths(named[path] for path in paths if path in named).render(),
+        }
+        entries.append({**entry, "subresource": match["subresource"]} if match["subresource"] else entry)
+    return (with_entries(live, entries) if entries else dict(live)), tuple(problems)

@@ -1,0 +1,202 @@
+"""What would this apply do? The calculation of a plan, for one object that was given as text.
+
+The texts are read in the disposable child process, live answers the reads, and no dry run is made: nothing is
+sent anywhere, and the certainty is *calculated*. A kind that neither the bundled documents nor a given
+CustomResourceDefinition know is treated as kubectl treats a custom resource.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from applyviz.engine.diff.masking import mask
+from applyviz.engine.diff.yamltext import render_yaml
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
+from applyviz.engine.manifests.limits import ReadLimits
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import ApplyVizError, SchemaError
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.objects import plan_object
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.rehearsal import status_answer
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import Resource, SchemaOrigin
+from applyviz.engine.schema.sources import SourceChain
+from applyviz.guide.given import Given, GivenError, GivenProblem
+from applyviz.guide.owned import own_fields
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.sandboxed import ChildLimits, read_bundle
+
+LIMITS = ReadLimits(values=50_000, document_bytes=256_000, file_bytes=256_000, documents=20)
+CHILD_LIMITS = ChildLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=5, wall_seconds=10.0)
+_SINGLE = ("manifest", "live", "last_applied")
+_PARTS = (*_SINGLE, "crds")
+NOT_ASKED = "the playground asks no cluster"
+
+
+class _UnknownKinds:
+    """Addresses for kinds that nobody knows, guessed as most custom resources are named."""
+
+    def __init__(self, *, is_namespaced: bool) -> None:
+        self._is_namespaced = is_namespaced
+
+    def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
+        """A plural with an s; only for kinds of a group, as the core group has no custom resources."""
+        return Resource(gvk, f"{gvk.kind.lower()}s", self._is_namespaced) if gvk.group and gvk.kind else None
+
+    def find_preferred(self, group: str, kind: str) -> Resource | None:
+        """Nothing is known of other versions."""
+        return None
+
+    def list_resources(self) -> tuple[Resource, ...]:
+        """Nothing can be listed."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The texts as objects."""
+
+    document: ManifestDocument
+    catalog: SourceChain
+    live: JSONObject | None
+
+
+def _explain_place(file: ParsedFile) -> Iterator[GivenProblem]:
+    for found in file.problems:
+        where = f"line {found.position.line}" if found.position.line else ""
+        where += f", column {found.position.column}" if where and found.position.column else ""
+        field = f" {render_path(found.path)}" if found.path else ""
+        yield GivenProblem(file.file, f"{where}{field}: {found.reason}" if where or field else found.reason)
+
+
+def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iterator[GivenProblem]:
+    named = other.ref
+    is_same = (named.gvk.group, named.gvk.kind, named.name) == (manifest.gvk.group, manifest.gvk.kind, manifest.name)
+    if not is_same or ("" not in (named.namespace, manifest.namespace) and named.namespace != manifest.namespace):
+        line = other.position.line
+        yield GivenProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
+
+
+def _parse(given: Given) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[GivenProblem]]:
+    texts = {part: getattr(given, part) for part in _PARTS}
+    if given.mode is ApplyMode.SERVER:
+        texts["last_applied"] = ""
+    files = tuple(SourceFile(part, text.encode()) for part, text in texts.items() if text.strip())
+    parsed = read_bundle(SourceBundle(files), limits=LIMITS, child_limits=CHILD_LIMITS)
+    problems = [problem for file in parsed for problem in _explain_place(file)]
+    documents = {file.file: file.documents for file in parsed}
+    broken = {problem.part for problem in problems}
+    for part in _SINGLE:
+        count = len(documents.get(part, ()))
+        if part not in broken and (count > 1 or (count == 0 and (part == "manifest" or texts[part].strip()))):
+            problems.append(GivenProblem(part, f"expected one object, got {count}"))
+    return documents, problems
+
+
+def _read_kinds(documents: tuple[ManifestDocument, ...], *, is_namespaced: bool) -> SourceChain:
+    defined = CRDSource((d.obj for d in documents), origin=SchemaOrigin.SOURCE_CRD)
+    return SourceChain(defined, bundled(), _UnknownKinds(is_namespaced=is_namespaced))
+
+
+def read(given: Given) -> Read:
+    """Read all texts.
+
+    - Raises `GivenError` with every problem of every text.
+    """
+    documents, problems = _parse(given)
+    if problems:
+        raise GivenError(tuple(problems))
+    document = documents["manifest"][0]
+    for part in ("live", "last_applied"):
+        problems += [p for d in documents.get(part, ()) for p in _check_same(document.ref, part, d)]
+    live = next((d.obj for d in documents.get("live", ())), None)
+    namespaces = (d.ref.namespace for part in _SINGLE for d in documents.get(part, ()))
+    try:
+        catalog = _read_kinds(documents.get("crds", ()), is_namespaced=any(namespaces))
+        kind = catalog.find_kind(document.ref.gvk)
+    except SchemaError as error:
+        raise GivenError((*problems, GivenProblem("crds", str(error)))) from None
+    remembered = next((d.obj for d in documents.get("last_applied", ())), None)
+    if live is None:
+        gone = (("last_applied", remembered), ("owners", given.owners.strip()))
+        problems += [GivenProblem(part, "this needs a live object") for part, value in gone if value]
+    elif given.owners.strip():
+        live, found = own_fields(live, given.owners, kind=kind)
+        problems += found
+    if problems:
+        raise GivenError(tuple(problems))
+    return Read(document, catalog, _remember(live, remembered))
+
+
+def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject | None:
+    if live is None or applied is None:
+        return live
+    metadata = live.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), last_applied.ANNOTATION: last_applied.render(applied)}
+    return {**live, "metadata": {**metadata, "annotations": annotations}}
+
+
+def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
+    """How it is applied."""
+    return ApplyOptions(
+        mode=given.mode, field_manager=given.field_manager, takes_over=given.is_forced, namespace=namespace
+    )
+
+
+def explain(given: Given, *, now: str) -> ObjectChange:
+    """The change of the one object, masked.
+
+    - `now` is RFC 3339 in UTC.
+    - Raises `GivenError`.
+    """
+    found = read(given)
+    metadata = (found.live or {}).get("metadata") or {}
+    options = options_of(given, namespace=metadata.get("namespace") or "default")
+    context = PlanContext(found.catalog, now, can_dry_run=False, dry_run_reason=NOT_ASKED)
+    flow = plan_object(found.document, options=options, context=context)
+    answer = Answer(200, found.live) if found.live is not None else status_answer(404, "NotFound", "not found")
+    try:
+        next(flow)
+        while True:
+            flow.send(answer)
+    except StopIteration as stop:
+        change: ObjectChange = stop.value
+        return mask_change(change, tag_key=secrets.token_bytes(32))
+    except ApplyVizError as error:
+        raise GivenError((GivenProblem("manifest", str(error)),)) from None
+
+
+@lru_cache(maxsize=64)
+def explain_once(given: Given, now: str) -> ObjectChange:
+    """As `explain`; a question that was answered is not calculated again for each of its pages."""
+    return explain(given, now=now)
+
+
+def without_secrets(given: Given) -> Given:
+    """The same question as others may read it: a text that holds a secret is written anew, with values masked.
+
+    - Raises `GivenError`; what cannot be read cannot be masked.
+    """
+    documents, problems = _parse(given)
+    if problems:
+        raise GivenError(tuple(problems))
+    key = secrets.token_bytes(32)
+    texts = {part: getattr(given, part) if part in documents else "" for part in _SINGLE}
+    for part in _SINGLE:
+        for document in documents.get(part, ()):
+            gvk, scope = document.ref.gvk, "/".join(document.ref.key)
+            masked = mask(document.obj, gvk=gvk, tag_key=key, scope=scope)
+            if masked != document.obj or gvk.kind == "Secret":
+                texts[part] = render_yaml(None, masked)
+    return replace(given, **texts)  # type: ignore[arg-type]  # the names are those of texts

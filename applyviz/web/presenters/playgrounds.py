@@ -1,0 +1,113 @@
+"""The answer of the playground: the pane of a review for one object, with addresses of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from applyviz.engine.planning.plan import ObjectChange
+from applyviz.guide import library, playground
+from applyviz.guide.given import Given
+from applyviz.guide.opening import open_example
+from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
+from applyviz.web.presenters.refusals import settle
+from applyviz.web.presenters.schemas import FieldSchema, present_schema
+from applyviz.workflow import playgrounds
+from applyviz.workflow.errors import NotVisibleError
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+EXAMPLES_AT = "2026-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with an address: an example of the guide, or one that somebody put."""
+
+    key: str
+    given: Given
+    now: str
+    title: str = ""
+    guide_url: str = ""
+    expires_at: datetime | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the answer stands."""
+        return reverse("playground:show-answer", args=[self.key])
+
+    @property
+    def change(self) -> ObjectChange:
+        """The answer."""
+        return settle(playground.explain_once(self.given, self.now))
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLink:
+    """One example that can be opened."""
+
+    title: str
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleGroup:
+    """The examples of one page of the guide."""
+
+    title: str
+    url: str
+    links: tuple[ExampleLink, ...]
+
+
+def example_url(name: str) -> str:
+    """Where an example is open in the playground."""
+    return reverse("playground:show-answer", args=[name])
+
+
+def find_question(key: str) -> Question:
+    """What an address asks.
+
+    - Raises `NotVisibleError` when there is none, or no longer.
+    """
+    example = library.list_examples().get(key)
+    if example is not None:
+        page = key.rpartition("-")[0]
+        url = f"{reverse('guide:show-page', args=[page])}#{key}"
+        return Question(key, open_example(example), EXAMPLES_AT, example.title, url)
+    kept = playgrounds.open_input(key)
+    given = Given.from_json(kept.content)
+    return Question(key, given, kept.created_at.strftime(_TIME), expires_at=kept.expires_at)
+
+
+def present_answer(question: Question, choice: PaneChoice) -> Pane:
+    """The pane of the answer with the chosen tab."""
+    return present_pane(
+        question.change,
+        options=playground.options_of(question.given),
+        choice=choice,
+        url_of=lambda tab: reverse("playground:show-tab", args=[question.key, tab.value]),
+        field_url_of=lambda index: reverse("playground:show-field", args=[question.key, index]),
+    )
+
+
+def present_question_field(question: Question, index: int) -> FieldSchema:
+    """What the schema says of one field of the answer."""
+    fields = question.change.fields
+    if index >= len(fields):
+        raise NotVisibleError(f"the answer has no field {index}")
+    return present_schema(question.change.ref.gvk, fields[index].path)
+
+
+def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
+    """Every example, by the page that tells it."""
+    return tuple(
+        ExampleGroup(
+            entry.page.title,
+            reverse("guide:show-page", args=[entry.page.name]),
+            tuple(ExampleLink(e.title, example_url(name), name == current) for name, e in entry.examples.items()),
+        )
+        for entry in library.list_entries()
+        if entry.examples
+    )

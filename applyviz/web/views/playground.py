@@ -1,0 +1,68 @@
+"""The playground: three texts in, the whole explanation out; nothing is sent anywhere."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from applyviz.guide import playground
+from applyviz.guide.given import GivenError
+from applyviz.web.forms.playground import PlaygroundForm
+from applyviz.web.forms.reviews import PaneForm
+from applyviz.web.presenters import playgrounds as presenter
+from applyviz.web.presenters.objectpanes import Tab
+from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.workflow import playgrounds
+from applyviz.workflow.access import Action
+from applyviz.workflow.errors import NotVisibleError
+
+
+@needs(Action.EXPLORE, "GET", "HEAD", "POST")
+def ask(request: PageRequest) -> HttpResponse:
+    """An empty playground, or a question to it: it is kept, and its answer has an address."""
+    form = PlaygroundForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            kept = playground.without_secrets(form.given)
+            playground.read(kept)
+        except GivenError as error:
+            form.refuse(error)
+        else:
+            key = playgrounds.keep_input(kept.to_json())
+            return redirect(f"{reverse('playground:show-answer', args=[key])}#answer")
+    context = {"form": form, "groups": presenter.list_example_groups()}
+    return render(request, "playground/playground.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.EXPLORE)
+def show_answer(request: PageRequest, key: str) -> HttpResponse:
+    """A question and its answer."""
+    return _show(request, key, Tab.CHANGES)
+
+
+@needs(Action.EXPLORE)
+def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
+    """A question and its answer in one of its views."""
+    if tab not in set(Tab):
+        raise NotVisibleError(f"there is no view {tab}")
+    return _show(request, key, Tab(tab))
+
+
+def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
+    question = presenter.find_question(key)
+    pane = presenter.present_answer(question, PaneForm.read_choice(request.GET, tab))
+    if is_fragment(request):
+        return render(request, "reviews/_pane.html", {"pane": pane})
+    context = {"form": PlaygroundForm.of(question.given), "question": question, "pane": pane}
+    context["share_url"] = request.build_absolute_uri(question.url)
+    context["groups"] = presenter.list_example_groups(key)
+    return render(request, "playground/playground.html", context)
+
+
+@needs(Action.EXPLORE)
+def show_field(request: PageRequest, key: str, index: int) -> HttpResponse:
+    """What the schema says of one field of an answer."""
+    about = presenter.present_question_field(presenter.find_question(key), index)
+    name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
+    return render(request, name, {"about": about})

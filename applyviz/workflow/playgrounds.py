@@ -1,0 +1,65 @@
+"""Questions to the playground that are kept so that a link can be shared: for some days, then gone.
+
+They are no part of the history: nothing was planned for a cluster, so nothing is audited. The key in the link is
+the only way in. Values of Secrets are masked before anything comes here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.records.models import PlaygroundInput
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.errors import NotVisibleError
+
+KEY_BYTES = 24
+MOST_KEPT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A kept question, and until when it is kept."""
+
+    content: JSONObject
+    created_at: datetime
+    expires_at: datetime
+
+
+def _lifetime() -> timedelta:
+    return timedelta(days=settings.APPLYVIZ_PLAYGROUND_DAYS)
+
+
+def keep_input(content: JSONObject) -> str:
+    """Keep a question and give its key.
+
+    - The oldest go when there are very many, so that visitors cannot fill the database.
+    """
+    key = secrets.token_urlsafe(KEY_BYTES)
+    PlaygroundInput.objects.create(key=key, content=Sealed.of_json(content), created_at=timezone.now())
+    surplus = PlaygroundInput.objects.order_by("-pk").values_list("pk", flat=True)[MOST_KEPT : MOST_KEPT + 1].first()
+    if surplus is not None:
+        PlaygroundInput.objects.filter(pk__lte=surplus).delete()
+    return key
+
+
+def open_input(key: str) -> Kept:
+    """The question that was kept under a key.
+
+    - Raises `NotVisibleError` for an unknown key, and for one whose time is over.
+    """
+    row = PlaygroundInput.objects.filter(key=key, created_at__gt=timezone.now() - _lifetime()).first()
+    if row is None:
+        raise NotVisibleError("this link does not exist, or its time is over")
+    return Kept(row.content.open_json(), row.created_at, row.created_at + _lifetime())
+
+
+def remove_expired(*, now: datetime) -> int:
+    """Remove every question whose time is over; gives their number."""
+    removed, _details = PlaygroundInput.objects.filter(created_at__lte=now - _lifetime()).delete()
+    return removed

@@ -1,0 +1,53 @@
+"""The guide: every page is drawn with answers that are computed, and leads to the playground."""
+
+import pytest
+from django.urls import reverse
+
+from applyviz.guide import library
+
+NAMES = [entry.page.name for entry in library.list_entries()]
+
+
+def page_url(name: str) -> str:
+    return reverse("guide:show-page", args=[name])
+
+
+def test_index_asks_the_question_of_every_page(client, db):
+    text = client.get(reverse("guide:show-guide")).content.decode()
+
+    assert [name for name in NAMES if f'href="{page_url(name)}"' not in text] == []
+    assert "Who owns the fields of an object that nobody applied?" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_draws_each_example_and_opens_it(client, db, name):
+    answer = client.get(page_url(name))
+    text = answer.content.decode()
+    examples = library.find_entry(name).examples
+
+    assert answer.status_code == 200
+    assert text.count("What happens</h3>") == len(examples)
+    assert [key for key in examples if f'href="{reverse("playground:show-answer", args=[key])}"' not in text] == []
+    assert ".md)" not in text
+
+
+def test_answers_are_computed_when_the_page_is_drawn(client, db):
+    text = client.get(page_url("conflicts")).content.decode()
+
+    assert "conflict with &quot;platform&quot;: .data.theme" in text
+    # four times it applies, and twice it is an owner afterwards
+    assert text.count('<b class="mono">platform</b>') == 6
+
+
+def test_rules_stand_in_a_table(client, db):
+    text = client.get(page_url("fields")).content.decode()
+
+    assert "<td>set to the manifest's value</td>" in text
+
+
+def test_unknown_page_is_not_found(client, db):
+    assert client.get(page_url("nonsense")).status_code == 404
+
+
+def test_guide_takes_no_other_method(client, db):
+    assert client.post(page_url("maps")).status_code == 405
