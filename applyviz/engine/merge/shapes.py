@@ -4,7 +4,8 @@ kubectl asks three sources after one another, and each looks up a field in its o
 document (declared properties only), the OpenAPI v2 document (strict about types, lenient where it knows
 nothing) and the Go type (field names without regard to case). Rule:
 https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/ (patch
-strategy and merge key). Look-ups that fail raise `PatchError`, as they do in kubectl.
+strategy and merge key). Look-ups that fail raise `PatchError`, as they do in kubectl. Left out: Go takes a list
+behind a pointer to a scalar, and no document tells which scalars are pointers.
 """
 
 from __future__ import annotations
@@ -139,6 +140,9 @@ class GoTypeShape(PatchShape):
 
     def _find_list(self, key: str) -> Rule:
         field = self._field(key)
+        if field.properties and not field.has_default:
+            # Behind a pointer (a struct without one has the default `{}`) anything may stand in for a list.
+            return _rule(field, GoTypeShape(field))
         if field.type != "array":
             raise PatchError("expected slice or array type, but got: struct")
         if field.items is not None and field.items.type == "array":
