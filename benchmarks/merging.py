@@ -1,10 +1,8 @@
 """What client-side apply costs: patch, result and reasons of one Deployment, and growth with the number of entries.
 
-.venv/bin/python -m benchmarks.merging [--repeat N] [--oracle PROGRAM --documents FOLDER]
+.venv/bin/python -m benchmarks.merging [--repeat N]
 
-Medians, schema warm. With `--oracle` (the Go program of `tests/controlplane/oracle`, built) the same case is asked
-of the Go libraries in the same run; its figure holds reading and writing one JSON line as well. Growth is shown
-per entry: it should stay flat.
+Medians, schema warm. Growth is shown per entry: it should stay flat. `python -m benchmarks` asks the Go libraries too.
 """
 
 from __future__ import annotations
@@ -12,10 +10,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,36 +59,15 @@ def show_deployment(repeat: int) -> None:
         print(f"  {name:<10} {measure(work, repeat):8.3f} ms")
 
 
-def show_reference(oracle: str, documents: str, repeat: int) -> None:
-    last, manifest, live = make_case()
-    asked = {"op": "smp3", "gvk": {"group": "apps", "version": "v1", "kind": "Deployment"}}
-    line = json.dumps({**asked, "original": last, "modified": manifest, "current": live}).encode() + b"\n"
-    answer: Any = None
-    with subprocess.Popen([oracle, "-openapi", documents], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        given, answered = process.stdin, process.stdout
-        if given is None or answered is None:
-            return
-        times = []
-        for _ in range(repeat):
-            begin = time.perf_counter()
-            given.write(line)
-            given.flush()
-            answer = json.loads(answered.readline())
-            times.append(time.perf_counter() - begin)
-        given.close()
-    body = patches.compute(last, manifest, live, kind=DEPLOYMENT).body
-    agreement = "the same patch" if answer["patch"] == body else "ANOTHER PATCH"
-    print(f"  Go (patch and result) {statistics.median(times) * 1000:8.3f} ms, {agreement}")
-
-
 def show_growth() -> None:
     print("entries      patch      result     reasons        (ms; microseconds an entry)")
     for count in (10, 100, 1_000, 10_000):
-        costs = _measure_growth(count, max(3, 300 // count))
+        costs = measure_growth(count, max(3, 300 // count))
         print(f"{count:>7}" + "".join(f"   {cost:9.2f} ({cost * 1000 / count:6.1f})" for cost in costs))
 
 
-def _measure_growth(count: int, repeat: int) -> tuple[float, ...]:
+def measure_growth(count: int, repeat: int) -> tuple[float, ...]:
+    """Milliseconds of patch, result and reasons with that many entries."""
     last, manifest, live = make_case(1)
     for obj, value in ((last, "x"), (manifest, "y"), (live, "x")):
         env = [{"name": f"SETTING_{n}", "value": value} for n in range(count)]
@@ -111,12 +85,8 @@ def _measure_growth(count: int, repeat: int) -> tuple[float, ...]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=200)
-    parser.add_argument("--oracle", default="")
-    parser.add_argument("--documents", default="")
     options = parser.parse_args()
     show_deployment(options.repeat)
-    if options.oracle:
-        show_reference(options.oracle, options.documents, options.repeat)
     show_growth()
 
 

@@ -93,30 +93,39 @@ def show_deployment(repeat: int) -> None:
         print(f"  {name:<10} {measure(work, repeat):8.3f} ms")
 
 
+def make_config_map(count: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """A map of that many keys, and the same without one."""
+    intent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    intent["data"] = {f"key-{n}": "x" for n in range(count)}
+    changed = copy.deepcopy(intent)
+    del changed["data"]["key-1"]
+    return CONFIG_MAP, intent, changed
+
+
+def make_long_list(count: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """A list of that many entries, and the same without one."""
+    intent = make_deployment(1)
+    env = [{"name": f"SETTING_{n}", "value": "x"} for n in range(count)]
+    intent["spec"]["template"]["spec"]["containers"][0]["env"] = env
+    changed = copy.deepcopy(intent)
+    del changed["spec"]["template"]["spec"]["containers"][0]["env"][1]
+    return DEPLOYMENT, intent, changed
+
+
+def measure_growth(kind: Any, intent: dict[str, Any], changed: dict[str, Any], repeat: int) -> float:
+    """Milliseconds of an apply that gives one entry up."""
+    live = serverside.apply(None, intent, kind=kind, manager="alice", now=NOW).result
+    return measure(lambda: serverside.apply(live, changed, kind=kind, manager="alice", now=NOW), repeat)
+
+
 def show_growth() -> None:
     print("entries      ConfigMap keys      env of a container        (ms; microseconds an entry)")
     for count in (10, 100, 1_000, 10_000):
-        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-        config["data"] = {f"key-{n}": "x" for n in range(count)}
-        deployment = make_deployment(1)
-        env = [{"name": f"SETTING_{n}", "value": "x"} for n in range(count)]
-        deployment["spec"]["template"]["spec"]["containers"][0]["env"] = env
         line = f"{count:>7}"
-        for kind, intent in ((CONFIG_MAP, config), (DEPLOYMENT, deployment)):
-            line += _measure_growth(kind, intent, count)
+        for made in (make_config_map(count), make_long_list(count)):
+            cost = measure_growth(*made, max(3, 300 // count))
+            line += f"   {cost:9.2f} ({cost * 1000 / count:6.1f})"
         print(line)
-
-
-def _measure_growth(kind: Any, intent: dict[str, Any], count: int) -> str:
-    live = serverside.apply(None, intent, kind=kind, manager="alice", now=NOW).result
-    changed = copy.deepcopy(intent)
-    if "data" in changed:
-        del changed["data"]["key-1"]
-    else:
-        del changed["spec"]["template"]["spec"]["containers"][0]["env"][1]
-    repeat = max(3, 300 // count)
-    cost = measure(lambda: serverside.apply(live, changed, kind=kind, manager="alice", now=NOW), repeat)
-    return f"   {cost:9.2f} ({cost * 1000 / count:6.1f})"
 
 
 def main() -> None:
