@@ -36,7 +36,7 @@ def list_entries() -> tuple[Entry, ...]:
     """All pages, in the order of the table."""
     rows = _ROW.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
     return tuple(
-        Entry(parse_page(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8")), question)
+        Entry(parse_page(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8")), question.replace("`", ""))
         for name, question in rows
     )
 

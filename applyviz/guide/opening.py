@@ -10,9 +10,17 @@ from dataclasses import replace
 
 from applyviz.engine.diff.yamltext import render_yaml
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
-from applyviz.guide.answers import compute_answers
+from applyviz.guide.answers import compute_answers, read_object
 from applyviz.guide.given import Given
 from applyviz.guide.pages import Block, Example, Part
+
+_LINE = 72
+
+
+def unfold(text: str) -> str:
+    """A text with long lines as block YAML, so that it can be read in a narrow column; else as it stands."""
+    is_long = any(len(line) > _LINE for line in text.splitlines())
+    return render_yaml(None, read_object(text, "example")) if is_long else text
 
 
 def _question(steps: tuple[Block, ...]) -> int:
@@ -27,7 +35,7 @@ def _open_story(example: Example) -> Given:
     left = compute_answers(replace(example, blocks=before + others)) if others else None
     live = render_yaml(None, left.after) if left and left.after else example.find(Part.LIVE) or ""
     return Given(
-        manifest=step.text,
+        manifest=unfold(step.text),
         live=live,
         owners="\n".join(left.owners) if left else "",
         field_manager=step.words[0],
@@ -40,9 +48,9 @@ def open_example(example: Example) -> Given:
     if example.steps:
         return _open_story(example)
     return Given(
-        manifest=example.find(Part.MANIFEST) or "",
-        live=example.find(Part.LIVE) or "",
-        last_applied=example.find(Part.LAST_APPLIED) or "",
+        manifest=unfold(example.find(Part.MANIFEST) or ""),
+        live=unfold(example.find(Part.LIVE) or ""),
+        last_applied=unfold(example.find(Part.LAST_APPLIED) or ""),
         mode=ApplyMode.CLIENT,
         field_manager=CLIENT_SIDE_MANAGER,
     )

@@ -177,7 +177,7 @@ def explain(given: Given, *, now: str) -> ObjectChange:
         raise GivenError((GivenProblem("manifest", str(error)),)) from None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def explain_once(given: Given, now: str) -> ObjectChange:
     """As `explain`; a question that was answered is not calculated again for each of its pages."""
     return explain(given, now=now)

@@ -20,6 +20,12 @@ PAGES = [
     "/history/1/",
     "/clusters/",
     "/clusters/demo/",
+    "/guide/",
+    "/guide/fields/",
+    "/guide/conflicts/",
+    "/playground/",
+    "/playground/conflicts-1/",
+    "/playground/lists-by-key-1/diff/",
 ]
 WIDTHS = (360, 900, 1440, 2560)
 

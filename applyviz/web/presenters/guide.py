@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 from applyviz.engine.diff.yamltext import render_yaml
 from applyviz.guide import library
 from applyviz.guide.answers import Answers, compute_answers
+from applyviz.guide.opening import unfold
 from applyviz.guide.pages import Block, Example, Part
 from applyviz.web.presenters.playgrounds import example_url
 from applyviz.workflow.errors import NotVisibleError
@@ -123,7 +124,9 @@ def _label(block: Block) -> str:
 def _present_inputs(example: Example) -> Iterator[TextBlock]:
     for block in example.blocks:
         if block.part not in _ANSWERS:
-            yield TextBlock(_label(block), block.text.rstrip("\n"), block.words[0] if block.part.is_step else "")
+            yield TextBlock(
+                _label(block), unfold(block.text).rstrip("\n"), block.words[0] if block.part.is_step else ""
+            )
 
 
 def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:

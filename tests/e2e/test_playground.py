@@ -1,0 +1,66 @@
+"""From a rule of the guide to a question of one's own, and a link that somebody else can open."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.e2e
+
+
+def is_wrong(said) -> bool:
+    """Whether the browser complains; that a form was refused (422) it logs as an error, too."""
+    return said.type == "error" and "status of 422" not in said.text
+
+
+@pytest.fixture
+def visitor(product, browser):
+    """Somebody who is not signed in; errors of the pages fail the test."""
+    complaints = []
+    context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
+    page.on("console", lambda said: complaints.append(said.text) if is_wrong(said) else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def test_rule_leads_to_a_question_and_a_link(visitor, browser):
+    visitor.goto("/guide/")
+    visitor.get_by_role("link", name="When does the server refuse").click()
+    visitor.get_by_role("link", name="Open in the playground Refused").click()
+    expect(visitor.get_by_text('conflict with "platform". Three ways out:')).to_be_visible()
+
+    visitor.get_by_label("Take over what conflicts (force)").check()
+    visitor.get_by_role("button", name="Explain").click()
+    expect(visitor.locator("#pane")).to_contain_text("update")
+    expect(visitor.get_by_text("Three ways out:")).to_have_count(0)
+
+    visitor.get_by_role("link", name="Requests 1").click()
+    expect(visitor.locator("#pane")).to_contain_text("application/apply-patch+yaml")
+    visitor.get_by_role("link", name="Changes 1").click()
+    visitor.locator("[data-field-row] > summary").first.click()
+    expect(visitor.locator(".schema").first).to_contain_text("string")
+
+    other = browser.new_page()
+    other.goto(visitor.get_by_label("Link to this answer").input_value())
+    expect(other.locator("#pane")).to_contain_text("light")
+    other.close()
+
+
+def test_fields_follow_the_way_of_applying(visitor):
+    visitor.goto("/playground/")
+
+    expect(visitor.get_by_label("Last applied")).to_be_hidden()
+    visitor.get_by_label("Client-side").check()
+    expect(visitor.get_by_label("Last applied")).to_be_visible()
+    expect(visitor.get_by_label("Take over what conflicts (force)")).to_be_hidden()
+
+
+def test_problem_names_its_line(visitor):
+    visitor.goto("/playground/")
+    visitor.get_by_label("Manifest").fill("kind: ConfigMap\n x: y")
+    with visitor.expect_response("**/playground/") as answer:
+        visitor.get_by_role("button", name="Explain").click()
+
+    assert answer.value.status == 422
+    expect(visitor.get_by_text("line 2, column 3: YAML syntax")).to_be_visible()
