@@ -84,6 +84,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "applyviz.web.middleware.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -139,6 +140,10 @@ DATABASES = {"default": _database}
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/"
 APPLYVIZ_SWEEP_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
+
+# Agreeing -----------------------------------------------------------------------------------------
+# Whether who approves must have opened every object with a danger.
+APPLYVIZ_MUST_OPEN_DANGERS = env.flag("APPLYVIZ_MUST_OPEN_DANGERS", default=not APPLYVIZ_IS_PERSONAL)
 
 # Guide and playground ----------------------------------------------------------------------------
 APPLYVIZ_PUBLIC_PLAYGROUND = env.flag("APPLYVIZ_PUBLIC_PLAYGROUND", default=APPLYVIZ_IS_PERSONAL)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, Plan
-from applyviz.workflow import access, audit
+from applyviz.workflow import access, audit, viewing
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError
 
@@ -55,6 +55,9 @@ def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
         return ("you need the role approver",)
     if for_user.pk in (plan.review.author_id, plan.requested_by_id):
         return ("nobody approves what they wrote or requested",)
+    unopened = len(viewing.find_unopened(plan, by=for_user))
+    if unopened:
+        return (f"open {unopened} object{'s' if unopened > 1 else ''} with a danger first",)
     return ()
 
 

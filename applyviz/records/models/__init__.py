@@ -5,7 +5,7 @@ the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEn
 Nothing cascades: what was agreed and done stays. PlaygroundInput stands alone and goes after some days.
 """
 
-from applyviz.records.models.agreement import Approval, Comment, Decision
+from applyviz.records.models.agreement import Approval, Comment, Decision, ViewedObject
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.plans import ObjectChange, Plan
@@ -36,4 +36,5 @@ __all__ = [
     "SourceFile",
     "SourceRevision",
     "Target",
+    "ViewedObject",
 ]

@@ -1,4 +1,4 @@
-"""How people agree: decisions on conflicts, comments, approvals of one plan digest.
+"""How people agree: decisions on conflicts, comments, what each has seen, approvals of one plan digest.
 
 The database itself refuses an approval by the review's author or the plan's requester, a second one by
 the same person, and any change to one that was spent (`records/guards.py`).
@@ -53,6 +53,21 @@ class Comment(models.Model):
 
     def __str__(self) -> str:
         return self.text[:60]
+
+
+class ViewedObject(models.Model):
+    """One person had one object of a plan before their eyes; it holds for every plan with the same digest."""
+
+    digest = models.CharField(max_length=80)
+    object_key = models.CharField(max_length=1100)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["digest", "by", "object_key"], name="viewed_once")]
+
+    def __str__(self) -> str:
+        return f"{self.by_id} saw {self.object_key}"
 
 
 class Approval(models.Model):

@@ -1,0 +1,64 @@
+"""Ticks per person and digest, and dangers that must be opened."""
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import ViewedObject
+from applyviz.workflow import approvals, viewing
+from applyviz.workflow.errors import NotAllowedError
+from tests.web import builders, rows
+from tests.web.conftest import alice, bob  # noqa: F401 the cast
+
+
+def _plan(author):
+    change = builders.build_change()
+    danger = Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.DANGER, builders.REPLICAS, {"owners": "x"})
+    update = replace(change, operation=Operation.UPDATE, conflicts=(), hazards=(danger,))
+    calm = replace(update, ref=update.ref._replace(name="calm"), hazards=())
+    return rows.make_plan(author, [update, calm])
+
+
+def test_object_is_ticked_off_once(alice, bob):  # noqa: F811 the cast
+    plan = _plan(alice)
+    row = plan.changes.first()
+
+    made = [viewing.record_viewed(row, plan, by=bob), viewing.record_viewed(row, plan, by=bob)]
+
+    assert made == [True, False]
+    assert ViewedObject.objects.count() == 1
+    assert viewing.list_viewed(plan, by=bob) == {"apps/Deployment/shop/frontend"}
+    assert viewing.list_viewed(plan, by=alice) == frozenset()
+
+
+def test_unchanged_object_needs_no_tick(alice, bob):  # noqa: F811 the cast
+    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UNCHANGED, conflicts=())])
+
+    assert viewing.record_viewed(plan.changes.first(), plan, by=bob) is False
+
+
+def test_plan_without_digest_takes_no_tick(alice, bob):  # noqa: F811 the cast
+    plan = rows.make_plan(alice, [builders.build_change()], state="planning")
+
+    assert viewing.record_viewed(plan.changes.first(), plan, by=bob) is False
+    assert viewing.list_viewed(plan, by=bob) == frozenset()
+
+
+def test_danger_must_be_opened_before_consent(alice, bob, settings):  # noqa: F811 the cast
+    settings.APPLYVIZ_MUST_OPEN_DANGERS = True
+    plan = _plan(alice)
+
+    with pytest.raises(NotAllowedError, match="open 1 object with a danger first"):
+        approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    viewing.record_viewed(plan.changes.get(position=0), plan, by=bob)
+
+    assert approvals.approve_plan(plan, by=bob, digest=plan.digest).is_standing
+
+
+def test_danger_need_not_be_opened_where_nobody_asks_for_it(alice, bob, settings):  # noqa: F811 the cast
+    settings.APPLYVIZ_MUST_OPEN_DANGERS = False
+    plan = _plan(alice)
+
+    assert viewing.find_unopened(plan, by=bob) == ()
