@@ -17,7 +17,9 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.guide.given import GivenProblem
 
-_LINE = re.compile(r"^(?P<manager>\S+?)(?: \((?P<operation>Apply|Update)(?: (?P<subresource>\S+))?\))?:(?P<paths>.*)$")
+_LINE = re.compile(
+    r"^(?P<manager>\S+)(?: \((?P<operation>Apply|Update)(?: (?P<subresource>\S+))?\))?:(?P<paths>\s.*|)$"
+)
 _PATH = re.compile(r'(?:\[(?:"(?:\\.|[^"\\])*"|[^\]"])*\]|[^\s,\[])+')
 _LISTED = re.compile(r"^\[(?P<paths>[.\s].*|)\]$")
 _TIME = "2026-01-01T00:00:00Z"
