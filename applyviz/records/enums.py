@@ -80,6 +80,7 @@ class Role(models.TextChoices):
     VIEWER = "viewer", _("viewer")
     AUTHOR = "author", _("author")
     APPROVER = "approver", _("approver")
+    AUDITOR = "auditor", _("auditor")
 
 
 class AuditAction(models.TextChoices):

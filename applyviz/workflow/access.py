@@ -1,7 +1,9 @@
 """Who may do what: the one place that answers it.
 
 Groups grant rights. Somebody in no group is an outsider and learns nothing (404); a member whose role is
-too weak is told so (403). A superuser holds every role and is still bound by *never one's own*.
+too weak is told so (403). An auditor reads everything and changes nothing; every member reads the history page by
+page, while taking it away as a file is for auditors and approvers. A superuser holds every role and is still bound
+by *never one's own*.
 """
 
 from __future__ import annotations
@@ -30,18 +32,20 @@ class Action(StrEnum):
     APPROVE = "approve plans"
     APPLY = "start and cancel apply runs"
     MANAGE = "manage clusters"
+    AUDIT = "verify and export the history"
 
 
 _ALL = frozenset(Role)
 _GRANTED: dict[Action, frozenset[Role]] = {
     Action.EXPLORE: _ALL,
     Action.LOOK: _ALL,
-    Action.COMMENT: _ALL,
+    Action.COMMENT: _ALL - {Role.AUDITOR},
     Action.WRITE: frozenset({Role.AUTHOR}),
     Action.DECIDE: frozenset({Role.AUTHOR}),
     Action.APPROVE: frozenset({Role.APPROVER}),
     Action.APPLY: frozenset({Role.APPROVER}),
     Action.MANAGE: frozenset(),
+    Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR}),
 }
 
 

@@ -12,14 +12,15 @@ from tests.builders import make_person
 pytestmark = pytest.mark.django_db
 
 MATRIX = {
-    Action.EXPLORE: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
-    Action.LOOK: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
+    Action.EXPLORE: {Role.VIEWER, Role.AUTHOR, Role.APPROVER, Role.AUDITOR},
+    Action.LOOK: {Role.VIEWER, Role.AUTHOR, Role.APPROVER, Role.AUDITOR},
     Action.COMMENT: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
     Action.WRITE: {Role.AUTHOR},
     Action.DECIDE: {Role.AUTHOR},
     Action.APPROVE: {Role.APPROVER},
     Action.APPLY: {Role.APPROVER},
     Action.MANAGE: set(),
+    Action.AUDIT: {Role.APPROVER, Role.AUDITOR},
 }
 
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Decision, Review
-from applyviz.workflow import approvals, audit, demo, plans, reviews, runs
+from applyviz.workflow import approvals, chain, demo, plans, reviews, runs
 
 pytestmark = pytest.mark.django_db
 
@@ -51,5 +51,5 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     assert (run.state, run.summary) == (RunState.SUCCEEDED, {"applied and verified": 38, "unchanged": 12})
     decision = Decision.objects.get()
     assert (decision.by, decision.manager, decision.choice) == (alice, "kubectl-set", "take over")
-    assert audit.verify_chain().is_intact
+    assert chain.verify_chain().is_intact
     assert AuditEntry.objects.filter(run=2, action=AuditAction.OBJECT_RESULT).count() == 50

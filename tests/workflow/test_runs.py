@@ -9,7 +9,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.records.enums import AuditAction, ReviewState, Role, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, JournalEntry
-from applyviz.workflow import approvals, audit, clusters, failpoints, runs
+from applyviz.workflow import approvals, chain, clusters, failpoints, runs
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError
 from tests.builders import make_person
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
@@ -64,7 +64,7 @@ def test_whole_job(team):
     assert team.live()["data"] == {"a": "1"}
     plan.review.refresh_from_db()
     assert plan.review.state == ReviewState.APPLIED
-    assert audit.verify_chain().is_intact
+    assert chain.verify_chain().is_intact
     shown = str(list(JournalEntry.objects.values("request", "answer"))) + str(list(AuditEntry.objects.values("detail")))
     assert "canary-7f3a91" not in shown
     assert "Y2FuYXJ5" not in shown
@@ -224,7 +224,7 @@ def test_killed_worker_loses_nothing_and_repeats_nothing(team, at_point, point, 
     assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"] * 3)
     assert len(team.wire.effective) == 3
     assert is_killed == (time == 1 or point in POINTS[1:-1])
-    assert audit.verify_chain().is_intact
+    assert chain.verify_chain().is_intact
     told = AuditEntry.objects.filter(action=AuditAction.OBJECT_RESULT, run=run.number)
     assert told.count() == 3
 

@@ -1,27 +1,95 @@
-"""Checks the history on the command line: `manage.py audit verify` names the first bad entry."""
+"""The history on the command line: verify the chain, publish its head, export entries.
+
+`verify` exits 1 and names the first bad entry. What `head` prints can be put where nobody of this installation
+can change it; `verify --head` and `scripts/verify_export.py --head` hold the history to it later.
+"""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentTypeError
+from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.dateparse import parse_date, parse_datetime
 
-from applyviz.workflow import audit
+from applyviz.records.enums import AuditAction
+from applyviz.workflow import chain, history
+from applyviz.workflow.errors import NotValidError
+
+_FILTERS = ("cluster", "group", "namespace", "kind", "name", "person", "manager", "text")
+
+
+def read_moment(text: str) -> date | datetime:
+    """A day or a moment, as ISO 8601 writes them."""
+    try:
+        found = parse_date(text) or parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no day (2026-11-21) and no moment (2026-11-21T05:30:00+00:00)")
+    return found
+
+
+def read_head(text: str) -> chain.Head:
+    """A published head."""
+    try:
+        return chain.Head.parse(text)
+    except NotValidError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 class Command(BaseCommand):
-    """`manage.py audit verify`."""
+    """`manage.py audit verify|head|export`."""
 
-    help = "Verify the hash chain of the history."
+    help = "Verify, publish and export the history."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """Name what can be done."""
-        parser.add_argument("what", choices=["verify"])
+        what = parser.add_subparsers(dest="what", required=True)
+        verify = what.add_parser("verify", help="walk the hash chain; exit 1 and name the first bad entry")
+        verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a head that was published earlier")
+        what.add_parser("head", help="print the head of the chain, to be published")
+        export = what.add_parser("export", help="write entries, oldest first")
+        export.add_argument("--format", type=history.ExportFormat, choices=list(history.ExportFormat), default="jsonl")
+        export.add_argument("--from", dest="since", type=read_moment, metavar="WHEN", help="a day or a moment")
+        export.add_argument("--to", dest="until", type=read_moment, metavar="WHEN", help="included")
+        for name in _FILTERS:
+            export.add_argument(f"--{name}")
+        export.add_argument("--action", choices=AuditAction.values)
+        export.add_argument("--review", type=int)
+        export.add_argument("--run", type=int)
+        export.add_argument("--output", type=Path, metavar="FILE", help="a new file; without it, standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Walk the chain; exit 1 at the first bad entry."""
-        report = audit.verify_chain()
+        """Do what was named."""
+        match options["what"]:
+            case "verify":
+                self._verify(options["head"])
+            case "head":
+                head = chain.find_head()
+                self.stdout.write(f"{head} {head.at.isoformat() if head.at else '-'}")
+            case _:
+                self._export(options)
+
+    def _verify(self, published: chain.Head | None) -> None:
+        report = chain.verify_chain(published=published)
         if not report.is_intact:
             raise CommandError(f"entry {report.bad_sequence} is bad: {report.reason}", returncode=1)
         self.stdout.write(f"{report.entries} entries are intact; head {report.head}")
+
+    def _export(self, options: dict[str, Any]) -> None:
+        names = (*_FILTERS, "action", "review", "run", "since", "until")
+        chosen = {name: options[name] for name in names if options.get(name) not in (None, "")}
+        lines = history.export_entries(chosen, history.ExportFormat(options["format"]))
+        if options["output"] is None:
+            for line in lines:
+                self.stdout.write(line, ending="")
+            return
+        try:
+            with options["output"].open("x", encoding="utf-8", newline="") as output:
+                count = sum(1 for line in lines if output.write(line))
+        except OSError as error:
+            raise CommandError(f"{options['output']}: {error.strerror}") from error
+        self.stdout.write(f"{count} lines written to {options['output']}")

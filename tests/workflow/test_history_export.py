@@ -1,0 +1,214 @@
+"""Exports of the history and their offline check: whatever is touched is found, and named."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import AuditEntry
+from applyviz.workflow import audit, chain, history
+from applyviz.workflow.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.history import ExportFormat
+from tests.builders import make_person
+from tests.stories import Team, config_map, secret
+from tests.workflow.test_audit import tamper
+
+pytestmark = pytest.mark.django_db
+VERIFIER = Path(__file__).resolve().parents[2] / "scripts" / "verify_export.py"
+
+
+@pytest.fixture
+def written():
+    """Six entries as an export holds them."""
+    for number in range(6):
+        ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", f"web-{number % 2}")
+        about = audit.Subject(cluster="box", run=1, ref=ref)
+        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number, "words": ["ü", None, 0.5]})
+    return "".join(history.export_entries({}, ExportFormat.JSONL)).splitlines()
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Run the verifier as people do: alone, without this project on its path."""
+
+    def run(lines, *options):
+        path = tmp_path / "export.jsonl"
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        command = [sys.executable, "-I", "-S", str(VERIFIER), str(path), *options]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        return done.returncode, (done.stdout + done.stderr).splitlines()[0]
+
+    return run
+
+
+def change(line, **values):
+    return json.dumps(json.loads(line) | values, ensure_ascii=False)
+
+
+def forge(line, **values):
+    """The line with other content and a hash that fits it."""
+    row = json.loads(line) | values
+    row["at"] = AuditEntry.objects.get(sequence=row["sequence"]).at
+    return change(line, **values, hash=audit.hash_entry(row))
+
+
+def test_untouched_export_is_intact(written, check):
+    head = chain.find_head()
+
+    assert check(written, "--head", str(head)) == (0, f"6 entries are intact; last {head}")
+
+
+@pytest.mark.parametrize(
+    ("touch", "line", "reason"),
+    [
+        (lambda x: [*x[:2], change(x[2], actor_name="mallory"), *x[3:]], 3, "content of entry 3"),
+        (lambda x: [*x[:2], change(x[2], at="2026-01-01T00:00:00.000000+00:00"), *x[3:]], 3, "content of entry 3"),
+        (lambda x: [change(x[0], detail={"n": False}), *x[1:]], 1, "content of entry 1"),
+        (lambda x: [*x[:3], forge(x[3], actor_name="mallory"), *x[4:]], 5, "entry 5 does not follow"),
+        (lambda x: [*x[:3], *x[4:]], 4, "entry 4 is missing"),
+        (lambda x: x[1:], 1, "entry 1 is missing"),
+        (lambda x: [x[0], x[2], x[1], *x[3:]], 2, "entry 2 is missing"),
+        (lambda x: [*x, x[5]], 7, "entry 6 stands behind entry 6"),
+        (lambda x: [*x[:5], x[5][:-9]], 6, "cannot be read"),
+        (lambda x: x[:4], 5, "entries 5 to 6, the published head, are missing"),
+        (lambda x: [], 1, "entries 1 to 6, the published head, are missing"),
+        (lambda x: [*x[:5], forge(x[5], actor_name="mallory")], 6, "not the published head"),
+        (lambda x: [*x[:1], x[1][:-1] + ',"actor_name":"mallory"}', *x[2:]], 2, "twice"),
+        (lambda x: [*x[:1], x[1][:-1] + ',"note":"x"}', *x[2:]], 2, "too many: note"),
+        (lambda x: [*x[:1], '{"detail":NaN}', *x[2:]], 2, "NaN"),
+        (lambda x: [*x[:1], "[" * 200_000, *x[2:]], 2, "nested"),
+        (lambda x: [*x[:1], "", *x[1:]], 2, "cannot be read"),
+    ],
+)
+def test_first_bad_line_is_named(written, check, touch, line, reason):
+    code, said = check(touch(written), "--head", str(chain.find_head()))
+
+    assert (code, said.startswith(f"line {line} is bad: "), reason in said) == (1, True, True), said
+
+
+def test_export_of_a_filter_is_checked_as_a_selection(written, check):
+    lines = "".join(history.export_entries({"name": "web-1"}, ExportFormat.JSONL)).splitlines()
+
+    assert [json.loads(line)["sequence"] for line in lines] == [2, 4, 6]
+    assert check(lines)[0] == 1
+    assert check(lines, "--selection")[0] == 0
+    assert check([lines[1], lines[0]], "--selection") == (1, "line 2 is bad: entry 2 stands behind entry 4")
+
+
+def test_export_goes_on_behind_a_known_entry(written, check):
+    before = json.loads(written[1])
+
+    assert check(written[2:], "--after", f"2:{before['hash']}")[0] == 0
+    assert check(written[2:], "--after", f"2:{'0' * 64}") == (
+        1,
+        "line 1 is bad: entry 3 does not follow the entry before it",
+    )
+
+
+def test_verifier_says_what_it_cannot_read(tmp_path):
+    command = [sys.executable, "-I", str(VERIFIER), str(tmp_path / "none.jsonl")]
+
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+def test_verifier_knows_the_fields_that_are_hashed(written):
+    text = VERIFIER.read_text()
+
+    assert [name for name in audit.STORED if f'"{name}"' not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "bad"),
+    [
+        ("UPDATE records_auditentry SET actor_name = 'mallory' WHERE sequence = 4", 4),
+        ("DELETE FROM records_auditentry WHERE sequence = 3", 3),
+        ("DELETE FROM records_auditentry WHERE sequence > 4", 5),
+        ("UPDATE records_auditentry SET sequence = 7 - sequence + 100 WHERE sequence IN (2, 5)", 2),
+        ("UPDATE records_audithead SET sequence = 5", 6),
+        ("UPDATE records_audithead SET hash = 'f'", 6),
+    ],
+)
+def test_command_names_the_first_bad_entry(written, sql, bad):
+    tamper(sql)
+
+    with pytest.raises(CommandError, match=f"entry {bad} is bad") as raised:
+        call_command("audit", "verify")
+    assert raised.value.returncode == 1
+
+
+def test_published_head_finds_a_history_that_was_written_anew(written):
+    published = str(chain.find_head())
+    tamper("DELETE FROM records_auditentry")
+    tamper(f"UPDATE records_audithead SET sequence = 0, hash = '{'0' * 64}'")
+    for _n in range(6):
+        audit.record(AuditAction.SIGNED_IN, by=None, about=audit.Subject())
+
+    assert chain.verify_chain().is_intact
+    with pytest.raises(CommandError, match="entry 6 is bad: it is not the published head"):
+        call_command("audit", "verify", "--head", published)
+
+
+def test_slices_find_what_the_whole_finds(written):
+    first = chain.verify_chain(limit=4)
+    second = chain.verify_chain(after=first.entries, limit=4)
+
+    assert (first.entries, first.is_finished, second.entries, second.is_finished) == (4, False, 6, True)
+    tamper("UPDATE records_auditentry SET cluster = 'x' WHERE sequence = 6")
+    assert chain.verify_chain(after=4, limit=4).bad_sequence == 6
+
+
+def test_head_is_printed_for_publishing(written, capsys):
+    call_command("audit", "head")
+
+    number, _, at = capsys.readouterr().out.strip().partition(" ")
+    assert (number, at[:2]) == (str(chain.find_head()), "20")
+
+
+def test_command_exports_a_period_to_a_file(written, tmp_path):
+    path = tmp_path / "export.jsonl"
+    call_command("audit", "export", "--cluster", "box", "--from", "2020-01-01", "--output", str(path))
+
+    assert path.read_text(encoding="utf-8").splitlines() == written
+    with pytest.raises(CommandError, match="exists"):
+        call_command("audit", "export", "--output", str(path))
+    call_command("audit", "export", "--to", "2020-01-01", "--output", str(tmp_path / "none.jsonl"))
+    assert (tmp_path / "none.jsonl").read_text() == ""
+
+
+def test_spreadsheets_calculate_nothing(db):
+    for name in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1"):
+        ref = ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", name)
+        audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(ref=ref), detail={"note": "=1,\n2"})
+
+    rows = list(csv.DictReader(io.StringIO("".join(history.export_entries({}, ExportFormat.CSV)), newline="")))
+
+    assert [row["name"] for row in rows] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\uff1d1"]
+    assert [json.loads(row["detail"]) for row in rows] == [{"note": "=1,\n2"}] * 6
+    assert [row["hash"] for row in rows] == list(AuditEntry.objects.order_by("sequence").values_list("hash", flat=True))
+
+
+def test_exports_hold_no_value_of_a_secret(monkeypatch):
+    team = Team().wire_up(monkeypatch)
+    team.work(team.start(team.plan(config_map(a="1"), secret(password="canary-7f3a91"))))
+
+    for form in ExportFormat:
+        text = "".join(history.export_entries({}, form))
+        assert [word for word in ("canary-7f3a91", "Y2FuYXJ5") if word in text] == []
+        assert "object.result" in text
+
+
+def test_only_who_may_audit_takes_the_history_away():
+    for role in (Role.AUDITOR, Role.APPROVER):
+        assert list(history.export_for(make_person(role.value, role), {}, ExportFormat.JSONL)) == []
+    for role in (Role.VIEWER, Role.AUTHOR):
+        with pytest.raises(NotAllowedError):
+            history.export_for(make_person(role.value, role), {}, ExportFormat.JSONL)
+    with pytest.raises(NotVisibleError):
+        history.export_for(make_person("charlie"), {}, ExportFormat.JSONL)
