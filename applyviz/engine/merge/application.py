@@ -71,9 +71,8 @@ def _follow_directive(patch: JSONObject) -> dict[str, Any]:
 def _retain_keys(result: dict[str, Any], patch: dict[str, Any], is_object: bool) -> None:
     wanted = patch.pop(RETAIN_KEYS_DIRECTIVE)
     if not is_object:
-        known = result.setdefault(RETAIN_KEYS_DIRECTIVE, wanted)
-        if not is_identical(known, wanted):
-            raise PatchError(f"{print_value(known)} and {print_value(wanted)} are not deep equal")
+        # Both patches were made for the same manifest: when both name the keys, they name the same ones.
+        result[RETAIN_KEYS_DIRECTIVE] = wanted
         return
     if not isinstance(wanted, list):
         raise PatchError("invalid patch format of retainKeys", 400)

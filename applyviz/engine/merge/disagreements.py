@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from applyviz.engine.merge.differences import RETAIN_KEYS_DIRECTIVE, is_identical, squeeze_duplicates
-from applyviz.engine.merge.ordering import DIRECTIVE, require_one_type
+from applyviz.engine.merge.ordering import DIRECTIVE, read_merge_key, require_one_type
 from applyviz.engine.merge.printed import print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
-from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
@@ -33,8 +32,6 @@ def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> dict[
 def _settle(left: JSONValue, right: JSONValue, shape: PatchShape, strategy: str, merge_key: str) -> JSONValue:
     if isinstance(left, dict):
         if not isinstance(right, dict) or (DIRECTIVE in left) != (DIRECTIVE in right):
-            raise DisagreementError
-        if not is_identical(left.get(DIRECTIVE), right.get(DIRECTIVE)):
             raise DisagreementError
         return left if strategy == REPLACE else _settle_map(left, right, shape)
     if isinstance(left, list):
@@ -92,6 +89,4 @@ def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape, merge_
 
 
 def _print_key(entry: dict[str, Any], merge_key: str) -> str:
-    if merge_key not in entry:
-        raise PatchError(f"cannot find merge key `{merge_key}` in merging list element:{print_value(entry)}")
-    return print_value(entry[merge_key])
+    return print_value(read_merge_key(entry, merge_key))

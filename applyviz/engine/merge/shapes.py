@@ -97,9 +97,7 @@ class OpenAPIv2Shape(PatchShape):
         if node is None or not node.properties:
             kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "primitive")
             raise PatchError(f"expected kind, but got {kind}")
-        if not node.has_field(key):
-            raise PatchError(f'field "{key}" does not exist')
-        found = node.child(key)
+        found = node.child(key) if node.has_field(key) else None
         if found is None:
             raise PatchError(f'field "{key}" does not exist')
         return found

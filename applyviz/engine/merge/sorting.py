@@ -67,7 +67,10 @@ class _Sort:
 
 
 class _QuickSort(_Sort):
-    """Pattern-defeating quicksort over data[a:b]; `limit` bad pivots lead to a heap sort."""
+    """Pattern-defeating quicksort over data[a:b]; `limit` bad pivots lead to a heap sort.
+
+    - Go sets values equal to an earlier pivot apart; where equal counts as less, it never sees one.
+    """
 
     def sort(self, a: int, b: int, limit: int) -> None:
         is_balanced = is_partitioned = True
@@ -81,9 +84,6 @@ class _QuickSort(_Sort):
             pivot, is_increasing = self._choose_pivot(a, b)
             if is_balanced and is_partitioned and is_increasing and self._insert_few(a, b):
                 return
-            if a > 0 and not self.less(a - 1, pivot):
-                a = self._partition_equal(a, b, pivot)
-                continue
             length = b - a
             middle, is_partitioned = self._partition(a, b, pivot)
             is_balanced = min(middle - a, b - middle) >= length // 8
@@ -129,20 +129,6 @@ class _QuickSort(_Sort):
             i, j = self._narrow(i + 1, j - 1, a)
         self.swap(j, a)
         return j, is_done
-
-    def _partition_equal(self, a: int, b: int, pivot: int) -> int:
-        self.swap(a, pivot)
-        i, j = a + 1, b - 1
-        while True:
-            while i <= j and not self.less(a, i):
-                i += 1
-            while i <= j and self.less(a, j):
-                j -= 1
-            if i > j:
-                return i
-            self.swap(i, j)
-            i += 1
-            j -= 1
 
     def _insert_few(self, a: int, b: int) -> bool:
         i = a + 1

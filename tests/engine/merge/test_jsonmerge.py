@@ -52,3 +52,10 @@ def test_apply_takes_maps_only():
         apply_json_merge({}, [1])
 
     assert caught.value.status == 400
+
+
+def test_list_in_place_of_a_map_keeps_its_nulls():
+    assert apply_json_merge({"a": {"b": 1}, "c": 1}, {"a": [{"x": None}], "c": [{"x": None}]}) == {
+        "a": [{"x": None}],
+        "c": [{}],
+    }

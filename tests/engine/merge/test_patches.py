@@ -14,6 +14,8 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATC
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import clone
 from applyviz.engine.schema import builtin
+from applyviz.engine.schema.definitions import DefinitionSet
+from applyviz.engine.schema.nodes import SchemaNode
 
 CASES = [
     case
@@ -123,6 +125,72 @@ def test_values_of_different_form_disagree(last_applied, manifest, live):
 
     with pytest.raises(MergeError):
         patches.compute(last_applied, manifest, live, kind=kind, is_overwriting=False)
+
+
+def test_overwriting_leaves_entries_alone_that_others_touched():
+    kind = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Pod"))
+
+    def pod(**images):
+        return {"spec": {"containers": [{"name": name, "image": image} for name, image in images.items()]}}
+
+    patch = patches.compute(pod(a="1"), pod(a="2"), pod(a="1", b="3"), kind=kind, is_overwriting=False)
+
+    assert patch.body["spec"]["containers"] == [{"name": "a", "image": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("last_applied", "manifest", "live"),
+    [
+        ([{"key": "a"}], [{"key": "b"}], [{"key": "a"}, {"key": "c"}]),
+        ([{"key": "a"}], [{"key": ["b"]}], [{"key": None}]),
+    ],
+)
+def test_lists_of_another_length_or_form_disagree(last_applied, manifest, live):
+    kind = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Pod"))
+
+    with pytest.raises(MergeError):
+        patches.compute(
+            *({"spec": {"tolerations": each}} for each in (last_applied, manifest, live)),
+            kind=kind,
+            is_overwriting=False,
+        )
+
+
+def test_directives_written_in_a_manifest_are_taken_at_their_word():
+    kind = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Service"))
+    labels, deletion = {"labels": {"a": "1"}}, {"$deleteFromPrimitiveList/finalizers": ["x"]}
+
+    patch = patches.compute(
+        {"metadata": labels}, {"metadata": deletion}, {"metadata": {**labels, "finalizers": ["x"]}}, kind=kind
+    )
+
+    assert patch.body == {"metadata": {**deletion, "labels": None}}
+    before = {"metadata": {"finalizers": ["a", "b"]}}
+    ordered = {"metadata": {"finalizers": ["b"], "$setElementOrder/finalizers": ["z"]}}
+    with pytest.raises(MergeError, match="invalid patch format of setElementOrder list"):
+        patches.compute(before, ordered, before, kind=kind)
+    same = {"metadata": {"name": "s", "$patch": "delete"}}
+    assert patches.compute(None, same, same, kind=kind).body == {}
+
+
+def test_shapes_refuse_what_they_cannot_merge():
+    node = SchemaNode(
+        {
+            "properties": {
+                "odd": {"type": "array", "x-kubernetes-patch-strategy": "merge,replace"},
+                "nested": {"type": "array", "items": {"type": "array"}},
+                "loose": {},
+            }
+        },
+        DefinitionSet(lambda name: None),
+    )
+
+    with pytest.raises(PatchError, match=r"unexpected patch strategy: \[merge replace\]"):
+        PatchShape(node).list_rule("odd")
+    with pytest.raises(PatchError, match="unexpected slice of slice"):
+        GoTypeShape(node).list_rule("nested")
+    assert OpenAPIv2Shape(node).list_rule("loose").strategy == ""
+    assert OpenAPIv2Shape(None).list_rule("anything").strategy == ""
 
 
 def apply_strategic(live, patch, gvk=DEPLOYMENT):

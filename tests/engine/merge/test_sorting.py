@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ def test_order_is_that_of_go(case):
 
     assert sort_by_text(range(len(texts)), texts) == case["sorted"]
     assert sort_by_rank(range(len(ranks)), ranks) == case["stable"]
+
+
+@pytest.mark.parametrize("size", [13, 60, 200, 900])
+@pytest.mark.parametrize("kinds", [1, 2, 5, 40])
+def test_texts_come_out_in_order_however_often_they_repeat(size, kinds):
+    rng = random.Random(size * kinds)
+    texts = [f"t{rng.randrange(kinds)}" for _ in range(size)]
+    for given in (texts, sorted(texts), sorted(texts, reverse=True), [*["t0"] * size, "t1", "a", *["t0"] * size]):
+        assert sort_by_text(given, given) == sorted(given)
 
 
 def test_few_equal_texts_come_out_reversed():
