@@ -17,10 +17,15 @@ from applyviz.guide.pages import Block, Example, Part
 _LINE = 72
 
 
-def unfold(text: str) -> str:
-    """A text with long lines as block YAML, so that it can be read in a narrow column; else as it stands."""
-    is_long = any(len(line) > _LINE for line in text.splitlines())
-    return render_yaml(None, read_object(text, "example")) if is_long else text
+def unfold(example: Example) -> Example:
+    """An example with long lines as one in block YAML, so that it can be read in a narrow column."""
+    given = [b for b in example.blocks if b.part.is_given and b.text]
+    if all(len(line) <= _LINE for block in given for line in block.text.splitlines()):
+        return example
+    blocks = (
+        replace(b, text=render_yaml(None, read_object(b.text, b.part))) if b in given else b for b in example.blocks
+    )
+    return replace(example, blocks=tuple(blocks))
 
 
 def _question(steps: tuple[Block, ...]) -> int:
@@ -35,7 +40,7 @@ def _open_story(example: Example) -> Given:
     left = compute_answers(replace(example, blocks=before + others)) if others else None
     live = render_yaml(None, left.after) if left and left.after else example.find(Part.LIVE) or ""
     return Given(
-        manifest=unfold(step.text),
+        manifest=step.text,
         live=live,
         owners="\n".join(left.owners) if left else "",
         field_manager=step.words[0],
@@ -45,12 +50,13 @@ def _open_story(example: Example) -> Given:
 
 def open_example(example: Example) -> Given:
     """What the playground is asked by an example."""
+    example = unfold(example)
     if example.steps:
         return _open_story(example)
     return Given(
-        manifest=unfold(example.find(Part.MANIFEST) or ""),
-        live=unfold(example.find(Part.LIVE) or ""),
-        last_applied=unfold(example.find(Part.LAST_APPLIED) or ""),
+        manifest=example.find(Part.MANIFEST) or "",
+        live=example.find(Part.LIVE) or "",
+        last_applied=example.find(Part.LAST_APPLIED) or "",
         mode=ApplyMode.CLIENT,
         field_manager=CLIENT_SIDE_MANAGER,
     )

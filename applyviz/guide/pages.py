@@ -37,6 +37,11 @@ class Part(StrEnum):
         """Whether it is one write of a story."""
         return self in (Part.APPLY, Part.UPDATE, Part.MIGRATE)
 
+    @property
+    def is_given(self) -> bool:
+        """Whether it is an input, and no answer."""
+        return self.is_step or self in (Part.MANIFEST, Part.LAST_APPLIED, Part.LIVE)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

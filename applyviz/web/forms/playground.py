@@ -17,7 +17,7 @@ MOST_CHARACTERS = 250_000
 
 
 def _text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
-    widget = forms.Textarea(attrs={"rows": rows, "class": "code", "spellcheck": "false", "wrap": "off"})
+    widget = forms.Textarea(attrs={"rows": rows, "class": "code", "spellcheck": "false"})
     return forms.CharField(label=label, required=required, strip=False, max_length=MOST_CHARACTERS, widget=widget)
 
 

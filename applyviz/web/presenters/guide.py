@@ -27,7 +27,6 @@ from applyviz.workflow.errors import NotVisibleError
 Text = str | Promise
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _PAGE_LINK = re.compile(r"\]\((?P<name>[a-z-]+)\.md\)")
-_ANSWERS = frozenset({Part.PATCH, Part.AFTER, Part.OWNERS, Part.CONFLICT, Part.READ})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,6 @@ class TextBlock:
     label: str
     text: str
     manager: str = ""
-    is_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +120,9 @@ def _label(block: Block) -> str:
 
 
 def _present_inputs(example: Example) -> Iterator[TextBlock]:
-    for block in example.blocks:
-        if block.part not in _ANSWERS:
-            yield TextBlock(
-                _label(block), unfold(block.text).rstrip("\n"), block.words[0] if block.part.is_step else ""
-            )
+    for block in unfold(example).blocks:
+        if block.part.is_given:
+            yield TextBlock(_label(block), block.text.rstrip("\n"), block.words[0] if block.part.is_step else "")
 
 
 def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
