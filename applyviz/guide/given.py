@@ -27,6 +27,12 @@ class Given:
     field_manager: str = SERVER_SIDE_MANAGER
     is_forced: bool = False
 
+    @property
+    def has_unknown_owners(self) -> bool:
+        """Whether ownership decides and live says nothing of it, as `kubectl get -o yaml` leaves it out."""
+        is_silent = not self.owners.strip() and "managedFields" not in self.live
+        return self.mode is ApplyMode.SERVER and bool(self.live.strip()) and is_silent
+
     def to_json(self) -> JSONObject:
         """As plain JSON values."""
         return asdict(self)

@@ -121,9 +121,9 @@ def read(given: Given) -> Read:
     for part in ("live", "last_applied"):
         problems += [p for d in documents.get(part, ()) for p in _check_same(document.ref, part, d)]
     live = next((d.obj for d in documents.get("live", ())), None)
-    namespaces = (d.ref.namespace for part in _SINGLE for d in documents.get(part, ()))
+    namespaces = [d.ref.namespace for part in _SINGLE for d in documents.get(part, ()) if d.ref.namespace]
     try:
-        catalog = _read_kinds(documents.get("crds", ()), is_namespaced=any(namespaces))
+        catalog = _read_kinds(documents.get("crds", ()), is_namespaced=bool(namespaces))
         kind = catalog.find_kind(document.ref.gvk)
     except SchemaError as error:
         raise GivenError((*problems, GivenProblem("crds", str(error)))) from None
@@ -136,7 +136,15 @@ def read(given: Given) -> Read:
         problems += found
     if problems:
         raise GivenError(tuple(problems))
+    live = _place(live, catalog.find_resource(document.ref.gvk), next(iter(namespaces), "default"))
     return Read(document, catalog, _remember(live, remembered))
+
+
+def _place(live: JSONObject | None, resource: Resource | None, namespace: str) -> JSONObject | None:
+    """Live as a server would show it: never without its namespace."""
+    if live is None or resource is None or not resource.is_namespaced:
+        return live
+    return {**live, "metadata": {"namespace": namespace, **(live.get("metadata") or {})}}
 
 
 def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject | None:

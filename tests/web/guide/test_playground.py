@@ -71,6 +71,28 @@ def test_forced_question_takes_over(client, ask):
     assert "conflict with" not in client.get(address).content.decode()
 
 
+def test_silence_about_owners_is_told_where_ownership_decides(client, ask):
+    told = [
+        "says nothing of its field owners" in client.get(address).content.decode()
+        for address in (
+            ask(live=LIVE),
+            ask(live=LIVE, owners="shop: .data.theme"),
+            ask(live=LIVE.replace("{name", "{managedFields: [], name")),
+            ask(live=LIVE, mode="client"),
+            ask(),
+        )
+    ]
+
+    assert told == [True, False, False, False, False]
+
+
+def test_live_without_a_namespace_is_where_the_manifest_goes(client, ask):
+    bare = LIVE.replace(", namespace: shop", "")
+    text = client.get(ask(live=bare, owners="shop: .data.theme")).content.decode()
+
+    assert "metadata.namespace" not in text.partition('id="pane"')[2].replace("<wbr>", "")
+
+
 def test_custom_resource_merges_by_its_definition(client, ask):
     crd = """\
 apiVersion: apiextensions.k8s.io/v1
