@@ -141,10 +141,11 @@ def _number(pairs: Iterable[_Pair]) -> Iterator[DiffRow]:
         elif before is not None and after is not None:
             old, new = mark_words(before.text, after.text)
             yield DiffRow(LineState.CHANGED, DiffLine(before, left, old), DiffLine(after, right, new))
-        elif before is not None:
-            yield DiffRow(LineState.REMOVED, DiffLine(before, left, (Part(before.text, True),)), None)
-        elif after is not None:
-            yield DiffRow(LineState.ADDED, None, DiffLine(after, right, (Part(after.text, True),)))
+        else:
+            for line in filter(None, (before,)):
+                yield DiffRow(LineState.REMOVED, DiffLine(line, left, (Part(line.text, True),)), None)
+            for line in filter(None, (after,)):
+                yield DiffRow(LineState.ADDED, None, DiffLine(line, right, (Part(line.text, True),)))
 
 
 def _beside(before: Iterable[Line], after: Iterable[Line]) -> Iterator[_Pair]:

@@ -89,12 +89,10 @@ def _find_dropped(versions: ObjectVersions, path: FieldPath) -> FieldPath | None
 def _find_retaining(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:
     """The place above with patch strategy `retainKeys`, when the manifest has something there."""
     node: Node | None = versions.root if versions.is_strategic else None
-    for length, element in enumerate(path, start=1):
-        if node is None:
-            return None
-        node = node.child(element[2:]) if element[0] == "f" else node.items
+    for length, element in enumerate(path[:-1], start=1):
+        node = None if node is None else node.child(element[2:]) if element[0] == "f" else node.items
         place = path[:length]
-        if node is None or "retainKeys" not in node.patch_strategy or length == len(path):
+        if node is None or "retainKeys" not in node.patch_strategy:
             continue
         if versions.manifest.has_place(place) and place not in versions.manifest:
             return place

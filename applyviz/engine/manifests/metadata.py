@@ -112,8 +112,8 @@ def _check_collection(value: JSONValue, wanted: str, field: str, path: PlainPath
     elif wanted.startswith("map[") and isinstance(value, Mapping):
         entries = list(value.items())
     else:
+        entries = []
         yield _mismatch(value, field, wanted, path)
-        return
     for step, entry in entries:
         if entry is None:
             continue

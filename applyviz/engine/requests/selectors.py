@@ -69,18 +69,7 @@ class Requirement:
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = self._split(text)
-
-    def _split(self, text: str) -> list[str]:
-        tokens, at = [], 0
-        text = text.rstrip()
-        while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None:
-                raise self.error(f"unexpected character at {at}")
-            tokens.append(found[1])
-            at = found.end()
-        return tokens
+        self.tokens: list[str] = _TOKEN.findall(text)
 
     def error(self, reason: str) -> SelectorError:
         return SelectorError(f'unable to parse selector "{self.text}": {reason}')

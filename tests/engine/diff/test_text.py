@@ -147,6 +147,7 @@ def test_one_column_has_removed_before_added():
     rows = unify_rows(diff_lines({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 2, "c": 1, "d": 1}))
 
     assert picture(rows) == "- a: 1\n- b: 1\n+ a: 2\n+ b: 2\n  c: 1\n+ d: 1\n"
+    assert picture(unify_rows(diff_lines({"a": 1, "b": 1}, {"b": 1}))) == "- a: 1\n  b: 1\n"
 
 
 def test_rows_know_their_field_and_their_numbers():
@@ -166,6 +167,7 @@ def test_nothing_and_something():
 def test_invisible_characters_are_written_as_escapes():
     assert write_scalar("user\u202eadmin") == '"user\\u202eadmin"'
     assert write_scalar("zero\u200bwidth") == '"zero\\u200bwidth"'
+    assert render_yaml(None, 5) == ""
     assert render_yaml(None, {"a": "x\nb\u200b"}) == 'a: "x\\nb\\u200b"\n'
 
 
@@ -174,6 +176,7 @@ def test_words_are_aligned_and_long_lines_are_not():
         (Part("a "), Part("b", True), Part(" c")),
         (Part("a "), Part("x", True), Part(" c")),
     )
+    assert mark_words("a b", "a") == ((Part("a"), Part(" b", True)), (Part("a"),))
     assert mark_words("a " * 3000, "b") == ((Part("a " * 3000, True),), (Part("b", True),))
     assert list(align(["a"] * 5000, ["b"] * 5000)) == [(0, 5000, 0, 5000, False)]
 

@@ -97,7 +97,10 @@ CASES = [
             {},
             {
                 "phase": "Pending",
-                "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
+                "containerStatuses": [
+                    {"name": "b", "state": {"waiting": {"reason": "ContainerCreating"}}},
+                    {"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
+                ],
             },
         ),
         State.FAILED,

@@ -173,6 +173,7 @@ def test_what_kubectl_refuses_with_applysets(line, reason):
         ("get pods", ("get",)),
         ("-Rn x get", ("get",)),
         ("--server-side apply", ("apply",)),
+        ("apply -- view-last-applied", ("apply",)),
         ("", ()),
     ],
 )

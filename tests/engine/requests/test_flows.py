@@ -113,6 +113,15 @@ def test_forced_replacement_gives_up_at_the_end_of_its_time():
     assert asked[-1] == "GET a"
 
 
+def test_forced_replacement_stops_when_it_cannot_look():
+    options = ApplyOptions(mode=ApplyMode.CLIENT, has_preconditions=False, is_replacing_on_error=True)
+    broken = Answer(500, {"kind": "Status", "reason": "InternalError", "message": "broken"})
+
+    outcome, asked = play(client(options, Deletion(timeout=5)), Answer(200, live()), INVALID, Answer(200, {}), broken)
+
+    assert (outcome.answer, asked[-1]) == (broken, "GET a")
+
+
 def test_forced_replacement_puts_back_what_was_there_when_the_create_fails():
     options = ApplyOptions(mode=ApplyMode.CLIENT, has_preconditions=False, is_replacing_on_error=True)
 
@@ -248,3 +257,63 @@ def test_identity_of_an_applyset_is_the_specified_one():
     parent = applyset.find_parent("myset", namespace="prune-applyset", catalog=bundled())
 
     assert parent.id == "applyset-kZJTMeDoiDaYricFzKwlGlBRo8xn1bqXfRwA8BCy1aQ-v1"
+
+
+SET = {"applyset.kubernetes.io/tooling": "kubectl/v1.36"}
+KINDS = "applyset.kubernetes.io/contains-group-kinds"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_labelled", "reason"),
+    [
+        (SET, True, 'requires the "applyset.kubernetes.io/contains-group-kinds" annotation'),
+        ({**SET, KINDS: "ConfigMap"}, False, "has no label applyset.kubernetes.io/id with the value applyset-"),
+    ],
+)
+def test_parent_that_does_not_say_what_it_holds_is_refused(annotations, is_labelled, reason):
+    parent = applyset.find_parent("shop", namespace="default", catalog=bundled())
+    labels = {"applyset.kubernetes.io/id": parent.id} if is_labelled else {}
+
+    with pytest.raises(applyset.ApplySetError, match=reason):
+        applyset.read_content({"metadata": {"annotations": annotations, "labels": labels}}, parent, bundled())
+
+
+def test_parent_that_cannot_be_read_stops_the_set():
+    parent = applyset.find_parent("shop", namespace="default", catalog=bundled())
+
+    outcome, asked = play(applyset.fetch_content(parent, bundled()), INVALID)
+
+    assert (outcome.answer, asked) == (INVALID, ["GET shop"])
+
+
+def test_client_side_entry_of_a_subresource_is_not_migrated():
+    named = {"f:metadata": {"f:annotations": {f"f:{last_applied.ANNOTATION}": {}}}}
+    entry = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": named}
+    entries = [
+        {**entry, "manager": "kubectl-last-applied", "operation": "Apply"},
+        {**entry, "manager": "kubectl-client-side-apply", "operation": "Update", "subresource": "status"},
+    ]
+    applied = live(managedFields=entries)
+
+    outcome, asked = play(
+        apply_server_side(MANIFEST, resource=RESOURCE, options=SERVER),
+        Answer(200, applied),
+    )
+
+    assert (outcome.verb, outcome.warnings) == (Verb.APPLIED, ())
+    assert [line for line in asked if line.startswith("PATCH")] == ["PATCH a"]
+
+
+def test_annotation_of_an_object_without_namespace_is_written_without_one():
+    gvk = GroupVersionKind("", "v1", "Namespace")
+    obj = last_applied.attach({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    flow = apply_server_side(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+        resource=bundled().find_resource(gvk),
+        options=SERVER,
+    )
+    next(flow)
+
+    request = flow.send(Answer(200, obj))
+
+    assert request.body["metadata"] == {"name": "shop", "annotations": obj["metadata"]["annotations"]}

@@ -25,6 +25,8 @@ CRD = {
                         "properties": {
                             "spec": {"type": "object", "properties": {"a": {"type": "string"}}},
                             "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                            "map": {"type": "object"},
+                            "list": {"type": "array"},
                         },
                     }
                 },
@@ -55,6 +57,7 @@ def config(**fields):
         pod(livenessProbe={"httpGet": {"port": "web"}}),
         {"apiVersion": "unheard.example.org/v1", "kind": "Any", "spec": 1},
         {"apiVersion": "example.org/v1", "kind": "Thing", "spec": {"a": 1}, "any": {"x": {"y": 1}}},
+        {"apiVersion": "example.org/v1", "kind": "Thing", "map": {"x": 1}, "list": [1, "a"]},
     ],
 )
 def test_passes(obj):
@@ -71,6 +74,10 @@ def test_passes(obj):
         (config(data={"a": {}}), "ValidationError(ConfigMap.data.a): invalid type: got map, expected string"),
         (pod(ports={}), "ValidationError(Pod.spec.containers[0].ports): invalid type: got map, expected array"),
         (pod(command=[None]), "ValidationError(Pod.spec.containers[0].command[0]): unknown object type nil"),
+        (
+            pod(livenessProbe=True),
+            "ValidationError(Pod.spec.containers[0].livenessProbe): invalid type: got boolean, expected map",
+        ),
         (pod(name=None), 'ValidationError(Pod.spec.containers[0]): missing required field "name"'),
         (
             {"apiVersion": "example.org/v1", "kind": "Thing", "spec": {"nope": 1}},

@@ -1,0 +1,78 @@
+"""Why a field goes where it goes, in corners that no merge of ours reaches by itself."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from applyviz.engine.explain.fields import explain
+from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.schema import builtin
+
+KIND = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
+STRATEGY = fields("spec", "strategy", "rollingUpdate", "maxSurge")
+
+
+def explain_field(path, *, mode, **given):
+    versions = SimpleNamespace(**{"last_applied": None, "merged": given.get("after"), **given})
+    (reason,) = [r for r in explain(versions=versions, mode=mode, manager="me", kind=KIND) if r.path == path]
+    return reason.operation, reason.reason
+
+
+def surge(**fields_of_it):
+    return {"spec": {"strategy": {"rollingUpdate": fields_of_it}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "versions", "expected"),
+    [
+        (
+            fields("spec", "paused"),
+            {"last_applied": {"spec": {"paused": True}}, "manifest": {}, "live": {}, "after": {}},
+            (FieldOperation.UNCHANGED, Reason.REMOVED_FROM_MANIFEST),
+        ),
+        (
+            fields("spec", "paused"),
+            {"manifest": {"spec": {"paused": None}}, "live": {"spec": {"paused": True}}, "after": {"spec": {}}},
+            (FieldOperation.CLEARED, Reason.NULL_CLEARS),
+        ),
+        (
+            STRATEGY,
+            {"manifest": surge(), "live": surge(maxSurge=1), "after": surge()},
+            (FieldOperation.CLEARED, Reason.REPLACED_WHOLE),
+        ),
+        (
+            STRATEGY,
+            {"manifest": surge(), "live": {}, "after": surge(maxSurge=1)},
+            (FieldOperation.SET, Reason.REPLACED_WHOLE),
+        ),
+    ],
+)
+def test_server_side(path, versions, expected):
+    assert explain_field(path, mode="server", **versions) == expected
+
+
+def test_list_whose_entries_cannot_be_named_is_one_field():
+    live = {"spec": {"template": {"spec": {"containers": [5]}}}}
+    path = fields("spec", "template", "spec", "containers")
+
+    assert explain_field(path, mode="client", manifest={}, live=live, after=live)[0] is FieldOperation.KEPT
+
+
+def test_entry_that_is_there_twice_shares_its_row_with_the_one_that_is_not():
+    owner = {"uid": "u", "name": "a"}
+    live = {"metadata": {"ownerReferences": [owner, {**owner, "name": "b"}]}}
+    wanted = {"metadata": {"ownerReferences": [owner]}}
+
+    found = explain_field(
+        (*fields("metadata", "ownerReferences"), 'k:{"uid":"u"}'),
+        mode="client",
+        manifest=wanted,
+        live=live,
+        after=wanted,
+    )
+
+    assert found == (FieldOperation.CHANGED, Reason.REPLACED_WHOLE)
