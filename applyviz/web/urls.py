@@ -15,6 +15,8 @@ review_urls = [  # reviews/
     path("<int:number>/replan/", reviews.replan, name="replan"),
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
+    path("<int:number>/plans/<int:plan>/comments/", agreement.add_comment, name="add-comment"),
     path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),
     path("<int:number>/plans/<int:plan>/revoke/", agreement.revoke, name="revoke-approval"),
     path("<int:number>/plans/<int:plan>/apply/", agreement.apply_plan, name="apply-plan"),
@@ -34,6 +36,13 @@ run_urls = [  # runs/
 history_urls = [  # history/
     path("", history.list_entries, name="list-entries"),
     path("<int:sequence>/", history.show_entry, name="show-entry"),
+    path("export/<slug:form>/", history.export, name="export-entries"),
+    path("verify/", history.verify, name="verify-chain"),
+    path(
+        "objects/<slug:cluster>/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
+        history.show_object,
+        name="show-object",
+    ),
 ]
 cluster_urls = [  # clusters/
     path("", clusters.list_clusters, name="list-clusters"),

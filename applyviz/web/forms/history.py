@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_aware
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import AuditAction
+from applyviz.workflow.chain import Head
+from applyviz.workflow.errors import NotValidError
 
 
 class HistoryForm(forms.Form):
     """Everything one may look for; empty fields filter nothing."""
 
+    text = forms.CharField(
+        label=_("Text"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
+    )
     cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
     namespace = forms.CharField(label=_("Namespace"), required=False, max_length=253)
     kind = forms.CharField(label=_("Kind"), required=False, max_length=253)
@@ -43,3 +51,39 @@ class BeforeForm(forms.Form):
         """The sequence that an address names, None for the newest."""
         form = cls(given)
         return form.cleaned_data["before"] if form.is_valid() else None
+
+
+class VerificationForm(forms.Form):
+    """Where verification goes on, and the published head that the history is held to."""
+
+    head = forms.CharField(
+        label=_("Published head"),
+        required=False,
+        max_length=100,
+        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    after = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+
+    def clean_head(self) -> Head | None:
+        """The head, None without one."""
+        text = self.cleaned_data["head"]
+        try:
+            return Head.parse(text) if text else None
+        except NotValidError as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class TimelineForm(forms.Form):
+    """Before which moment an object's life is shown."""
+
+    before = forms.CharField(required=False, max_length=40)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> datetime | None:
+        """The moment that an address names, None for now."""
+        form = cls(given)
+        try:
+            found = parse_datetime(form.cleaned_data["before"]) if form.is_valid() else None
+        except ValueError:
+            return None
+        return found if found is None or is_aware(found) else None

@@ -8,31 +8,20 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry
+from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Fact
 from applyviz.web.presenters.runs import OUTCOME_LOOKS
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.history import find_entries, find_window
 
 PER_PAGE = 50
-_COLUMNS = {
-    "cluster": "cluster",
-    "namespace": "namespace",
-    "kind": "kind",
-    "name": "name",
-    "person": "actor_name",
-    "action": "action",
-    "manager": "field_manager",
-    "review": "review",
-    "run": "run",
-    "since": "at__date__gte",
-    "until": "at__date__lte",
-}
 _LOOKS: dict[str, Look] = {
     "approval": Look("✓", "", "add"),
     "run": Look("▸", "", "change"),
@@ -58,18 +47,25 @@ class EntryRow:
     look: Look
     who: str
     what: str
+    who_url: str
     about: str
     object: str
+    object_url: str
     cluster: str
+    cluster_url: str
+    manager: str
+    manager_url: str
     links: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """Some entries, newest first, and where older ones are."""
+    """Some entries, newest first, and where older ones are; a search for a text looks back only so far at once."""
 
     rows: tuple[EntryRow, ...]
     older_url: str
+    looked_back_to: int | None
+    query: str
     is_filtered: bool
     is_first: bool
 
@@ -87,6 +83,11 @@ class EntryPage:
     after_url: str
 
 
+def _address(chosen: Mapping[str, Any], **more: object) -> str:
+    """The filter as the query of an address."""
+    return "?" + urlencode({name: str(value) for name, value in {**chosen, **more}.items()})
+
+
 def _present_links(entry: AuditEntry) -> tuple[Fact, ...]:
     links = []
     if entry.review and entry.plan:
@@ -94,6 +95,9 @@ def _present_links(entry: AuditEntry) -> tuple[Fact, ...]:
         links.append(Fact("", f"#{entry.review} · {entry.plan}", url=url))
     elif entry.review:
         links.append(Fact("", f"#{entry.review}", url=reverse("reviews:show-review", args=[entry.review])))
+    if entry.run:
+        text = _("run %(number)d") % {"number": entry.run}
+        links.append(Fact("", text, url=reverse("runs:show-run", args=[entry.run])))
     return tuple(links)
 
 
@@ -126,6 +130,7 @@ def _name_action(entry: AuditEntry) -> tuple[Look, str]:
 def present_entry(entry: AuditEntry) -> EntryRow:
     """One row."""
     look, what = _name_action(entry)
+    newest = reverse("history:list-entries")
     return EntryRow(
         sequence=entry.sequence,
         url=reverse("history:show-entry", args=[entry.sequence]),
@@ -134,27 +139,36 @@ def present_entry(entry: AuditEntry) -> EntryRow:
         who=entry.actor_name,
         what=what,
         about=_about(entry),
+        who_url=newest + _address({"person": entry.actor_name}),
         object=_describe_object(entry),
+        object_url=link_object(entry.cluster, entry.group, entry.kind, entry.namespace, entry.name),
         cluster=entry.cluster,
+        cluster_url=newest + _address({"cluster": entry.cluster}),
+        manager=entry.field_manager,
+        manager_url=newest + _address({"manager": entry.field_manager}),
         links=_present_links(entry),
     )
 
 
-def _filter(entries: QuerySet[AuditEntry], chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
-    return entries.filter(**{_COLUMNS[name]: value for name, value in chosen.items()})
-
-
 def present_history(chosen: Mapping[str, Any], *, before: int | None) -> HistoryPage:
     """One page of entries; `before` is a sequence, so that a long history needs no counting."""
-    entries = _filter(AuditEntry.objects.order_by("-sequence"), chosen)
+    floor = find_window(chosen, before)
+    entries = find_entries(chosen)
     if before is not None:
         entries = entries.filter(sequence__lt=before)
+    if floor is not None:
+        entries = entries.filter(sequence__gte=floor)
     found = list(entries[: PER_PAGE + 1])
-    shown = found[:PER_PAGE]
-    older = ""
-    if len(found) > PER_PAGE:
-        older = "?" + urlencode({**{k: str(v) for k, v in chosen.items()}, "before": shown[-1].sequence})
-    return HistoryPage(tuple(present_entry(e) for e in shown), older, bool(chosen), before is None)
+    shown, is_cut = found[:PER_PAGE], floor is not None and floor > 1 and len(found) <= PER_PAGE
+    older = _address(chosen, before=shown[-1].sequence) if len(found) > PER_PAGE else ""
+    return HistoryPage(
+        rows=tuple(present_entry(entry) for entry in shown),
+        older_url=_address(chosen, before=floor) if is_cut else older,
+        looked_back_to=floor if is_cut else None,
+        query=_address(chosen),
+        is_filtered=bool(chosen),
+        is_first=before is None,
+    )
 
 
 def present_entry_page(sequence: int) -> EntryPage:
@@ -163,9 +177,10 @@ def present_entry_page(sequence: int) -> EntryPage:
     entry = near.get(sequence)
     if entry is None:
         raise NotVisibleError(f"there is no entry {sequence}")
-    named = {"field manager": entry.field_manager, "plan digest": entry.plan_digest, "request id": entry.request_id}
+    row = present_entry(entry)
+    named = {"plan digest": entry.plan_digest, "request id": entry.request_id}
     return EntryPage(
-        row=present_entry(entry),
+        row=row,
         facts=tuple(Fact(label, text, is_code=True) for label, text in named.items() if text and text != "-"),
         detail=render_yaml(entry.detail) if entry.detail else "",
         hash=entry.hash,

@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec, cast
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
@@ -23,7 +24,7 @@ from applyviz.workflow.access import Action
 from applyviz.workflow.errors import WorkflowError
 
 P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 class PageRequest(HttpRequest):
@@ -32,7 +33,7 @@ class PageRequest(HttpRequest):
     user: User
 
 
-PageView = Callable[Concatenate[PageRequest, P], HttpResponse]
+PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
 def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
@@ -41,14 +42,14 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
     def decorate(view: PageView[P]) -> View[P]:
         @require_http_methods(list(methods or ("GET", "HEAD")))
         @wraps(view)
-        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             is_public = access.is_public(action)
             if not is_public and not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             try:
                 if not is_public:
                     access.require(request.user, action)
-                response = view(cast(PageRequest, request), *args, **kwargs)  # `require` has just narrowed it
+                response: HttpResponseBase = view(cast(PageRequest, request), *args, **kwargs)  # `require` has just narrowed it
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))
             patch_vary_headers(response, ["HX-Request", "Cookie"])

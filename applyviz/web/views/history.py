@@ -1,14 +1,21 @@
-"""History: audit entries with filters, and one page per entry."""
+"""History: audit entries with filters, one page per entry and per object, verification, export."""
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
-from applyviz.web.forms.history import BeforeForm, HistoryForm
+from applyviz.web.forms.history import BeforeForm, HistoryForm, TimelineForm, VerificationForm
 from applyviz.web.presenters.history import present_entry_page, present_history
+from applyviz.web.presenters.timelines import present_timeline, read_address
+from applyviz.web.presenters.verification import SLICE, present_verification
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.workflow import access, chain, history
 from applyviz.workflow.access import Action
+from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.history import ExportFormat
+
+_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "application/jsonl; charset=utf-8"}
 
 
 @needs(Action.LOOK)
@@ -17,10 +24,45 @@ def list_entries(request: PageRequest) -> HttpResponse:
     form = HistoryForm(request.GET)
     page = present_history(form.chosen, before=BeforeForm.read(request.GET))
     name = "history/_entries.html" if is_fragment(request) else "history/list.html"
-    return render(request, name, {"form": form, "page": page})
+    can_audit = access.can(request.user, Action.AUDIT)
+    return render(request, name, {"form": form, "page": page, "can_audit": can_audit})
 
 
 @needs(Action.LOOK)
 def show_entry(request: PageRequest, sequence: int) -> HttpResponse:
     """One entry with everything it holds."""
     return render(request, "history/entry.html", {"page": present_entry_page(sequence)})
+
+
+@needs(Action.LOOK)
+def show_object(request: PageRequest, cluster: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
+    """The whole life of one object."""
+    subject = read_address(cluster, group, kind, namespace, name)
+    page = present_timeline(subject, before=TimelineForm.read(request.GET))
+    return render(request, "history/object.html", {"page": page})
+
+
+@needs(Action.AUDIT)
+def export(request: PageRequest, form: str) -> StreamingHttpResponse:
+    """The entries of the current filter as a file, streamed."""
+    if form not in list(ExportFormat):
+        raise NotVisibleError(f"there is no export as {form}")
+    chosen = HistoryForm(request.GET).chosen
+    wanted = ExportFormat(form)
+    lines = history.export_for(request.user, chosen, wanted)
+    name = f"history-{'selection-' if chosen else ''}{chain.find_head().sequence}.{form}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(lines, content_type=_TYPES[wanted], headers=headers)
+
+
+@needs(Action.AUDIT, "GET", "HEAD", "POST")
+def verify(request: PageRequest) -> HttpResponse:
+    """What verification is and its head; by POST one slice of the chain, and where it goes on."""
+    form = VerificationForm(request.POST or None)
+    report = None
+    if request.method == "POST" and form.is_valid():
+        after, published = form.cleaned_data["after"] or 0, form.cleaned_data["head"]
+        report = chain.verify_chain(after=after, limit=SLICE, published=published)
+    name = "history/_verification.html" if is_fragment(request) else "history/verify.html"
+    page = present_verification(chain.find_head(), report, str(form.data.get("head", "")))
+    return render(request, name, {"form": form, "page": page})

@@ -1,0 +1,171 @@
+"""The whole life of one object: plans it was in, what came out of runs, audit entries; newest first.
+
+A result of a run stands there as its audit entry; only outcomes that left none (not reached) come from the run.
+Pages go by time: each source is asked for a page's worth before a moment, and the newest of all are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.enums import AuditAction, Outcome
+from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult
+from applyviz.web.presenters.history import present_entry
+from applyviz.web.presenters.objectlinks import CORE, NO_NAMESPACE
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
+from applyviz.web.presenters.plans import Fact
+from applyviz.web.presenters.runs import OUTCOME_LOOKS
+from applyviz.workflow.errors import NotVisibleError
+
+PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Which object; `group` and `namespace` are empty for the core group and cluster-scoped kinds."""
+
+    cluster: str
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What every table calls it."""
+        return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of an object's life."""
+
+    at: datetime
+    look: Look
+    what: str
+    about: str
+    who: str
+    who_url: str
+    manager: str
+    manager_url: str
+    links: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Some events, newest first, and where older ones are."""
+
+    subject: Subject
+    events: tuple[Event, ...]
+    older_url: str
+    is_first: bool
+    history_url: str
+
+
+def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> Subject:
+    """The object that an address names."""
+    return Subject(cluster, "" if group == CORE else group, kind, "" if namespace == NO_NAMESPACE else namespace, name)
+
+
+def _person_url(name: str) -> str:
+    return f"{reverse('history:list-entries')}?{urlencode({'person': name})}"
+
+
+def _present_plan(change: ObjectChange) -> Event:
+    plan, look = change.plan, OBJECT_LOOKS[Operation(change.operation)]
+    who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", ""))
+    url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
+    return Event(
+        at=plan.created_at,
+        look=look,
+        what=_("planned: %(operation)s") % {"operation": look.word},
+        about=plan.review.title,
+        who=who,
+        who_url=_person_url(who),
+        manager=manager,
+        manager_url=f"{reverse('history:list-entries')}?{urlencode({'manager': manager})}",
+        links=(Fact("", f"#{plan.review.number} · {plan.number}", url=url),),
+    )
+
+
+def _present_result(result: ObjectResult, at: datetime) -> Event:
+    look, run = OUTCOME_LOOKS[Outcome(result.outcome)], result.run
+    who = run.requested_by.get_username()
+    url = reverse("runs:show-result", args=[run.number, result.position])
+    text = _("run %(number)d") % {"number": run.number}
+    return Event(at, look, str(look.word), result.detail, who, _person_url(who), "", "", (Fact("", text, url=url),))
+
+
+def _present_audit(entry: AuditEntry) -> Event:
+    row = present_entry(entry)
+    link = Fact("", _("entry %(number)d") % {"number": row.sequence}, url=row.url)
+    links = (*row.links, link)
+    return Event(row.at, row.look, row.what, row.about, row.who, row.who_url, row.manager, row.manager_url, links)
+
+
+def _find_plans(subject: Subject, before: datetime | None) -> Iterator[Event]:
+    found = ObjectChange.objects.filter(**subject.columns, plan__target__cluster__slug=subject.cluster)
+    if before is not None:
+        found = found.filter(plan__created_at__lt=before)
+    found = found.select_related("plan__review", "plan__requested_by").defer("document", "sealed")
+    for change in found.order_by("-plan__created_at", "-id")[: PER_PAGE + 1]:
+        yield _present_plan(change)
+
+
+def _entries(subject: Subject) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(cluster=subject.cluster, **subject.columns)
+
+
+def _find_results(subject: Subject, before: datetime | None) -> Iterator[Event]:
+    columns = {f"change__{name}": value for name, value in subject.columns.items()}
+    told = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
+    found = (
+        ObjectResult.objects.filter(**columns, run__plan__target__cluster__slug=subject.cluster)
+        .exclude(outcome__in=[Outcome.WAITING, Outcome.APPLYING])
+        .exclude(run__number__in=told)
+        .annotate(told_at=Coalesce("finished_at", "started_at", "run__created_at"))
+        .select_related("run__requested_by")
+    )
+    if before is not None:
+        found = found.filter(told_at__lt=before)
+    for result in found.order_by("-told_at", "-id")[: PER_PAGE + 1]:
+        yield _present_result(result, result.told_at)
+
+
+def _find_audit(subject: Subject, before: datetime | None) -> Iterator[Event]:
+    found = _entries(subject)
+    if before is not None:
+        found = found.filter(at__lt=before)
+    for entry in found.order_by("-sequence")[: PER_PAGE + 1]:
+        yield _present_audit(entry)
+
+
+def _cut(events: list[Event]) -> list[Event]:
+    """A page's worth, without tearing apart what happened at the same moment."""
+    if len(events) <= PER_PAGE:
+        return events
+    whole = [event for event in events[:PER_PAGE] if event.at != events[PER_PAGE].at]
+    return whole or [event for event in events if event.at == events[0].at]
+
+
+def present_timeline(subject: Subject, *, before: datetime | None) -> Timeline:
+    """One page of an object's life; an object that nothing is known of has none."""
+    sources = (_find_audit(subject, before), _find_results(subject, before), _find_plans(subject, before))
+    events = sorted((event for source in sources for event in source), key=lambda e: e.at, reverse=True)
+    if not events and before is None:
+        raise NotVisibleError(f"nothing is known of {subject.kind} {subject.name}")
+    shown = _cut(events)
+    older = f"?{urlencode({'before': shown[-1].at.isoformat()})}" if len(shown) < len(events) else ""
+    query = {k: v for k, v in {**subject.columns, "cluster": subject.cluster}.items() if v and k != "group"}
+    return Timeline(
+        subject, tuple(shown), older, before is None, f"{reverse('history:list-entries')}?{urlencode(query)}"
+    )
