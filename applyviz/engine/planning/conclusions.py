@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.errors import ApplyVizError, ConflictError, MergeError, OwnershipError
-from applyviz.engine.objects.exchange import MERGE_PATCH, Answer
+from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.decisions import Dispute, leave_all
 from applyviz.engine.planning.desk import Desk
 from applyviz.engine.planning.noise import is_same_object
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
@@ -20,6 +21,8 @@ from applyviz.engine.planning.verdicts import Verdict, describe_conflicts, descr
 from applyviz.engine.requests.flow import AnswerError, Outcome
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import SchemaOrigin
+
+_REST_IS_CALCULATED = "the server named the conflicts; what else would change is calculated"
 
 
 def _name_method(desk: Desk, operation: Operation) -> str:
@@ -86,18 +89,34 @@ def conclude(desk: Desk, outcome: Outcome) -> ObjectChange:
     return replace(change, warnings=warnings, requests=requests)
 
 
+def _settle(desk: Desk, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
+    """What the rest of a refused object comes to; None when that cannot be told apart from its conflicts."""
+    request, live = desk.refused, desk.rehearsal.live
+    if request is None or live is None or request.content_type != APPLY_PATCH:
+        return None
+    kind = desk.rehearsal.kind
+    manager = request.query.get("fieldManager", "")
+    return leave_all(
+        Dispute(live, request.body, kind, manager, desk.rehearsal.now, desk.rehearsal.subresource), conflicts
+    )
+
+
 def _conclude_conflicts(desk: Desk, answer: Answer) -> ObjectChange:
-    """The whole object is refused; `merged` is what taking over would give, `after` stays as it is."""
+    """The whole object is refused; its result is what comes of the rest while disputed fields stay as they are."""
     conflicts = describe_conflicts(answer)
+    result: JSONObject | None = None
     # Where the engine cannot read what the server can, the server's own words are all there is.
     with suppress(OwnershipError):
         try:
             desk.rehearsal.check_conflicts(desk.refused)
         except ConflictError as error:
             conflicts = error.conflicts
-        desk.calculated = desk.rehearsal.taken_over(desk.refused)
-    change = _describe(desk, Operation.REFUSED, desk.live)
+            result = _settle(desk, conflicts)
+    desk.calculated = result
+    change = _describe(desk, Operation.REFUSED, desk.live if result is None else result)
     requests = (*change.requests, *((desk.refused,) if desk.refused else ()))
+    if desk.judgement is not None and desk.judgement.verdict is Verdict.CONFLICTS:
+        change = replace(change, certainty=Certainty.CALCULATED, certainty_reason=_REST_IS_CALCULATED)
     return replace(change, requests=requests, conflicts=conflicts)
 
 

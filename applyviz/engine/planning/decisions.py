@@ -206,6 +206,22 @@ def apply_decisions(dispute: Dispute, decisions: Iterable[Decision]) -> Decided:
     return Decided(manifest, takes_over, result, open_conflicts, tuple(edits.values()))
 
 
+def leave_all(dispute: Dispute, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
+    """What an apply gives while every disputed field keeps its live value and its owners.
+
+    - None when a conflict stands where the manifest has no field of its own.
+    """
+    manifest = dispute.manifest
+    while conflicts:
+        edited = manifest
+        for conflict in conflicts:
+            edited = _remove(edited, conflict.path)
+        if edited == manifest:
+            return None
+        manifest, conflicts = edited, dispute.find_conflicts(edited)
+    return dispute.apply(manifest, force=False)
+
+
 def list_ways(dispute: Dispute, conflict: Conflict) -> tuple[WayOut, ...]:
     """The three ways out of one conflict, each with what it gives, whatever is decided of the others."""
     return tuple(_show_way(dispute, Decision(conflict.path, conflict.manager, way)) for way in Way)

@@ -112,7 +112,7 @@ def find_difference(
     live, manifest = versions.live or {}, versions.manifest or {}
     is_calculated = change.operation in _MADE_ANEW or change.schema_origin is SchemaOrigin.SOURCE_CRD
     result = versions.merged if is_calculated and versions.merged is not None else versions.after
-    if change.operation in (Operation.UNCHANGED, Operation.ERROR):
+    if change.operation in (Operation.UNCHANGED, Operation.ERROR, Operation.REFUSED):  # nothing is written
         return
     if change.operation is Operation.PRUNE:
         result = None

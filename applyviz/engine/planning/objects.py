@@ -53,8 +53,9 @@ def _plan_once(
     rehearsal = Rehearsal(member.kind or unknown_kind(member), context.now, subresource=options.subresource)
     desk = Desk(member, options, context, rehearsal)
     if follows is not None:
-        desk.was_read, desk.live = True, follows.versions.after
-        desk.rehearsal.live = follows.versions.after
+        is_written = follows.operation is not Operation.REFUSED
+        desk.was_read, desk.live = True, follows.versions.after if is_written else follows.versions.live
+        desk.rehearsal.live = desk.live
         desk.judgement = Judgement(Verdict.UNTRIED, "it builds on another write of the same plan")
     try:
         outcome = yield from _drive(_start(member, options, context), desk)

@@ -45,7 +45,8 @@ class Versions:
     """The four versions of one object; None where there is none.
 
     Under server-side apply `last_applied` is None and *yours before* takes its place (owners).
-    `merged` is the result before defaulting and admission, `after` the last stage known.
+    `merged` is the result before defaulting and admission, `after` the last stage known. Of a refused object both
+    hold what would come of it while disputed fields stay as they are; nothing of that is written.
     """
 
     last_applied: Mapping[str, JSONValue] | None = None

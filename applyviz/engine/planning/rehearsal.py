@@ -97,12 +97,6 @@ class Rehearsal:
         if request is not None and request.content_type == APPLY_PATCH:
             self._apply(request, is_forced=False)
 
-    def taken_over(self, request: Request | None) -> JSONObject | None:
-        """What the same apply would give by force; None when it is no apply."""
-        if request is None or request.content_type != APPLY_PATCH:
-            return None
-        return self._apply(request, is_forced=True)
-
     def _apply(self, request: Request, *, is_forced: bool) -> JSONObject:
         # What binds the write to an existing object also gets into last-applied where the server rewrites that.
         body = request.body if self.live is not None else _drop_preconditions(request.body)

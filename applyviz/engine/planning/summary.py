@@ -69,6 +69,8 @@ class PlanSummary:
 
 
 def _read_restart(change: ObjectChange) -> Restart | None:
+    if change.operation is Operation.REFUSED:  # nothing of it happens yet
+        return None
     for hazard in change.hazards:
         if hazard.kind is HazardKind.PODS_RESTART:
             facts = hazard.facts

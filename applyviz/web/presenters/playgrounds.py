@@ -12,7 +12,6 @@ from applyviz.guide import library, playground
 from applyviz.guide.given import Given
 from applyviz.guide.opening import open_example
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
-from applyviz.web.presenters.refusals import settle
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.workflow import playgrounds
 from applyviz.workflow.errors import NotVisibleError
@@ -40,7 +39,7 @@ class Question:
     @property
     def change(self) -> ObjectChange:
         """The answer."""
-        return settle(playground.explain_once(self.given, self.now))
+        return playground.explain_once(self.given, self.now)
 
 
 @dataclass(frozen=True, slots=True)

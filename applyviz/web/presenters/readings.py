@@ -20,7 +20,6 @@ from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.records.models import ObjectChange as ChangeRow
 from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.objects import SameChange
-from applyviz.web.presenters.refusals import settle
 from applyviz.web.presenters.values import ABSENT, find_value, show_value
 from applyviz.workflow.changes import read_masked
 
@@ -113,5 +112,5 @@ def find_risks(changes: Iterable[tuple[int, ObjectChange]]) -> tuple[FoundRisk, 
 def read_plan(plan_id: int, digest: str) -> Reading:
     """Read a complete plan once; the digest keeps readings of different databases apart."""
     rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).exclude(operation=Operation.UNCHANGED)
-    changes = [(row.position, settle(read_masked(row))) for row in rows.defer("sealed").iterator(chunk_size=100)]
+    changes = [(row.position, read_masked(row)) for row in rows.defer("sealed").iterator(chunk_size=100)]
     return Reading(find_same(changes), find_risks(changes))

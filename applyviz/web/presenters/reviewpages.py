@@ -15,17 +15,19 @@ from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.enums import PlanState, ReviewState, RunState
-from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
+from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectpanes import Deciding, Pane, PaneChoice, Tab, present_pane
-from applyviz.web.presenters.objects import ObjectGroup, draw_picture, group_objects, needs_attention
+from applyviz.web.presenters.objectlists import ListChoice, ObjectList, present_list
+from applyviz.web.presenters.objects import ObjectGroup, draw_picture, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
 from applyviz.web.presenters.readings import Reading, read_plan
-from applyviz.web.presenters.refusals import settle
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.web.presenters.summaries import present_impact, present_sentence
-from applyviz.workflow import access, approvals
+from applyviz.workflow import access, approvals, viewing
+from applyviz.workflow import comments as use_cases
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
@@ -37,10 +39,13 @@ class ReviewPage:
 
     deck: Deck
     brief: Brief
-    groups: tuple[ObjectGroup, ...]
+    listing: ObjectList
     pane: Pane | None
+    talk: Talk
+    object_talk: Talk | None
     progress: Progress | None
     poll_url: str
+    chosen: ObjectChange | None = None
 
     def context(self) -> dict[str, object]:
         """The parts by their names."""
@@ -56,16 +61,20 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 
 
 def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
+    person_blockers = approvals.find_approver_blockers(plan, for_user=person)
+    is_able = person_blockers and not approvals.find_role_blockers(plan, for_user=person)
+    unopened = viewing.find_unopened(plan, by=person) if is_able else ()
     standing = approvals.list_standing(plan) if plan.digest else []
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     return Standing(
         approved_by=tuple(a.by_name for a in (*standing, *spent)),
         missing=max(0, plan.target.cluster.approvals_needed - len(standing)),
         plan_blockers=approvals.find_plan_blockers(plan),
-        person_blockers=approvals.find_approver_blockers(plan, for_user=person),
+        person_blockers=person_blockers,
         can_write=access.can(person, Action.WRITE),
         can_apply=access.can(person, Action.APPLY),
         attention_url=attention_url,
+        unopened_url=_object_url(plan, unopened[0].position) if unopened else "",
     )
 
 
@@ -171,7 +180,7 @@ def present_field_schema(plan: Plan, position: int, index: int) -> FieldSchema:
 
 def read_change(plan: Plan, position: int) -> engine.ObjectChange:
     """One object of a plan as it is shown."""
-    return settle(read_masked(_get_row(plan, position)))
+    return read_masked(_get_row(plan, position))
 
 
 def _find_deciding(plan: Plan, person: Person, position: int) -> Deciding | None:
@@ -211,12 +220,50 @@ def present_chosen(plan: Plan, position: int, choice: PaneChoice, *, for_user: P
     )
 
 
+def _present_talk(plan: Plan, position: int, change: engine.ObjectChange, said: Sequence[Comment]) -> Talk:
+    return present_object_talk(plan, said, change, position, url=_object_url(plan, position))
+
+
+def present_talk(plan: Plan, position: int) -> Talk:
+    """What was said of one object."""
+    return _present_talk(plan, position, read_change(plan, position), list(use_cases.list_comments(plan)))
+
+
+def get_row(plan: Plan, position: int) -> ObjectChange:
+    """The row of one object of a plan."""
+    return _get_row(plan, position)
+
+
+def _list(
+    plan: Plan, changes: Sequence[ObjectChange], listed: ListChoice, reading: Reading, current: int | None, person: Person
+) -> ObjectList:
+    viewed = viewing.list_viewed(plan, by=person)
+    chosen = next((c for c in changes if c.position == current), None)
+    return present_list(
+        changes,
+        listed,
+        url=reverse("reviews:list-objects", args=[plan.review.number, plan.number]),
+        url_of=lambda n: _object_url(plan, n),
+        current=current,
+        viewed=viewed | {viewing.name_object(chosen)} if chosen else viewed,
+        same=reading.same,
+    )
+
+
+def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current: int | None = None) -> ObjectList:
+    """The object list alone, as the reader narrowed it."""
+    changes = list(plan.changes.defer("document", "sealed"))
+    reading = read_plan(plan.pk, plan.digest) if plan.state == PlanState.COMPLETE else Reading()
+    return _list(plan, changes, listed, reading, current, for_user)
+
+
 def present_page(
     plan: Plan,
     *,
     for_user: Person,
     position: int | None = None,
     choice: PaneChoice | None = None,
+    listed: ListChoice | None = None,
     is_open: bool = False,
 ) -> ReviewPage:
     """The whole page; `is_open` leaves the pane out, for a page that is there already."""
@@ -224,21 +271,24 @@ def present_page(
     changes = list(plan.changes.defer("document", "sealed"))
     is_complete = plan.state == PlanState.COMPLETE
     reading = read_plan(plan.pk, plan.digest) if is_complete else Reading()
+    listed = listed or ListChoice()
     url_of: Callable[[int], str] = lambda n: _object_url(plan, n)  # noqa: E731 a name for the type
     if position is None and is_complete:
-        position = _first_position(group_objects(changes, url_of=url_of, current=None, same=reading.same))
+        position = _first_position(_list(plan, changes, listed, reading, None, for_user).groups)
     run = _find_run(plan)
+    said = list(use_cases.list_comments(plan))
     attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
-    is_shown = position is not None and not is_open
+    shown = position if not is_open else None
     return ReviewPage(
         deck=present_deck(plan, options, _stand(plan, for_user, attention), run),
         brief=_present_brief(plan, changes, reading, run),
-        groups=group_objects(changes, url_of=url_of, current=position, same=reading.same),
-        pane=present_chosen(plan, position, choice or PaneChoice(), for_user=for_user)
-        if is_shown and position is not None
-        else None,
+        listing=_list(plan, changes, listed, reading, position, for_user),
+        pane=None if shown is None else present_chosen(plan, shown, choice or PaneChoice(), for_user=for_user),
+        talk=present_review_talk(plan, said, changes, url_of=url_of),
+        object_talk=None if shown is None else _present_talk(plan, shown, read_change(plan, shown), said),
         progress=_present_progress(plan, changes),
         poll_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number])
         if plan.state == PlanState.PLANNING
         else "",
+        chosen=next((c for c in changes if c.position == shown), None),
     )

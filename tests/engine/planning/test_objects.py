@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning.effects import find_difference
 from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.planning.summary import summarize
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaOrigin
@@ -14,6 +18,8 @@ from tests.engine.planning.cluster import Box
 
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
 SERVER = ApplyOptions()
+OTHER = ApplyOptions(field_manager="other")
+LOUD = (FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.CONFLICT)
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1', z: '2'}\n"
 CHANGED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '9'}\n"
 PATH = "/api/v1/namespaces/default/configmaps/a"
@@ -128,7 +134,7 @@ def test_calculated_and_confirmed_change_agree(options):
     )
 
 
-def test_conflicts_refuse_the_whole_object_and_show_what_force_gives():
+def test_conflicts_refuse_the_whole_object():
     box = Box()
     box.apply(CONFIG, ApplyOptions(field_manager="other"))
 
@@ -136,9 +142,47 @@ def test_conflicts_refuse_the_whole_object_and_show_what_force_gives():
 
     assert change.operation is Operation.REFUSED
     assert [(c.manager, c.path) for c in change.conflicts] == [("other", ("f:data", "f:x"))]
-    assert change.certainty is Certainty.CONFIRMED
-    assert change.versions.after == change.versions.live
-    assert change.versions.merged["data"] == {"x": "9", "z": "2"}
+    assert change.certainty is Certainty.CALCULATED
+    assert change.certainty_reason == "the server named the conflicts; what else would change is calculated"
+    assert list(find_difference(change)) == []
+
+
+def test_refused_object_tells_what_else_would_change():
+    box = Box()
+    own = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {v: one}}\ndata: {gone: mine, kept: mine}\n"
+    wanted = own.replace("v: one", "v: two").replace("gone: mine, kept: mine", "x: ours, kept: mine, more: ours")
+    box.apply(own, SERVER)
+    box.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: theirs}\n", OTHER)
+
+    change = box.plan_one(wanted, SERVER)
+
+    moved = {
+        render_path(f.path): (f.operation, f.reason)
+        for f in change.fields
+        if f.operation in LOUD and f.path[1] != "f:managedFields"
+    }
+    assert moved == {
+        ".metadata.labels.v": (FieldOperation.CHANGED, Reason.MANIFEST_SETS),
+        ".data.x": (FieldOperation.CONFLICT, Reason.CONFLICTS),
+        ".data.more": (FieldOperation.SET, Reason.MANIFEST_SETS),
+        ".data.gone": (FieldOperation.CLEARED, Reason.REMOVED_SOLE_OWNER),
+    }
+    assert change.versions.live["data"]["x"] == change.versions.after["data"]["x"] == "theirs"
+    assert change.versions.manifest["data"]["x"] == "ours"
+    assert next(f.detail for f in change.fields if f.path == ("f:data", "f:x")) == "other"
+    assert HazardKind.ADMISSION_CHANGED not in {h.kind for h in change.hazards}
+
+
+def test_refused_object_restarts_no_pod_yet():
+    box = Box()
+    box.apply(DEPLOYMENT.replace("APP", "web"), OTHER)
+    ours = DEPLOYMENT.replace("APP", "web").replace("image: nginx", "image: ours, env: [{name: A, value: b}]")
+
+    plan = box.plan(ours, SERVER)
+
+    assert plan.changes[0].operation is Operation.REFUSED
+    assert HazardKind.PODS_RESTART in {h.kind for h in plan.changes[0].hazards}
+    assert summarize(plan.changes).restarts == ()
 
 
 def test_conflicts_are_calculated_when_no_dry_run_may_be_made():

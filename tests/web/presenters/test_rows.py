@@ -17,7 +17,6 @@ from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.lanes import present_lanes
 from applyviz.web.presenters.owners import present_owner
 from applyviz.web.presenters.readings import find_risks, find_same
-from applyviz.web.presenters.refusals import settle
 from applyviz.web.presenters.values import ABSENT, find_value, show_value
 from tests.web import builders
 
@@ -196,17 +195,6 @@ def test_diff_has_owners_and_manifest_lines_beside_it():
 def test_values_of_one_line_need_no_diff():
     assert diff_values("image", "a", "b") == ()
     assert [r.state for r in diff_values("text", "a\nb", "a\nc")] == ["same", "same", "removed", "added"]
-
-
-def test_refused_object_shows_its_conflicts_in_their_fields():
-    change = builders.build_change()
-    unsettled = tuple(
-        replace(f, operation=FieldOperation.UNCHANGED, reason=Reason.SERVER_CHANGED) if f.path == builders.IMAGE else f
-        for f in change.fields
-    )
-
-    assert settle(replace(change, fields=unsettled)).fields == change.fields
-    assert settle(replace(change, operation=Operation.UPDATE, fields=unsettled)).fields == unsettled
 
 
 def test_same_changes_need_three_objects_and_equal_values():
