@@ -58,7 +58,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
 @needs(Action.AUDIT, "GET", "HEAD", "POST")
 def verify(request: PageRequest) -> HttpResponse:
     """What verification is and its head; by POST one slice of the chain, and where it goes on."""
-    form = VerificationForm(request.POST or None)
+    form = VerificationForm(request.POST if request.method == "POST" else None)
     report = None
     if request.method == "POST" and form.is_valid():
         after, published = form.cleaned_data["after"] or 0, form.cleaned_data["head"]

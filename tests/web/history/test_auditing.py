@@ -1,0 +1,220 @@
+"""Looking into the history: search, the life of an object, verification, export, and who may do which."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.records.enums import AuditAction
+from applyviz.web.presenters import verification
+from applyviz.web.presenters.objectlinks import link_object
+from applyviz.workflow import audit, chain, history
+from tests.web import builders, rows
+from tests.workflow.test_audit import tamper
+
+LIST, VERIFY = reverse("history:list-entries"), reverse("history:verify-chain")
+FRONTEND = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "frontend")
+LIFE = link_object("shop", "apps", "Deployment", "shop", "frontend")
+
+
+def export_url(form):
+    return reverse("history:export-entries", args=[form])
+
+
+def read(response):
+    return b"".join(response.streaming_content).decode()
+
+
+@pytest.fixture
+def as_auditor(db):
+    person = User.objects.create_user("audrey")
+    person.groups.add(Group.objects.get_or_create(name="auditor")[0])
+    browser = Client()
+    browser.force_login(person)
+    return browser
+
+
+@pytest.fixture
+def entries(alice):
+    audit.record(AuditAction.REVIEW_CREATED, by=alice, about=audit.Subject(cluster="shop"), detail={"title": "First"})
+    about = audit.Subject(cluster="shop", ref=FRONTEND, run=3, field_manager="ci")
+    audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"outcome": "applied and verified"})
+
+
+@pytest.mark.parametrize("text", ["FRONT", "first", "applied and", "alice"])
+def test_text_is_looked_for_anywhere_in_an_entry(as_viewer, entries, text):
+    page = as_viewer.get(LIST, {"text": text}).content.decode()
+
+    assert page.count('aria-label="Entry ') == 1
+
+
+def test_search_looks_back_step_by_step(as_viewer, entries, monkeypatch):
+    monkeypatch.setattr(history, "TEXT_WINDOW", 1)
+
+    first = as_viewer.get(LIST, {"text": "First"}).content.decode()
+    second = as_viewer.get(LIST, {"text": "First", "before": "2"}).content.decode()
+
+    assert ('aria-label="Entry 1"' in first, "?text=First&amp;before=2" in first) == (False, True)
+    assert ('aria-label="Entry 1"' in second, "Look further back" in second) == (True, False)
+
+
+def test_entries_link_person_cluster_manager_object_and_run(as_viewer, entries):
+    page = as_viewer.get(LIST).content.decode()
+
+    wanted = [f"{LIST}?person=alice", f"{LIST}?cluster=shop", f"{LIST}?manager=ci", LIFE, "/runs/3/"]
+    assert [link for link in wanted if f'href="{link}"' not in page] == []
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_search_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
+    for _n in range(count):
+        audit.record(AuditAction.SIGNED_IN, by=alice, about=audit.Subject())
+
+    with django_assert_num_queries(7):
+        as_viewer.get(LIST, {"text": "alice"})
+
+
+def test_life_of_an_object_holds_plans_results_and_entries(as_viewer, entries, plan, bob):
+    rows.make_run(plan, bob, outcome="not reached")
+
+    page = as_viewer.get(LIFE).content.decode()
+
+    wanted = [
+        "planned: update</span>",
+        "/reviews/1/plans/1/objects/0/changes/",
+        "not reached</span>",
+        "/runs/1/objects/0/",
+        "applied and verified</span>",
+        reverse("history:show-entry", args=[2]),
+    ]
+    assert [text for text in wanted if text not in page] == []
+    assert page.index("applied and verified</span>") < page.index("planned: update</span>")
+
+
+def test_result_that_the_history_tells_stands_there_once(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob)
+    about = audit.Subject(cluster="shop", ref=FRONTEND, run=run.number)
+    audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"outcome": "applied and verified"})
+
+    assert as_viewer.get(LIFE).content.decode().count("applied and verified</span>") == 1
+
+
+def test_life_of_an_object_goes_on_without_a_gap(as_viewer, entries):
+    about = audit.Subject(cluster="shop", ref=FRONTEND)
+    for _n in range(70):
+        audit.record(AuditAction.OBJECT_INTENT, by=None, about=about)
+
+    first = as_viewer.get(LIFE)
+    second = as_viewer.get(LIFE + first.context["page"].older_url)
+
+    pages = [[event.links[-1].url for event in answer.context["page"].events] for answer in (first, second)]
+    assert [len(page) for page in pages] == [50, 21]
+    assert len(set(pages[0] + pages[1])) == 71
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_life_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
+    for _n in range(count):
+        rows.make_plan(alice, [builders.build_change()])
+        audit.record(AuditAction.OBJECT_INTENT, by=alice, about=audit.Subject(cluster="shop", ref=FRONTEND))
+
+    with django_assert_num_queries(7):
+        as_viewer.get(LIFE)
+
+
+@pytest.mark.parametrize("address", [LIFE, LIFE.replace("frontend", "other"), LIFE.replace("apps", "core")])
+def test_object_that_nobody_knows_has_no_page(as_viewer, db, address):
+    assert as_viewer.get(address).status_code == 404
+
+
+def test_addresses_of_objects():
+    assert link_object("box", "", "Namespace", "", "shop") == "/history/objects/box/core/Namespace/-/shop/"
+    assert (
+        link_object("box", "rbac", "ClusterRole", "", "system:a b")
+        == "/history/objects/box/rbac/ClusterRole/-/system:a%20b/"
+    )
+    assert [link_object(*parts) for parts in (("box", "", "A", "", "b/c"), ("", "", "A", "", "b"))] == ["", ""]
+
+
+@pytest.mark.parametrize("before", ["nonsense", "2026-99-99T00:00", "2026-01-01T00:00:00"])
+def test_moment_that_cannot_be_read_is_now(as_viewer, entries, before):
+    assert len(as_viewer.get(LIFE, {"before": before}).context["page"].events) == 1
+
+
+def test_export_is_the_current_filter_and_a_file(as_auditor, entries):
+    answer = as_auditor.get(export_url("jsonl"), {"kind": "Deployment"})
+    lines = read(answer).splitlines()
+
+    assert [json.loads(line)["sequence"] for line in lines] == [2]
+    assert answer["Content-Disposition"] == 'attachment; filename="history-selection-2.jsonl"'
+    assert read(as_auditor.get(export_url("csv"))).startswith("sequence,action,")
+
+
+def test_export_in_another_form_is_not_found(as_auditor, entries):
+    assert as_auditor.get(export_url("xlsx")).status_code == 404
+
+
+def test_list_offers_export_and_verification_to_those_who_may(as_auditor, as_viewer, entries):
+    def offers(browser):
+        page = browser.get(LIST, {"kind": "Deployment"}).content.decode()
+        return [address in page for address in (f"{export_url('jsonl')}?kind=Deployment", VERIFY)]
+
+    assert (offers(as_auditor), offers(as_viewer)) == ([True, True], [False, False])
+
+
+def test_who_may_read_verify_and_export(as_auditor, as_bob, as_alice, as_viewer, as_charlie, entries):
+    addresses = (LIST, LIFE, VERIFY, export_url("csv"), export_url("jsonl"))
+
+    def answers(browser):
+        return [browser.get(address).status_code for address in addresses]
+
+    assert answers(as_auditor) == answers(as_bob) == [200] * 5
+    assert answers(as_alice) == answers(as_viewer) == [200, 200, 403, 403, 403]
+    assert answers(as_charlie) == [404] * 5
+
+
+def test_auditor_reads_all_and_changes_nothing(as_auditor, plan):
+    read_addresses = ("/", "/reviews/", "/reviews/1/", "/clusters/", "/clusters/shop/")
+    writes = ("/reviews/new/", "/reviews/1/replan/", "/reviews/1/close/", "/reviews/1/plans/1/apply/")
+
+    assert [as_auditor.get(address).status_code for address in read_addresses] == [200] * 5
+    assert [as_auditor.post(address).status_code for address in writes] == [403] * 4
+
+
+def test_verification_says_intact_with_the_head(as_auditor, entries):
+    page = as_auditor.post(VERIFY).content.decode()
+
+    assert ("All 2 entries are intact." in page, page.count(str(chain.find_head()))) == (True, 2)
+
+
+def test_verification_names_the_first_bad_entry(as_auditor, entries):
+    tamper("UPDATE records_auditentry SET actor_name = 'mallory' WHERE sequence = 1")
+
+    page = as_auditor.post(VERIFY, headers={"HX-Request": "true"}).content.decode()
+
+    assert ("<html" in page, reverse("history:show-entry", args=[1]) in page) == (False, True)
+    assert "its content is not what was written" in page
+
+
+def test_long_verification_goes_on_in_slices(as_auditor, entries, monkeypatch):
+    monkeypatch.setattr("applyviz.web.views.history.SLICE", 1)
+
+    first = as_auditor.post(VERIFY, headers={"HX-Request": "true"}).content.decode()
+    last = as_auditor.post(VERIFY, {"after": "2"}, headers={"HX-Request": "true"}).content.decode()
+
+    assert ("1 of 2 entries" in first, 'name="after" value="1"' in first) == (True, True)
+    assert ("All 2 entries are intact." in last, 'name="after"' in last) == (True, False)
+    assert verification.SLICE > 1_000
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [(f"2:{'0' * 64}", "it is not the published head"), (f"9:{'0' * 64}", "are missing"), ("<b>", "sequence:hash")],
+)
+def test_history_is_held_to_a_published_head(as_auditor, entries, head, said):
+    page = as_auditor.post(VERIFY, {"head": head}).content.decode()
+
+    assert (said in page, "entries are intact" in page, "<b>" in page) == (True, False, False)
