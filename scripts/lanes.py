@@ -22,6 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
 
+# Every branch of the engine is taken by its own tests and by the recorded answers.
+ENGINE_BRANCHES = (
+    *("tests/engine", "tests/guide", "tests/conformance", "-m", "not long"),
+    *("--cov=applyviz/engine", "--cov-branch", "--cov-report=term", "--cov-fail-under=99.6"),
+)
+
+
 @dataclass(frozen=True)
 class Lane:
     """One command; `lacks` says what keeps it from running ("" when nothing does)."""
@@ -89,6 +96,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run")),
         pytest_lane("units", "-n", "2"),
         pytest_lane("conformance", "-m", "conformance"),
+        pytest_lane("branches", *ENGINE_BRANCHES),
         pytest_lane("start", "-m", "start"),
         pytest_lane("browser", "-m", "e2e", lacks=lacks_chromium),
         pytest_lane("services", "-m", "services", lacks=lacks_services),
