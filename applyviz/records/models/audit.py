@@ -37,7 +37,10 @@ class AuditEntry(models.Model):
     class Meta:
         ordering = ["-sequence"]
         indexes = [
-            models.Index(fields=["kind", "namespace", "name"], name="audit_by_object"),
+            models.Index(fields=["kind", "namespace", "name", "-sequence"], name="audit_by_object"),
+            models.Index(fields=["namespace", "-sequence"], name="audit_by_namespace"),
+            models.Index(fields=["actor_name", "-sequence"], name="audit_by_person"),
+            models.Index(fields=["field_manager", "-sequence"], name="audit_by_manager"),
             models.Index(fields=["action", "-sequence"], name="audit_by_action"),
             models.Index(fields=["cluster", "-sequence"], name="audit_by_cluster"),
             models.Index(fields=["review"], name="audit_by_review"),
