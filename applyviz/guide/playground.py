@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from threading import BoundedSemaphore
 
 from applyviz.engine.diff.masking import mask
 from applyviz.engine.diff.yamltext import render_yaml
@@ -41,6 +42,8 @@ LIMITS = ReadLimits(values=50_000, document_bytes=256_000, file_bytes=256_000, d
 CHILD_LIMITS = ChildLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=5, wall_seconds=10.0)
 _SINGLE = ("manifest", "live", "last_applied")
 _PARTS = (*_SINGLE, "crds")
+AT_ONCE = 4
+_TURNS = BoundedSemaphore(AT_ONCE)
 NOT_ASKED = "the playground asks no cluster"
 
 
@@ -88,12 +91,22 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
         yield GivenProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
 
 
+def _read_in_turn(files: tuple[SourceFile, ...]) -> tuple[ParsedFile, ...]:
+    # Visitors may ask without an account: each child may use much memory, so only some run at once.
+    if not _TURNS.acquire(timeout=CHILD_LIMITS.wall_seconds):
+        raise GivenError((GivenProblem("manifest", "very many people are asking just now; ask again in a moment"),))
+    try:
+        return read_bundle(SourceBundle(files), limits=LIMITS, child_limits=CHILD_LIMITS)
+    finally:
+        _TURNS.release()
+
+
 def _parse(given: Given) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[GivenProblem]]:
     texts = {part: getattr(given, part) for part in _PARTS}
     if given.mode is ApplyMode.SERVER:
         texts["last_applied"] = ""
     files = tuple(SourceFile(part, text.encode()) for part, text in texts.items() if text.strip())
-    parsed = read_bundle(SourceBundle(files), limits=LIMITS, child_limits=CHILD_LIMITS)
+    parsed = _read_in_turn(files)
     problems = [problem for file in parsed for problem in _explain_place(file)]
     documents = {file.file: file.documents for file in parsed}
     broken = {problem.part for problem in problems}

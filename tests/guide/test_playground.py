@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from threading import BoundedSemaphore
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,6 +136,16 @@ def test_text_that_is_too_large_is_refused():
 
     assert [p.part for p in found.value.problems] == ["manifest"]
     assert "larger than" in str(found.value)
+
+
+def test_only_some_are_read_at_once(monkeypatch):
+    full = BoundedSemaphore(1)
+    full.acquire()
+    monkeypatch.setattr(playground, "_TURNS", full)
+    monkeypatch.setattr(playground, "CHILD_LIMITS", replace(playground.CHILD_LIMITS, wall_seconds=0.01))
+
+    with pytest.raises(GivenError, match="ask again in a moment"):
+        playground.read(Given(manifest=DEPLOYMENT))
 
 
 def test_bomb_ends_in_the_child():
