@@ -111,6 +111,7 @@ class Pane:
     template: str
     is_server_side: bool
     deciding: Deciding | None = None
+    life_url: str = ""
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[Section, ...] = ()
     empty_text: str = ""
@@ -252,6 +253,7 @@ def present_pane(
     field_url_of: Callable[[int], str],
     deciding: Deciding | None = None,
     decided: tuple[Notice, ...] = (),
+    life_url: str = "",
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
     return Pane(
@@ -270,5 +272,6 @@ def present_pane(
         template=f"reviews/_{choice.tab.value}.html",
         is_server_side=options.mode is ApplyMode.SERVER,
         deciding=deciding,
+        life_url=life_url,
         **_fill_tab(change, choice, options, field_url_of),  # type: ignore[arg-type]  # each tab fills its own fields
     )

@@ -18,6 +18,7 @@ from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.decks import Standing, present_deck
+from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectpanes import Deciding, Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, present_list
 from applyviz.web.presenters.objects import ObjectGroup, draw_picture, needs_attention
@@ -217,6 +218,7 @@ def present_chosen(plan: Plan, position: int, choice: PaneChoice, *, for_user: P
         ),
         deciding=_find_deciding(plan, for_user, position),
         decided=_list_decisions(plan, change),
+        life_url=link_object(plan.target.cluster.slug, *change.ref.key),
     )
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Notice, Progress
 from applyviz.web.presenters.values import render_yaml
@@ -125,6 +126,7 @@ class ResultPane:
     detail: str
     took: str
     change_url: str
+    life_url: str
     differences: tuple[Notice, ...]
     exchanges: tuple[Exchange, ...]
 
@@ -266,6 +268,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
         detail=result.detail,
         took=_took(result.started_at, result.finished_at),
         change_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"]),
+        life_url=link_object(plan.target.cluster.slug, change.group, change.kind, change.namespace, change.name),
         differences=_present_differences(result),
         exchanges=tuple(_present_exchange(entry) for entry in journal),
     )
