@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.guide import library, playground
-from applyviz.guide.given import Given
+from applyviz.guide.given import Given, GivenError
 from applyviz.guide.opening import open_example
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.workflow import playgrounds
-from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.errors import NotPossibleError, NotVisibleError
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 EXAMPLES_AT = "2026-01-01T00:00:00Z"
@@ -38,8 +38,11 @@ class Question:
 
     @property
     def change(self) -> ObjectChange:
-        """The answer."""
-        return playground.explain_once(self.given, self.now)
+        """The answer; raises `NotPossibleError` when it cannot be calculated now."""
+        try:
+            return playground.explain_once(self.given, self.now)
+        except GivenError as error:
+            raise NotPossibleError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from applyviz.guide import library
+from applyviz.guide.given import GivenError, GivenProblem
 from applyviz.records.models import PlaygroundInput
 from applyviz.web.presenters.objectpanes import Tab
 from applyviz.workflow import sweep
@@ -187,6 +188,16 @@ def test_unknown_address_is_not_found(client, db, address):
 @pytest.mark.parametrize("address", ["/playground/maps-1/", "/playground/maps-1/diff/", "/playground/maps-1/fields/0/"])
 def test_answer_takes_no_other_method(client, db, address):
     assert client.post(address).status_code == 405
+
+
+def test_answer_that_cannot_be_calculated_now_is_refused(client, db, monkeypatch):
+    def refuse(given, now):
+        raise GivenError((GivenProblem("manifest", "ask again in a moment"),))
+
+    monkeypatch.setattr("applyviz.guide.playground.explain_once", refuse)
+    answer = client.get("/playground/maps-1/")
+
+    assert (answer.status_code, "ask again in a moment" in answer.content.decode()) == (409, True)
 
 
 def test_link_ends_with_its_time_and_is_swept(client, ask, settings):
