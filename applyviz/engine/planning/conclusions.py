@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
-from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer
+from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.decisions import Dispute, leave_all
 from applyviz.engine.planning.desk import Desk
@@ -91,14 +91,13 @@ def conclude(desk: Desk, outcome: Outcome) -> ObjectChange:
 
 def _settle(desk: Desk, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
     """What the rest of a refused object comes to; None when that cannot be told apart from its conflicts."""
-    request, live = desk.refused, desk.rehearsal.live
-    if request is None or live is None or request.content_type != APPLY_PATCH:
-        return None
-    kind = desk.rehearsal.kind
+    # Only an apply to a live object meets conflicts: there is a request, and there is an object.
+    request, live = desk.refused or Request("PATCH", ""), desk.rehearsal.live or {}
     manager = request.query.get("fieldManager", "")
-    return leave_all(
-        Dispute(live, request.body, kind, manager, desk.rehearsal.now, desk.rehearsal.subresource), conflicts
+    dispute = Dispute(
+        live, request.body or {}, desk.rehearsal.kind, manager, desk.rehearsal.now, desk.rehearsal.subresource
     )
+    return leave_all(dispute, conflicts)
 
 
 def _conclude_conflicts(desk: Desk, answer: Answer) -> ObjectChange:

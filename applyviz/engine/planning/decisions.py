@@ -158,10 +158,8 @@ def _remove(manifest: JSONObject, path: FieldPath) -> JSONObject:
 def _set(manifest: JSONObject, path: FieldPath, value: JSONValue) -> JSONObject:
     """The manifest with another value for a field that it names."""
     edited = clone(dict(manifest))
-    places = _list_places(edited, path)
-    if len(places) == len(path):
-        container, step = places[-1]
-        container[step] = clone(value)
+    container, step = _list_places(edited, path)[-1]
+    container[step] = clone(value)
     return dict(edited)
 
 

@@ -20,13 +20,6 @@ def _name_entry(entry: Mapping[str, JSONValue]) -> str:
     return canonical_json([entry.get(name) or "" for name in _IDENTITY])
 
 
-def _identity(entry: JSONValue) -> str:
-    """What tells entries apart, as one text; anything odd comes by its whole text."""
-    if not isinstance(entry, Mapping):
-        return canonical_json(entry)
-    return "\n".join(str(entry.get(k)) for k in ("manager", "operation", "subresource", "apiVersion"))
-
-
 def _quiet_entries(entries: JSONValue) -> JSONValue:
     """managedFields without times, by field owner, so that only entries that differ count as a difference.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from applyviz.engine.merge import patches
-from applyviz.engine.objects.errors import ConflictError, MergeError, OwnershipError, PatchError
+from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -83,8 +83,6 @@ class Rehearsal:
             return status_answer(error.code, "", str(error))
         except PatchError as error:
             return status_answer(error.status, "", str(error))
-        except MergeError as error:
-            return status_answer(422, "Invalid", str(error))
 
     def _read(self) -> Answer:
         return status_answer(404, "NotFound", "not found") if self.live is None else Answer(200, self.live)

@@ -55,6 +55,14 @@ def test_server_side(path, versions, expected):
     assert explain_field(path, mode="server", **versions) == expected
 
 
+def test_default_that_comes_back_at_once_is_told_as_one():
+    live, merged = {"spec": {"paused": True, "replicas": 1}}, {"spec": {"replicas": 1}}
+
+    found = explain_field(fields("spec", "paused"), mode="server", manifest={}, live=live, merged=merged, after=live)
+
+    assert found == (FieldOperation.UNCHANGED, Reason.SERVER_DEFAULT)
+
+
 def test_list_whose_entries_cannot_be_named_is_one_field():
     live = {"spec": {"template": {"spec": {"containers": [5]}}}}
     path = fields("spec", "template", "spec", "containers")
