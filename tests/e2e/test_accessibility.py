@@ -18,6 +18,7 @@ PAGES = [
     "/runs/1/",
     "/history/",
     "/history/1/",
+    "/history/objects/demo/apps/Deployment/shop/frontend/",
     "/clusters/",
     "/clusters/demo/",
     "/guide/",
@@ -60,6 +61,19 @@ def test_consent_and_login_have_no_finding(sign_in, product, browser, theme):
     visitor.close()
 
     assert (consent, login) == ([], [])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_verified_history_has_no_finding(sign_in, theme):
+    page = sign_in("bob", color_scheme=theme)
+    page.goto("/history/verify/")
+    page.get_by_role("button", name="Verify the chain").click()
+    page.get_by_text("entries are intact").wait_for()
+    verified = describe(Axe().run(page).response["violations"])
+    page.goto("/history/?text=frontend")
+    offered = page.get_by_role("link", name="JSON Lines").count()
+
+    assert (verified, offered, describe(Axe().run(page).response["violations"])) == ([], 1, [])
 
 
 def test_no_page_is_wider_than_the_screen(sign_in):

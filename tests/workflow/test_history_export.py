@@ -204,6 +204,14 @@ def test_exports_hold_no_value_of_a_secret(monkeypatch):
         assert "object.result" in text
 
 
+@pytest.mark.parametrize("manager", ["applyviz", "ci"])
+def test_history_names_the_field_manager(monkeypatch, manager):
+    team = Team().wire_up(monkeypatch)
+    team.work(team.start(team.plan(config_map(a="1"), field_manager=manager)))
+
+    assert [e.action for e in history.find_entries({"manager": manager})] == ["object.result", "object.intent"]
+
+
 def test_only_who_may_audit_takes_the_history_away():
     for role in (Role.AUDITOR, Role.APPROVER):
         assert list(history.export_for(make_person(role.value, role), {}, ExportFormat.JSONL)) == []

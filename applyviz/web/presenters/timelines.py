@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.plan import Operation
+from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult
 from applyviz.web.presenters.history import present_entry
@@ -82,7 +83,7 @@ def _person_url(name: str) -> str:
 
 def _present_plan(change: ObjectChange) -> Event:
     plan, look = change.plan, OBJECT_LOOKS[Operation(change.operation)]
-    who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", ""))
+    who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
     url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
     return Event(
         at=plan.created_at,

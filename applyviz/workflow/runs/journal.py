@@ -17,6 +17,7 @@ from applyviz.engine.diff import masking
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
@@ -93,7 +94,7 @@ class Journal:
                 plan=subject.plan,
                 run=subject.run,
                 ref=self.change.ref,
-                field_manager=self.claim.run.plan.options.get("field_manager", ""),
+                field_manager=self.claim.run.plan.options.get("field_manager", PRODUCT_MANAGER),
                 plan_digest=subject.plan_digest,
             ),
             detail=detail,
