@@ -8,6 +8,7 @@ Exports hold what the hash covers, so that `scripts/verify_export.py` can check 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
@@ -73,7 +74,8 @@ def _moment(given: date | datetime, *, is_end: bool) -> datetime:
 
 
 def _holding(entries: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
-    wanted = Q(written__icontains=text)
+    # SQLite keeps JSON as it was written, with other letters than ASCII escaped; quotes are escaped everywhere.
+    wanted = Q(written__icontains=text) | Q(written__icontains=json.dumps(text)[1:-1])
     for name in _SEARCHED:
         wanted |= Q(**{f"{name}__icontains": text})
     return entries.annotate(written=Cast("detail", TextField())).filter(wanted)

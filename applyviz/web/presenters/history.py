@@ -173,7 +173,7 @@ def present_history(chosen: Mapping[str, Any], *, before: int | None) -> History
 
 def present_entry_page(sequence: int) -> EntryPage:
     """One entry with its neighbours in the chain."""
-    near = {e.sequence: e for e in AuditEntry.objects.filter(sequence__range=(sequence - 1, sequence + 1))}
+    near = {e.sequence: e for e in AuditEntry.objects.filter(sequence__gte=sequence - 1, sequence__lte=sequence + 1)}
     entry = near.get(sequence)
     if entry is None:
         raise NotVisibleError(f"there is no entry {sequence}")

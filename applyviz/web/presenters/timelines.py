@@ -73,7 +73,9 @@ class Timeline:
 
 
 def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> Subject:
-    """The object that an address names."""
+    """The object that an address names; raises for what no object can be called."""
+    if any("\0" in part for part in (group, kind, namespace, name)):
+        raise NotVisibleError("no object has such a name")
     return Subject(cluster, "" if group == CORE else group, kind, "" if namespace == NO_NAMESPACE else namespace, name)
 
 

@@ -51,6 +51,23 @@ def test_text_is_looked_for_anywhere_in_an_entry(as_viewer, entries, text):
     assert page.count('aria-label="Entry ') == 1
 
 
+@pytest.mark.parametrize("text", ["Größe", 'say "yes"', "50%"])
+def test_text_is_found_as_people_write_it(as_viewer, alice, text):
+    about = audit.Subject(cluster="shop")
+    audit.record(AuditAction.COMMENT_ADDED, by=alice, about=about, detail={"note": f"the {text} of it"})
+    audit.record(AuditAction.COMMENT_ADDED, by=alice, about=about, detail={"note": "another"})
+
+    assert as_viewer.get(LIST, {"text": text}).content.decode().count('aria-label="Entry ') == 1
+
+
+def test_numbers_beyond_every_history_are_no_error(as_auditor, entries):
+    huge = "9" * 40
+
+    assert as_auditor.get(f"{LIST}{huge}/").status_code == 404
+    assert as_auditor.get(LIST, {"before": huge, "review": huge, "text": "x"}).status_code == 200
+    assert "is missing" in as_auditor.post(VERIFY, {"after": huge}).content.decode()
+
+
 def test_search_looks_back_step_by_step(as_viewer, entries, monkeypatch):
     monkeypatch.setattr(history, "TEXT_WINDOW", 1)
 
@@ -125,7 +142,9 @@ def test_life_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
         as_viewer.get(LIFE)
 
 
-@pytest.mark.parametrize("address", [LIFE, LIFE.replace("frontend", "other"), LIFE.replace("apps", "core")])
+@pytest.mark.parametrize(
+    "address", [LIFE, LIFE.replace("frontend", "other"), LIFE.replace("apps", "core"), LIFE.replace("end", "%00")]
+)
 def test_object_that_nobody_knows_has_no_page(as_viewer, db, address):
     assert as_viewer.get(address).status_code == 404
 
