@@ -39,6 +39,14 @@ def template(request: Request) -> Request:
     return replace(request, body=body)
 
 
+def show(request: Request) -> Request:
+    """The request with the name of each hole in its place, for people: it cannot be sent."""
+    body = request.body
+    for hole in request.holes:
+        body = _put(body, hole.path, f"\u27e8{hole.rule}\u27e9")
+    return replace(request, body=body)
+
+
 def _find_value(hole: Hole, live: JSONObject, manager: str) -> JSONValue:
     if hole.rule in (UID, RESOURCE_VERSION):
         value = get_at(live, ("metadata", hole.rule))

@@ -24,7 +24,7 @@ from applyviz.web.presenters.fields import FieldFilter, FilterChoice, Section
 from applyviz.web.presenters.lanes import Lane, present_lanes
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
-from applyviz.web.presenters.requests import RequestRow, present_request
+from applyviz.web.presenters.requests import KubectlRow, RequestRow, present_kubectl, present_request
 from applyviz.web.presenters.values import render_yaml
 
 Text = str | Promise
@@ -120,6 +120,7 @@ class Pane:
     is_split: bool = False
     choices: tuple[DiffChoice, ...] = ()
     requests: tuple[RequestRow, ...] = ()
+    kubectl: KubectlRow | None = None
     lanes: tuple[Lane, ...] = ()
     versions: tuple[VersionChoice, ...] = ()
     text: tuple[str, ...] = ()
@@ -135,6 +136,7 @@ class PaneChoice:
     version: str = "after"
     is_split: bool = False
     has_noise: bool = False
+    is_edited: bool = False
 
 
 def _where(change: ObjectChange) -> str:
@@ -238,7 +240,10 @@ def _fill_tab(
     if choice.tab is Tab.DIFF:
         return _fill_diff(change, choice, options)
     if choice.tab is Tab.REQUESTS:
-        return {"requests": tuple(present_request(r) for r in change.requests)}
+        return {
+            "requests": tuple(present_request(r) for r in change.requests),
+            "kubectl": present_kubectl(change, options, is_edited=choice.is_edited),
+        }
     if choice.tab is Tab.OWNERS:
         return {"lanes": present_lanes(change.fields, you=options.field_manager)}
     return _fill_yaml(change, choice)
