@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.engine.objects.errors import StalePlanError
 from applyviz.engine.objects.exchange import Hole, Request
-from applyviz.engine.planning.holes import fill, template
+from applyviz.engine.planning.holes import fill, show, template
 
 LIVE = {"metadata": {"name": "a", "uid": "u2", "resourceVersion": "8"}}
 BODY = {"metadata": {"name": "a", "uid": "u1", "resourceVersion": "7"}, "data": {"x": "1"}}
@@ -84,3 +84,9 @@ def test_hole_without_a_rule_is_stale():
 
     with pytest.raises(StalePlanError, match="nothing fills a hole of rule 'moon phase'"):
         fill(request, LIVE)
+
+
+def test_holes_are_shown_by_their_names():
+    shown = show(PATCH).body["metadata"]
+
+    assert shown == {"name": "a", "uid": "⟨uid⟩", "resourceVersion": "⟨resourceVersion⟩"}
