@@ -6,12 +6,14 @@ database refuses the same again (`records/guards.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Approval, Plan
+from applyviz.records.models import Approval, ObjectChange, Plan
 from applyviz.workflow import access, audit, viewing
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError
@@ -49,16 +51,23 @@ def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
     return tuple(blockers)
 
 
-def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
-    """Why this person may not approve this plan; empty when they may."""
+def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person can never approve this plan; empty when they can."""
     if not access.can(for_user, Action.APPROVE):
         return ("you need the role approver",)
     if for_user.pk in (plan.review.author_id, plan.requested_by_id):
         return ("nobody approves what they wrote or requested",)
-    unopened = len(viewing.find_unopened(plan, by=for_user))
-    if unopened:
-        return (f"open {unopened} object{'s' if unopened > 1 else ''} with a danger first",)
     return ()
+
+
+def name_unopened(rows: Sequence[ObjectChange]) -> tuple[str, ...]:
+    """What objects that must be opened mean for who approves."""
+    return (f"open {len(rows)} object{'s' if len(rows) > 1 else ''} with a danger first",) if rows else ()
+
+
+def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person may not approve this plan now; empty when they may."""
+    return find_role_blockers(plan, for_user=for_user) or name_unopened(viewing.find_unopened(plan, by=for_user))
 
 
 def list_standing(plan: Plan) -> list[Approval]:

@@ -1,5 +1,5 @@
 /**
- * The object list of a review: marks the chosen object, filters by text, and listens to the keyboard.
+ * The object list of a review: marks the chosen object, ticks it off, and listens to the keyboard.
  * Everything here is a short cut: the links and pages work without it.
  */
 const list = document.querySelector("[data-objects]");
@@ -23,29 +23,11 @@ function markCurrent() {
     link.toggleAttribute("aria-current", isHere);
     if (isHere) {
       link.setAttribute("aria-current", "true");
+      const tick = link.querySelector("[data-tick]");
+      if (tick) tick.hidden = false;
       link.scrollIntoView({ block: "nearest" });
     }
   }
-}
-
-function filter(text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
-  for (const item of currentList().querySelectorAll("[data-object]")) {
-    const matches = words.every((word) => item.dataset.text.includes(word));
-    item.hidden = !matches;
-    shown += matches ? 1 : 0;
-  }
-  for (const group of currentList().querySelectorAll("[data-group]")) {
-    const count = group.querySelectorAll("[data-object]:not([hidden])").length;
-    group.hidden = count === 0;
-    group.querySelector("[data-count]").textContent = count;
-    if (words.length && count) {
-      group.open = true;
-      for (const others of group.querySelectorAll("[data-others]")) others.open = true;
-    }
-  }
-  currentList().querySelector("[data-nothing]").hidden = shown > 0;
 }
 
 function step(by) {
@@ -68,18 +50,40 @@ const keys = {
   n: () => stepField(1),
   p: () => stepField(-1),
   f: () => currentList().querySelector("[data-find]").focus(),
+  x: () => {
+    const row = document.activeElement.closest("[data-field-row]") ?? document.querySelector("[data-field-row]");
+    if (row) row.open = !row.open;
+  },
+  c: () => {
+    const talk = document.querySelector("#pane [data-talk]") ?? document.querySelector("[data-talk]");
+    talk.open = true;
+    talk.querySelector("[data-say]").focus();
+  },
+  "?": () => showKeys(),
 };
+
+function showKeys() {
+  document.querySelector("[data-keys-help]").showModal();
+}
+
+/** An address may name a row or a comment that is folded away. */
+function openTarget() {
+  const named = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!named) return;
+  for (let fold = named.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  named.scrollIntoView({ block: "center" });
+}
 
 function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.target;
   if (event.key === "Escape" && target.matches("[data-find]")) {
     target.value = "";
-    filter("");
+    target.dispatchEvent(new Event("input", { bubbles: true }));
     target.blur();
     return;
   }
-  if (target.closest("input, textarea, select")) return;
+  if (target.closest("input, textarea, select, dialog")) return;
   const tab = /^[1-5]$/.test(event.key) && document.querySelector(`[data-tab="${event.key}"]`);
   if (tab) tab.click();
   else if (keys[event.key]) keys[event.key]();
@@ -103,21 +107,23 @@ function measureDeck() {
 }
 
 function reveal() {
-  for (const hint of currentList().querySelectorAll("[data-find], [data-keys]")) hint.hidden = false;
+  for (const hint of currentList().querySelectorAll("[data-show-keys]")) hint.hidden = false;
 }
 
 if (list) {
   reveal();
+  markCurrent();
   measureDeck();
+  openTarget();
+  addEventListener("hashchange", openTarget);
   document.addEventListener("keydown", press);
   document.addEventListener("toggle", openRow, true);
-  document.addEventListener("input", (event) => {
-    if (event.target.matches("[data-find]")) filter(event.target.value);
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-show-keys]")) showKeys();
   });
   document.addEventListener("htmx:after:swap", () => {
     if (!currentList()) return;
     reveal();
     markCurrent();
-    filter(currentList().querySelector("[data-find]").value);
   });
 }

@@ -11,12 +11,13 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.decisions import Way
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.fields import FieldFilter
+from applyviz.web.presenters.objectlists import ListChoice, Only
 from applyviz.web.presenters.objectpanes import VERSION_WORDS, PaneChoice, Tab
 from applyviz.workflow.decisions import Choice
 
@@ -112,6 +113,32 @@ class ListForm(forms.Form):
         """The page that an address names, the first when it names none."""
         form = cls(given)
         return (form.cleaned_data["page"] or 1) if form.is_valid() else 1
+
+
+class ObjectListForm(forms.Form):
+    """How the list of objects is narrowed."""
+
+    q = forms.CharField(required=False, max_length=200)
+    op = forms.ChoiceField(choices=[(o.value, o.value) for o in Operation], required=False)
+    kind = forms.CharField(required=False, max_length=253)
+    ns = forms.CharField(required=False, max_length=253)
+    only = forms.ChoiceField(choices=[(o.value, o.value) for o in Only], required=False)
+    whole = forms.BooleanField(required=False)
+
+    @classmethod
+    def read_choice(cls, given: Mapping[str, Any]) -> ListChoice:
+        """The choice that an address names; what it does not name well is not asked for."""
+        form = cls(given)
+        form.is_valid()
+        return ListChoice(**form.cleaned_data)
+
+
+class CommentForm(forms.Form):
+    """What somebody says, and about which object and field of the plan."""
+
+    text = forms.CharField(max_length=10_000)
+    position = forms.IntegerField(required=False, min_value=0)
+    field = forms.IntegerField(required=False, min_value=0)
 
 
 class PaneForm(forms.Form):

@@ -36,6 +36,7 @@ class Standing:
     can_write: bool
     can_apply: bool
     attention_url: str = ""
+    unopened_url: str = ""
 
 
 def count_effects(plan: Plan) -> int:
@@ -119,6 +120,9 @@ def _present_approve(plan: Plan, standing: Standing) -> Button:
     ) % _describe(plan)
     blockers = tuple(Blocker(b, standing.attention_url) for b in standing.plan_blockers)
     person = capfirst("; ".join(standing.person_blockers)) + "." if standing.person_blockers else ""
+    if standing.unopened_url:
+        opening = tuple(Blocker(b, standing.unopened_url) for b in standing.person_blockers)
+        blockers, person = (*blockers, *opening), ""
     if blockers or person:
         return Button(text, blockers=blockers, note=person)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])

@@ -19,6 +19,7 @@ from applyviz.records.models import ObjectChange
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 
 CELLS = 60
+LISTED = 150
 KINDS = 8
 
 
@@ -34,11 +35,8 @@ class ObjectItem:
     note: str
     url: str
     is_current: bool
-
-    @property
-    def search(self) -> str:
-        """What the filter looks through."""
-        return f"{self.kind} {self.namespace} {self.name} {self.look.word} {self.note}".lower()
+    is_viewed: bool = False
+    is_calm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,12 @@ class ObjectGroup:
     note: str = ""
     is_folded: bool = False
     is_same: bool = False
+    more: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many it has, those that are not printed included."""
+        return len(self.items) + self.more
 
     @property
     def lead(self) -> tuple[ObjectItem, ...]:
@@ -136,7 +140,7 @@ def _note(change: ObjectChange) -> str:
     return " · ".join(notes)
 
 
-def present_item(change: ObjectChange, *, url: str, is_current: bool) -> ObjectItem:
+def present_item(change: ObjectChange, *, url: str, is_current: bool, is_viewed: bool = False) -> ObjectItem:
     """One row of the list."""
     return ObjectItem(
         position=change.position,
@@ -147,6 +151,8 @@ def present_item(change: ObjectChange, *, url: str, is_current: bool) -> ObjectI
         note=_note(change),
         url=url,
         is_current=is_current,
+        is_viewed=is_viewed,
+        is_calm=change.operation == Operation.UNCHANGED,
     )
 
 
@@ -164,23 +170,31 @@ def group_objects(
     url_of: Callable[[int], str],
     current: int | None,
     same: Iterable[SameChange] = (),
+    viewed: frozenset[int] = frozenset(),
+    is_whole: bool = False,
 ) -> tuple[ObjectGroup, ...]:
-    """All groups that are not empty."""
+    """All groups that are not empty; a long one is cut unless `is_whole`, and keeps the current object."""
     rest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation] if needs_attention(c) else 9, c.position))
 
-    def take(wanted: Callable[[ObjectChange], object]) -> tuple[ObjectItem, ...]:
+    def take(wanted: Callable[[ObjectChange], object]) -> tuple[tuple[ObjectItem, ...], int]:
         taken = [c for c in rest if wanted(c)]
         rest[:] = [c for c in rest if not wanted(c)]
-        return tuple(present_item(c, url=url_of(c.position), is_current=c.position == current) for c in taken)
+        kept = taken if is_whole else [c for n, c in enumerate(taken) if n < LISTED or c.position == current]
+        items = (
+            present_item(c, url=url_of(c.position), is_current=c.position == current, is_viewed=c.position in viewed)
+            for c in kept
+        )
+        return tuple(items), len(taken) - len(kept)
 
-    groups = [ObjectGroup(_("Needs attention"), take(needs_attention))]
+    items, more = take(needs_attention)
+    groups = [ObjectGroup(_("Needs attention"), items, more=more)]
     for one in same:
-        items = take(partial(_is_among, one.positions))
-        groups.append(ObjectGroup(_("Same change"), items, note=one.text, is_same=True))
+        items, more = take(partial(_is_among, one.positions))
+        groups.append(ObjectGroup(_("Same change"), items, note=one.text, is_same=True, more=more))
     for operation, title in _ORDER:
-        items = take(partial(_does, operation))
+        items, more = take(partial(_does, operation))
         is_calm = operation is Operation.UNCHANGED and not any(i.is_current for i in items)
-        groups.append(ObjectGroup(title, items, is_folded=is_calm))
+        groups.append(ObjectGroup(title, items, is_folded=is_calm, more=more))
     return tuple(g for g in groups if g.items)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -11,7 +11,9 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.enums import PlanState, ReviewState, RunState
@@ -19,8 +21,8 @@ from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
-from applyviz.web.presenters.objectpanes import Deciding, Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, present_list
+from applyviz.web.presenters.objectpanes import Deciding, Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objects import ObjectGroup, draw_picture, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
@@ -62,16 +64,15 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 
 
 def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
-    person_blockers = approvals.find_approver_blockers(plan, for_user=person)
-    is_able = person_blockers and not approvals.find_role_blockers(plan, for_user=person)
-    unopened = viewing.find_unopened(plan, by=person) if is_able else ()
+    role_blockers = approvals.find_role_blockers(plan, for_user=person)
+    unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     standing = approvals.list_standing(plan) if plan.digest else []
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     return Standing(
         approved_by=tuple(a.by_name for a in (*standing, *spent)),
         missing=max(0, plan.target.cluster.approvals_needed - len(standing)),
         plan_blockers=approvals.find_plan_blockers(plan),
-        person_blockers=person_blockers,
+        person_blockers=role_blockers or approvals.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),
         can_apply=access.can(person, Action.APPLY),
         attention_url=attention_url,
@@ -191,6 +192,7 @@ def _find_deciding(plan: Plan, person: Person, position: int) -> Deciding | None
     return Deciding(
         one_url=reverse("reviews:decide", args=[plan.review.number, plan.number, position]),
         all_url=reverse("reviews:replan", args=[plan.review.number]),
+        everywhere_url=reverse("reviews:decide-everywhere", args=[plan.review.number, plan.number]),
     )
 
 
@@ -205,18 +207,22 @@ def _list_decisions(plan: Plan, change: engine.ObjectChange) -> tuple[Notice, ..
     return (Notice(OBJECT_LOOKS[Operation.UPDATE], _("Decided"), lines=lines),) if lines else ()
 
 
-def present_chosen(plan: Plan, position: int, choice: PaneChoice, *, for_user: Person) -> Pane:
-    """The pane of one object."""
-    change = read_change(plan, position)
+def _is_edited(plan: Plan, change: engine.ObjectChange) -> bool:
+    """Whether decisions changed what is sent for an object, beyond taking over."""
+    key = list(change.ref.key)
+    return any(d["object"] == key and d["way"] != Way.TAKE_OVER.value for d in plan.decisions)
+
+
+def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice: PaneChoice, person: Person) -> Pane:
     return present_pane(
         change,
         options=options_from_json(plan.options),
-        choice=choice,
+        choice=replace(choice, is_edited=_is_edited(plan, change)),
         url_of=lambda tab: _object_url(plan, position, tab),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
-        deciding=_find_deciding(plan, for_user, position),
+        deciding=_find_deciding(plan, person, position),
         decided=_list_decisions(plan, change),
         life_url=link_object(plan.target.cluster.slug, *change.ref.key),
     )
@@ -226,20 +232,48 @@ def _present_talk(plan: Plan, position: int, change: engine.ObjectChange, said: 
     return present_object_talk(plan, said, change, position, url=_object_url(plan, position))
 
 
-def present_talk(plan: Plan, position: int) -> Talk:
-    """What was said of one object."""
-    return _present_talk(plan, position, read_change(plan, position), list(use_cases.list_comments(plan)))
-
-
 def get_row(plan: Plan, position: int) -> ObjectChange:
-    """The row of one object of a plan."""
-    return _get_row(plan, position)
+    """The row of one object of a plan, without its documents."""
+    try:
+        return plan.changes.defer("document", "sealed").get(position=position)
+    except ObjectChange.DoesNotExist as error:
+        raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
+
+
+def present_switch(
+    plan: Plan, row: ObjectChange, choice: PaneChoice, *, for_user: Person, is_first: bool
+) -> dict[str, object]:
+    """What moves when another object is chosen: its pane, what was said of it, and what is left to look at.
+
+    - The deck moves along when a danger was opened for the first time, because it may have stood in the way.
+    """
+    change = read_change(plan, row.position)
+    viewed = viewing.list_viewed(plan, by=for_user)
+    to_view = sum(number for operation, number in plan.counts.items() if operation != Operation.UNCHANGED)
+    is_freed = is_first and row.worst_hazard == Severity.DANGER
+    return {
+        "pane": _present_pane(plan, row.position, change, choice, for_user),
+        "object_talk": _present_talk(plan, row.position, change, list(use_cases.list_comments(plan))),
+        "viewed": len(viewed),
+        "to_view": to_view,
+        "deck": _present_deck(plan, for_user) if is_freed else None,
+    }
+
+
+def _present_deck(plan: Plan, person: Person) -> Deck:
+    changes = plan.changes.defer("document", "sealed")
+    attention = next((_object_url(plan, c.position) for c in changes if needs_attention(c)), "")
+    return present_deck(plan, options_from_json(plan.options), _stand(plan, person, attention), _find_run(plan))
 
 
 def _list(
-    plan: Plan, changes: Sequence[ObjectChange], listed: ListChoice, reading: Reading, current: int | None, person: Person
+    plan: Plan,
+    changes: Sequence[ObjectChange],
+    listed: ListChoice,
+    reading: Reading,
+    current: int | None,
+    viewed: frozenset[str],
 ) -> ObjectList:
-    viewed = viewing.list_viewed(plan, by=person)
     chosen = next((c for c in changes if c.position == current), None)
     return present_list(
         changes,
@@ -256,7 +290,7 @@ def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current
     """The object list alone, as the reader narrowed it."""
     changes = list(plan.changes.defer("document", "sealed"))
     reading = read_plan(plan.pk, plan.digest) if plan.state == PlanState.COMPLETE else Reading()
-    return _list(plan, changes, listed, reading, current, for_user)
+    return _list(plan, changes, listed, reading, current, viewing.list_viewed(plan, by=for_user))
 
 
 def present_page(
@@ -273,21 +307,24 @@ def present_page(
     changes = list(plan.changes.defer("document", "sealed"))
     is_complete = plan.state == PlanState.COMPLETE
     reading = read_plan(plan.pk, plan.digest) if is_complete else Reading()
-    listed = listed or ListChoice()
+    listed, viewed = listed or ListChoice(), viewing.list_viewed(plan, by=for_user)
     url_of: Callable[[int], str] = lambda n: _object_url(plan, n)  # noqa: E731 a name for the type
     if position is None and is_complete:
-        position = _first_position(_list(plan, changes, listed, reading, None, for_user).groups)
+        position = _first_position(_list(plan, changes, listed, reading, None, viewed).groups)
     run = _find_run(plan)
     said = list(use_cases.list_comments(plan))
     attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
     shown = position if not is_open else None
+    change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
         deck=present_deck(plan, options, _stand(plan, for_user, attention), run),
         brief=_present_brief(plan, changes, reading, run),
-        listing=_list(plan, changes, listed, reading, position, for_user),
-        pane=None if shown is None else present_chosen(plan, shown, choice or PaneChoice(), for_user=for_user),
+        listing=_list(plan, changes, listed, reading, position, viewed),
+        pane=_present_pane(plan, shown, change, choice or PaneChoice(), for_user)
+        if shown is not None and change is not None
+        else None,
         talk=present_review_talk(plan, said, changes, url_of=url_of),
-        object_talk=None if shown is None else _present_talk(plan, shown, read_change(plan, shown), said),
+        object_talk=_present_talk(plan, shown, change, said) if shown is not None and change is not None else None,
         progress=_present_progress(plan, changes),
         poll_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number])
         if plan.state == PlanState.PLANNING

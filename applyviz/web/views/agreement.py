@@ -5,15 +5,16 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz.web.forms.reviews import ApprovalForm, DecisionForm, DigestForm
+from applyviz.web.forms.reviews import ApprovalForm, CommentForm, DecisionForm, DigestForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.confirming import present_confirmation
 from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import approvals, plans, reviews, runs
+from applyviz.workflow import approvals, comments, plans, reviews, runs
 from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.errors import NotPossibleError, NotValidError
 
 
 @needs(Action.DECIDE, "POST")
@@ -27,6 +28,22 @@ def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpR
     note = form.cleaned_data["note"]
     following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
     return redirect("reviews:show-plan", number, following.number)
+
+
+@needs(Action.COMMENT, "POST")
+def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Say something about the review, an object of a plan or one of its fields."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    form = CommentForm(request.POST)
+    if not form.is_valid():
+        raise NotValidError(_("a comment needs a text of at most 10,000 characters"))
+    position, field = form.cleaned_data["position"], form.cleaned_data["field"]
+    row = None if position is None else reviewpages.get_row(found, position)
+    made = comments.add_comment(found, by=request.user, text=form.cleaned_data["text"], row=row, field=field)
+    if row is None:
+        return redirect(f"{reverse('reviews:show-plan', args=[number, plan])}#comment-{made.pk}")
+    address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
+    return redirect(f"{address}#comment-{made.pk}")
 
 
 @needs(Action.APPROVE, "GET", "POST")

@@ -8,12 +8,12 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web.forms import sources
-from applyviz.web.forms.reviews import ListForm, NewReviewForm, PaneForm, ReplanForm
+from applyviz.web.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, ReplanForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectpanes import Tab
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
-from applyviz.workflow import plans
+from applyviz.workflow import plans, viewing
 from applyviz.workflow import reviews as use_cases
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError, WorkflowError
@@ -76,9 +76,22 @@ def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
 
 def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
     plan = plans.get_plan(plan_number, review_number=number, for_user=request.user)
-    page = reviewpages.present_page(plan, for_user=request.user, is_open=is_fragment(request))
+    listed = ObjectListForm.read_choice(request.GET)
+    page = reviewpages.present_page(plan, for_user=request.user, listed=listed, is_open=is_fragment(request))
+    if page.chosen is not None:
+        viewing.record_viewed(page.chosen, plan, by=request.user)
     name = "reviews/_progress.html" if is_fragment(request) else "reviews/review.html"
     return render(request, name, page.context())
+
+
+@needs(Action.LOOK)
+def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """The objects of a plan that a reader asks for; without script, the page with them."""
+    if not is_fragment(request):
+        return _show(request, number, plan)
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    listing = reviewpages.present_listing(found, ObjectListForm.read_choice(request.GET), for_user=request.user)
+    return render(request, "reviews/_object_groups.html", {"listing": listing})
 
 
 @needs(Action.LOOK)
@@ -88,10 +101,13 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
         raise NotVisibleError(f"there is no view {tab}")
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     choice = PaneForm.read_choice(request.GET, Tab(tab))
+    row = reviewpages.get_row(found, position)
+    is_first = viewing.record_viewed(row, found, by=request.user)
     if is_fragment(request):
-        pane = reviewpages.present_chosen(found, position, choice, for_user=request.user)
-        return render(request, "reviews/_pane.html", {"pane": pane})
-    page = reviewpages.present_page(found, for_user=request.user, position=position, choice=choice)
+        context = reviewpages.present_switch(found, row, choice, for_user=request.user, is_first=is_first)
+        return render(request, "reviews/_switch.html", context)
+    listed = ObjectListForm.read_choice(request.GET)
+    page = reviewpages.present_page(found, for_user=request.user, position=position, choice=choice, listed=listed)
     return render(request, "reviews/review.html", page.context())
 
 

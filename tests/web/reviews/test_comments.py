@@ -1,0 +1,69 @@
+"""Comments: said, shown with a link to their field, and harmless."""
+
+import pytest
+from django.urls import reverse
+
+from applyviz.records.models import Comment
+from applyviz.web.presenters.comments import render_markdown
+
+
+def say(browser, plan, text: str, **about):
+    return browser.post(reverse("reviews:add-comment", args=[plan.review.number, 1]), {"text": text, **about})
+
+
+def test_comment_on_the_review_is_shown(as_viewer, plan):
+    answer = say(as_viewer, plan, "Is **Friday** fine?")
+    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    made = Comment.objects.get()
+    assert answer.headers["Location"].endswith(f"/plans/1/#comment-{made.pk}")
+    assert "<p>Is <strong>Friday</strong> fine?</p>" in page
+
+
+def test_comment_on_a_field_links_to_it_and_is_named_in_the_review(as_viewer, plan):
+    say(as_viewer, plan, "why?", position=0, field=1)
+
+    address = reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"])
+    page = as_viewer.get(address).content.decode()
+    assert f'href="{address}?show=all#field-1"' in page
+    assert f'href="{address}#comment-{Comment.objects.get().pk}"' in page
+
+
+@pytest.mark.parametrize("data", [{"text": ""}, {"text": "x" * 10_001}, {"text": "x", "position": 0, "field": 99}])
+def test_comment_that_cannot_be_used_is_refused(as_viewer, plan, data):
+    assert as_viewer.post(reverse("reviews:add-comment", args=[plan.review.number, 1]), data).status_code == 422
+
+
+def test_comment_on_an_object_that_is_not_there_is_not_found(as_viewer, plan):
+    assert say(as_viewer, plan, "why?", position=7).status_code == 404
+
+
+def test_outsider_may_not_comment(as_charlie, plan):
+    assert say(as_charlie, plan, "hello").status_code == 404
+
+
+def test_comment_takes_no_get(as_viewer, plan):
+    assert as_viewer.get(reverse("reviews:add-comment", args=[plan.review.number, 1])).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("*so* `x`", "<p><em>so</em> <code>x</code></p>\n"),
+        ("# big", "<p># big</p>\n"),
+        ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"),
+        ("![x](https://a.example/x.png)", None),
+        ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>\n"),
+        (
+            "[x](https://a.example/?q=1)",
+            '<p><a href="https://a.example/?q=1" rel="noopener noreferrer nofollow">x</a></p>\n',
+        ),
+        ("a\u202eb", "<p>aU+202Eb</p>\n"),
+        ("one\ntwo", "<p>one<br>\ntwo</p>\n"),
+    ],
+)
+def test_markdown_is_a_safe_subset(text, html):
+    shown = render_markdown(text)
+
+    assert "<img" not in shown
+    assert html is None or shown == html

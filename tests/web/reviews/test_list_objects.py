@@ -1,0 +1,128 @@
+"""Narrowing the list of objects, with script and without; ticks; long groups."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.planning.plan import Operation
+from tests.web import builders, rows
+
+HTMX = {"HX-Request": "true"}
+
+
+def _change(name: str, namespace: str = "shop", operation: Operation = Operation.UPDATE, **values):
+    change = replace(builders.build_change(), operation=operation, **{"conflicts": (), "hazards": (), **values})
+    fields = change.fields if operation is Operation.REFUSED else change.fields[:1]
+    return replace(change, ref=change.ref._replace(name=name, namespace=namespace), fields=fields)
+
+
+@pytest.fixture
+def many(alice):
+    danger = Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.DANGER, builders.REPLICAS, {"owners": "x"})
+    return rows.make_plan(
+        alice,
+        [
+            _change("cart"),
+            _change("mail", "office", Operation.CREATE),
+            replace(builders.build_change(), ref=builders.build_change().ref._replace(name="refused")),
+            _change("risky", hazards=(danger,)),
+            _change("calm", operation=Operation.UNCHANGED),
+        ],
+    )
+
+
+def url(plan) -> str:
+    return reverse("reviews:list-objects", args=[plan.review.number, plan.number])
+
+
+def names(answer) -> list[str]:
+    listed = answer.content.decode().split('id="pane"')[0]
+    return sorted(re.findall(r'<span class="name">([^<]+)</span>', listed))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", ["calm", "cart", "mail", "refused", "risky"]),
+        ("q=CART", ["cart"]),
+        ("q=office+mail", ["mail"]),
+        ("op=create", ["mail"]),
+        ("ns=office", ["mail"]),
+        ("kind=Service", []),
+        ("only=conflicts", ["refused"]),
+        ("only=risks", ["refused", "risky"]),
+        ("only=unseen", ["cart", "mail", "refused", "risky"]),
+        ("op=nonsense&only=nonsense", ["calm", "cart", "mail", "refused", "risky"]),
+    ],
+)
+def test_list_holds_what_is_asked_for(as_bob, many, query, expected):
+    fragment = as_bob.get(f"{url(many)}?{query}", headers=HTMX)
+    page = as_bob.get(f"{url(many)}?{query}")
+
+    assert (names(fragment), "<html" in fragment.content.decode()) == (expected, False)
+    assert "<html" in page.content.decode()
+    if query != "only=unseen":  # the page itself shows the first object
+        assert names(page) == expected
+
+
+def test_opening_an_object_ticks_it_off_for_this_person(as_bob, as_viewer, many):
+    address = reverse("reviews:show-object", args=[many.review.number, 1, 0, "changes"])
+
+    switched = as_bob.get(address, headers=HTMX).content.decode()
+    fragments = [browser.get(url(many), headers=HTMX).content.decode() for browser in (as_bob, as_viewer)]
+
+    assert "1 of 4 changes viewed" in switched
+    assert ["1 of 4 changes viewed" in fragments[0], "0 of 4 changes viewed" in fragments[1]] == [True, True]
+
+
+def test_blocker_links_to_a_danger_and_goes_when_it_was_opened(as_bob, many, settings):
+    settings.APPLYVIZ_MUST_OPEN_DANGERS = True
+    risky = reverse("reviews:show-object", args=[many.review.number, 1, 3, "changes"])
+
+    before = as_bob.get(reverse("reviews:show-review", args=[many.review.number])).content.decode()
+    switched = as_bob.get(risky, headers=HTMX).content.decode()
+
+    assert f'<a href="{risky}">open 1 object with a danger first</a>' in before
+    assert ('hx-partial hx-target="#deck"' in switched, "with a danger first" in switched) == (True, False)
+
+
+def test_long_group_is_cut_and_offers_the_rest(as_bob, alice):
+    plan = rows.make_plan(alice, [_change(f"o{n:03}", operation=Operation.UNCHANGED) for n in range(160)])
+
+    cut = as_bob.get(url(plan), headers=HTMX)
+    whole = as_bob.get(f"{url(plan)}?whole=1", headers=HTMX)
+
+    assert (len(names(cut)), len(names(whole))) == (150, 160)
+    assert "Show 10 more" in cut.content.decode()
+
+
+def test_list_is_hidden_from_outsiders(as_charlie, many):
+    assert as_charlie.get(url(many)).status_code == 404
+
+
+@pytest.mark.parametrize("objects", [3, 300])
+def test_list_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, django_assert_num_queries):
+    plan = rows.make_plan(alice, [_change(f"o{n}") for n in range(objects)])
+    as_bob.get(url(plan), headers=HTMX)
+
+    with django_assert_num_queries(9):
+        as_bob.get(url(plan), headers=HTMX)
+
+
+@pytest.mark.parametrize("objects", [3, 300])
+def test_switching_asks_the_database_a_fixed_number_of_times(as_bob, alice, objects, django_assert_num_queries):
+    plan = rows.make_plan(alice, [_change(f"o{n}") for n in range(objects)])
+    address = reverse("reviews:show-object", args=[plan.review.number, 1, 1, "changes"])
+    as_bob.get(address, headers=HTMX)
+
+    with django_assert_num_queries(16):
+        as_bob.get(address, headers=HTMX)
+
+
+def test_page_is_sent_packed(as_bob, many):
+    answer = as_bob.get(url(many), headers={"Accept-Encoding": "gzip"})
+
+    assert answer.headers["Content-Encoding"] == "gzip"
