@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.hazards.model import Neighbours
+from applyviz.engine.hazards.neighbours import find_neighbour_requests, read_neighbours
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -89,13 +91,22 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _look_around(
+    documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str, reader: ClusterReader
+) -> Neighbours:
+    """The live autoscalers, disruption budgets and the like that hazards look at; what may not be read is left out."""
+    asked = find_neighbour_requests([document.ref for document in documents], catalog, namespace=namespace)
+    return read_neighbours(reader.try_send_all(asked))
+
+
 def prepare(plan: Plan, reader: ClusterReader) -> Calculation:
-    """Make ready to calculate a plan: documents, catalog, planner; asks for discovery only."""
+    """Make ready to calculate a plan: documents, catalog, neighbours, planner; reads nothing else of the cluster."""
     options = options_from_json(plan.options)
     documents, problems = read_documents(plan.revision)
     crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
     served = discovery.load_catalog(reader)
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
-    context = PlanContext(served, _now(), decisions=read_decisions(plan))
+    neighbours = _look_around(documents, catalog, options.namespace, reader)
+    context = PlanContext(served, _now(), neighbours=neighbours, decisions=read_decisions(plan))
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
     return Calculation(reader, catalog, documents, context, planner)

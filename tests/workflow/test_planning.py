@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+import yaml
 from django.utils import timezone
 
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import AuditEntry, ObjectChange, OutboxMessage, Plan
 from applyviz.workflow import changes, plans, reviews
@@ -149,3 +151,34 @@ def test_roles_decide_who_opens_and_sees(team):
     with pytest.raises(NotAllowedError):
         reviews.replan_review(review, by=team.bob)
     assert list(reviews.list_reviews(for_user=team.bob)) == [review]
+
+
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "shop/web:1"}]},
+        },
+    },
+}
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "keep-web"},
+    "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def test_live_disruption_budget_beside_the_set_is_seen(team):
+    team.apply(yaml.safe_dump(WEB), yaml.safe_dump(BUDGET))
+    newer = yaml.safe_dump(WEB).replace("shop/web:1", "shop/web:2")
+
+    plan = team.plan(newer)
+
+    hazards = [(h.kind, h.facts) for h in changes.read_masked(plan.changes.get()).hazards]
+    assert [(kind, "keep-web" in str(facts)) for kind, facts in hazards] == [(HazardKind.PODS_RESTART, True)]
