@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from applyviz.web.views import accounts, agreement, clusters, guide, history, home, playground, reviews, runs
+from applyviz.web.views import accounts, agreement, clusters, decisions, guide, history, home, playground, reviews, runs
 
 review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
@@ -21,6 +21,8 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/revoke/", agreement.revoke, name="revoke-approval"),
     path("<int:number>/plans/<int:plan>/apply/", agreement.apply_plan, name="apply-plan"),
     path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", agreement.decide, name="decide"),
+    path("<int:number>/plans/<int:plan>/decide/", decisions.decide_everywhere, name="decide-everywhere"),
+    path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", decisions.undo, name="undo-decision"),
     path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/",

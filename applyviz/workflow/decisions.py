@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.decisions import Decision as EngineDecision
 from applyviz.engine.planning.decisions import Way
@@ -34,12 +34,16 @@ class Choice:
     way: Way
 
 
-def choose_everywhere(plan: Plan, way: Way) -> list[Choice]:
-    """The same way out for every open conflict of a plan."""
+def choose_everywhere(plan: Plan, way: Way, *, manager: str = "") -> list[Choice]:
+    """The same way out for every open conflict of a plan, or for those with one field manager."""
     chosen = []
     for row in plan.changes.filter(operation=Operation.REFUSED.value):
         change = changes.read_masked(row)
-        chosen += [Choice(change.ref, conflict.path, conflict.manager, way) for conflict in change.conflicts]
+        chosen += [
+            Choice(change.ref, conflict.path, conflict.manager, way)
+            for conflict in change.conflicts
+            if manager in ("", conflict.manager)
+        ]
     return chosen
 
 
@@ -101,6 +105,26 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     for choice in choices:
         in_force[choice.ref.key, choice.path] = _to_json(choice)
     return list(in_force.values())
+
+
+def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
+    """What the next plan carries out without one decision of this plan; the decision itself stays on record.
+
+    - Raises `NotPossibleError` when the plan carries out no such decision.
+    """
+    access.require(by, Action.DECIDE)
+    if not 0 <= place < len(plan.decisions):
+        raise NotPossibleError(f"plan {plan.number} carries out no decision {place}")
+    undone = plan.decisions[place]
+    group, kind, namespace, name = undone["object"]
+    ref = ObjectRef(GroupVersionKind(group, "", kind), namespace, name)
+    audit.record(
+        AuditAction.DECISION_MADE,
+        by=by,
+        about=audit.Subject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref),
+        detail={"undone": [[undone["way"], undone["manager"], render_path(tuple(undone["path"]))]]},
+    )
+    return [*plan.decisions[:place], *plan.decisions[place + 1 :]]
 
 
 def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDecision, ...]]:

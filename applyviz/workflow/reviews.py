@@ -131,10 +131,12 @@ def replan_review(
     options: ApplyOptions | None = None,
     choices: Iterable[Choice] = (),
     note: str = "",
+    undone: int | None = None,
 ) -> Plan:
     """Ask for the next plan of a review: of the same manifests and options, or of new ones.
 
     - `choices` answer conflicts of the latest plan; decisions made before stay in force for their fields.
+    - `undone`: the place of one decision of the latest plan that the next one no longer carries out.
     - Options that take over decide every open conflict so, field by field: what nobody saw is not forced.
     - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
     """
@@ -151,7 +153,10 @@ def replan_review(
         if options.takes_over and not options_before.takes_over:
             choices = (*choices, *decisions.choose_everywhere(latest, Way.TAKE_OVER))
             options = replace(options, takes_over=False)
-        decided = decisions.record_choices(latest, choices, by=by, note=note)
+        if undone is None:
+            decided = decisions.record_choices(latest, choices, by=by, note=note)
+        else:
+            decided = decisions.undo_decision(latest, undone, by=by)
         revision = latest.revision if bundle is None else _freeze(bundle, by=by)
         plan = _request_plan(review, target=latest.target, revision=revision, options=options, by=by, decided=decided)
         Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
@@ -109,6 +110,8 @@ class FieldRow:
     position: str
     about_url: str
     lines: tuple[DiffRow, ...] = ()
+    conflict_managers: tuple[str, ...] = ()
+    way_out: str = ""
 
     @property
     def has_owner_change(self) -> bool:
@@ -273,6 +276,21 @@ def _name_versions(
     return named if mode is ApplyMode.CLIENT else named[1:]
 
 
+def _find_way_out(reason: FieldReason, you: str) -> str:
+    """Who must drop a field that will not be removed, "" for any other."""
+    if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
+        return ""
+    others = [o for o in reason.owners_after or reason.owners_before if o.manager != you]
+    appliers = ", ".join(dict.fromkeys(o.manager for o in others if o.operation == "Apply"))
+    writers = ", ".join(dict.fromkeys(o.manager for o in others if o.operation != "Apply"))
+    ways = []
+    if appliers:
+        ways.append(gettext("%(names)s must apply without it") % {"names": appliers})
+    if writers:
+        ways.append(gettext("%(names)s must remove it from the live object") % {"names": writers})
+    return gettext("To have it removed: %(ways)s.") % {"ways": "; ".join(ways)} if ways else ""
+
+
 def present_field(
     change: ObjectChange,
     index: int,
@@ -312,5 +330,7 @@ def present_field(
         conflict_places=",".join(str(n) for n, c in enumerate(change.conflicts) if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
+        conflict_managers=tuple(dict.fromkeys(c.manager for c in change.conflicts if c.path == reason.path)),
+        way_out=_find_way_out(reason, you),
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
     )

@@ -76,11 +76,23 @@ class VersionChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeDecision:
+    """A decision that the plan carries out on this object, and where it is undone."""
+
+    path: str
+    way: str
+    manager: str
+    undo_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deciding:
     """Where a person who may decide sends a decision: on one field, and on every conflict of the plan."""
 
     one_url: str
     all_url: str
+    everywhere_url: str = ""
+    made: tuple[MadeDecision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +173,10 @@ def present_notices(change: ObjectChange) -> tuple[Notice, ...]:
     if change.error:
         notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], _("This object could not be planned"), change.error))
     if change.operation is Operation.REFUSED:
-        text = _("Until every conflict of this object is decided, the server would refuse the whole object.")
+        text = _(
+            "Until every conflict of this object is decided, the server refuses the whole object and nothing of it is "
+            "written. What else it would change stands below, with every disputed field as it is live."
+        )
         notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), text))
     notices.extend(_present_hazards(change.hazards))
     if change.warnings:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.hazards.model import Severity
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import Operation
@@ -22,7 +23,7 @@ from applyviz.web.presenters.comments import Talk, present_object_talk, present_
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, present_list
-from applyviz.web.presenters.objectpanes import Deciding, Pane, PaneChoice, Tab, present_pane
+from applyviz.web.presenters.objectpanes import Deciding, MadeDecision, Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objects import ObjectGroup, draw_picture, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
@@ -185,7 +186,7 @@ def read_change(plan: Plan, position: int) -> engine.ObjectChange:
     return read_masked(_get_row(plan, position))
 
 
-def _find_deciding(plan: Plan, person: Person, position: int) -> Deciding | None:
+def _find_deciding(plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> Deciding | None:
     is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
     if not is_open or not access.can(person, Action.DECIDE):
         return None
@@ -193,16 +194,30 @@ def _find_deciding(plan: Plan, person: Person, position: int) -> Deciding | None
         one_url=reverse("reviews:decide", args=[plan.review.number, plan.number, position]),
         all_url=reverse("reviews:replan", args=[plan.review.number]),
         everywhere_url=reverse("reviews:decide-everywhere", args=[plan.review.number, plan.number]),
+        made=tuple(
+            MadeDecision(
+                render_path(tuple(d["path"])),
+                d["way"],
+                d["manager"],
+                reverse("reviews:undo-decision", args=[plan.review.number, plan.number, place]),
+            )
+            for place, d in enumerate(plan.decisions)
+            if d["object"] == list(change.ref.key)
+        ),
     )
 
 
 def _list_decisions(plan: Plan, change: engine.ObjectChange) -> tuple[Notice, ...]:
+    in_force = {render_path(tuple(d["path"])) for d in plan.decisions if d["object"] == list(change.ref.key)}
+    if not in_force:
+        return ()
     made = plan.review.decisions.filter(object_key="/".join(change.ref.key), plan__number__lt=plan.number)
     latest = {decision.path: decision for decision in made.select_related("by")}
     lines = tuple(
         _("%(path)s: %(way)s (%(manager)s), by %(name)s")
         % {"path": d.path, "way": d.choice, "manager": d.manager, "name": d.by.get_username()}
         for d in latest.values()
+        if d.path in in_force
     )
     return (Notice(OBJECT_LOOKS[Operation.UPDATE], _("Decided"), lines=lines),) if lines else ()
 
@@ -222,7 +237,7 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
-        deciding=_find_deciding(plan, person, position),
+        deciding=_find_deciding(plan, person, position, change),
         decided=_list_decisions(plan, change),
         life_url=link_object(plan.target.cluster.slug, *change.ref.key),
     )

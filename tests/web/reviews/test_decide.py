@@ -53,3 +53,31 @@ def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
 
 def test_deciding_takes_no_get(as_alice, refused_plan):
     assert as_alice.get(url(refused_plan)).status_code == 405
+
+
+@pytest.mark.parametrize(("manager", "status", "count"), [("kubectl-set", 302, 1), ("", 302, 1), ("nobody", 409, 0)])
+def test_conflicts_of_one_field_manager_are_decided_at_once(as_alice, refused_plan, manager, status, count):
+    address = reverse("reviews:decide-everywhere", args=[refused_plan.review.number, refused_plan.number])
+
+    answer = as_alice.post(address, {"way": "leave to the other", "manager": manager})
+
+    assert (answer.status_code, Decision.objects.count()) == (status, count)
+
+
+def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_alice, refused_plan):
+    as_alice.post(url(refused_plan), {"conflicts": "0", "way": "leave to the other"})
+    Plan.objects.filter(number=2).update(state="complete")
+
+    answer = as_alice.post(reverse("reviews:undo-decision", args=[refused_plan.review.number, 2, 0]))
+
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 3])
+    assert [len(p.decisions) for p in Plan.objects.order_by("number")] == [0, 1, 0]
+    assert Decision.objects.count() == 1
+
+
+def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused_plan):
+    as_alice.post(url(refused_plan), {"conflicts": "0", "way": "leave to the other"})
+
+    address = reverse("reviews:undo-decision", args=[refused_plan.review.number, refused_plan.number, 0])
+
+    assert as_alice.post(address).status_code == 409
