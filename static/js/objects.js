@@ -18,6 +18,7 @@ function withoutTab(path) {
 
 function markCurrent() {
   const here = withoutTab(location.pathname);
+  if (!here.includes("/objects/")) return; // the page chose the first object itself
   for (const link of currentList().querySelectorAll("[data-object] a")) {
     const isHere = withoutTab(new URL(link.href).pathname) === here;
     link.toggleAttribute("aria-current", isHere);
