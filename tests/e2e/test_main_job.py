@@ -118,7 +118,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
         expect(alice.locator("#pane")).to_contain_text(text)
 
     approve_and_apply(bob, alice.url)
-    bob.get_by_role("link", name="History").click()
+    bob.get_by_role("link", name="History", exact=True).click()
     expect(bob.locator("#entries")).to_contain_text("finished an apply run")
     expect(bob.locator("#entries")).to_contain_text("Deployment shop/greeter")
     bob.get_by_label("Person").fill("bob")
