@@ -5,31 +5,30 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('records', '0004_viewed_objects'),
+        ("records", "0004_viewed_objects"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.RemoveIndex(
-            model_name='auditentry',
-            name='audit_by_object',
+            model_name="auditentry",
+            name="audit_by_object",
         ),
         migrations.AddIndex(
-            model_name='auditentry',
-            index=models.Index(fields=['kind', 'namespace', 'name', '-sequence'], name='audit_by_object'),
+            model_name="auditentry",
+            index=models.Index(fields=["kind", "namespace", "name", "-sequence"], name="audit_by_object"),
         ),
         migrations.AddIndex(
-            model_name='auditentry',
-            index=models.Index(fields=['namespace', '-sequence'], name='audit_by_namespace'),
+            model_name="auditentry",
+            index=models.Index(fields=["namespace", "-sequence"], name="audit_by_namespace"),
         ),
         migrations.AddIndex(
-            model_name='auditentry',
-            index=models.Index(fields=['actor_name', '-sequence'], name='audit_by_person'),
+            model_name="auditentry",
+            index=models.Index(fields=["actor_name", "-sequence"], name="audit_by_person"),
         ),
         migrations.AddIndex(
-            model_name='auditentry',
-            index=models.Index(fields=['field_manager', '-sequence'], name='audit_by_manager'),
+            model_name="auditentry",
+            index=models.Index(fields=["field_manager", "-sequence"], name="audit_by_manager"),
         ),
     ]

@@ -49,7 +49,9 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
             try:
                 if not is_public:
                     access.require(request.user, action)
-                response: HttpResponseBase = view(cast(PageRequest, request), *args, **kwargs)  # `require` has just narrowed it
+                response: HttpResponseBase = view(
+                    cast(PageRequest, request), *args, **kwargs
+                )  # `require` has just narrowed it
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))
             patch_vary_headers(response, ["HX-Request", "Cookie"])
