@@ -79,10 +79,12 @@ class Walk:
 
     def open_object(self, kind: str, name: str) -> None:
         """Choose an object of the list."""
-        self.page.get_by_label("Filter objects").fill(f"{kind} {name}")
+        with self.page.expect_response(lambda answer: "q=" in answer.url):
+            self.page.get_by_role("searchbox").fill(f"{kind} {name}")
         self.page.locator("[data-object]:visible a").first.click()
         self.page.locator("#pane h2", has_text=name).wait_for()
-        self.page.get_by_label("Filter objects").fill("")
+        with self.page.expect_response(lambda answer: "q=" in answer.url):
+            self.page.get_by_role("searchbox").fill("")
         self.page.evaluate("window.scrollTo(0, 0)")
 
     def open_tab(self, name: str) -> None:
