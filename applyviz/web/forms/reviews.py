@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.decisions import Way
@@ -161,3 +162,15 @@ class PaneForm(forms.Form):
             is_split=form.cleaned_data.get("view") == "split",
             has_noise=bool(form.cleaned_data.get("noise")),
         )
+
+
+class PollForm(forms.Form):
+    """What a page that watches its plan says of itself: whether its pane still waits for an object."""
+
+    waits = forms.BooleanField(required=False)
+
+    @classmethod
+    def is_waiting(cls, given: QueryDict) -> bool:
+        """Whether no object is open in the page that asks."""
+        form = cls(given)
+        return form.is_valid() and bool(form.cleaned_data["waits"])

@@ -171,10 +171,19 @@ def _is_named_by(path: FieldPath, held: Counter[FieldPath]) -> bool:
     return path[-1][2:] in element_value(path[-2])
 
 
+def _falls_back(change: ObjectChange, reason: FieldReason, chosen: FieldFilter) -> bool:
+    """Whether a default takes the place of a live value: that is a change, not the filling of a gap."""
+    return (
+        chosen is FieldFilter.CHANGES
+        and reason.operation is FieldOperation.DEFAULTED
+        and find_value(change.versions.live, reason.path) is not ABSENT
+    )
+
+
 def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
     """The reasons that a filter leaves, each with its place in the change."""
     shown = _SHOWN_BY[chosen]
-    found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown]
+    found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:
         return found
     held = Counter(r.path[:-1] for _n, r in found)

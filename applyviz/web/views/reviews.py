@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web.forms import sources
-from applyviz.web.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, ReplanForm
+from applyviz.web.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, PollForm, ReplanForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectpanes import Tab
@@ -77,7 +77,8 @@ def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
 def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
     plan = plans.get_plan(plan_number, review_number=number, for_user=request.user)
     listed = ObjectListForm.read_choice(request.GET)
-    page = reviewpages.present_page(plan, for_user=request.user, listed=listed, is_open=is_fragment(request))
+    is_open = is_fragment(request) and not PollForm.is_waiting(request.GET)
+    page = reviewpages.present_page(plan, for_user=request.user, listed=listed, is_open=is_open)
     if page.chosen is not None:
         viewing.record_viewed(page.chosen, plan, by=request.user)
     name = "reviews/_progress.html" if is_fragment(request) else "reviews/review.html"

@@ -214,3 +214,16 @@ def test_risks_are_told_once_per_kind():
 
     assert [(r.text, r.position) for r in find_risks([(4, one)])] == [("frontend: Removal will not happen", 4)]
     assert [(r.text, r.position) for r in find_risks([(4, one), (5, one)])] == [("Removal will not happen × 2", 4)]
+
+
+def test_default_that_replaces_a_live_value_is_a_change():
+    change = builders.build_change()
+    replicas, paused = (
+        FieldReason(paths.fields("spec", name), FieldOperation.DEFAULTED, Reason.SERVER_DEFAULT)
+        for name in ("replicas", "paused")
+    )
+    versions = Versions(live={"spec": {"replicas": 7}}, after={"spec": {"replicas": 1, "paused": False}})
+    change = replace(change, versions=versions, fields=(replicas, paused))
+
+    assert fields.select_reasons(change, FieldFilter.CHANGES) == [(0, replicas)]
+    assert fields.select_reasons(change, FieldFilter.DEFAULTED) == [(0, replicas), (1, paused)]

@@ -60,8 +60,12 @@ def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, a
     fragment = as_alice.get(address, headers=HTMX).content.decode()
     type(plan).objects.filter(pk=plan.pk).update(state="complete", digest=rows.DIGEST)
     finished = as_alice.get(address, headers=HTMX).content.decode()
+    waiting = as_alice.get(address, {"waits": "on"}, headers=HTMX).content.decode()
 
     assert 'hx-trigger="every' in page
+    assert 'id="pane-waits"' in page
+    swap = '<hx-partial hx-target="#pane"'
+    assert (swap in finished, swap in waiting) == (False, True)
     assert "1 of 9 objects planned" in page
     assert ("<html" in fragment, 'hx-trigger="every' in fragment) == (False, True)
     assert 'hx-trigger="every' not in finished

@@ -112,9 +112,9 @@ class Command(BaseCommand):
             lifespan="off",
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        worker.start()
-        self._greet(host, port)
-        try:
+        try:  # from here on Ctrl-C means a clean end, whatever has started by then
+            worker.start()
+            self._greet(host, port)
             uvicorn.Server(config).run(sockets=[listening])
         except KeyboardInterrupt:
             pass
