@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import signal
 import socket
 import warnings
 from argparse import ArgumentParser
@@ -39,6 +40,16 @@ def _bind(host: str, port: int) -> socket.socket:
             ) from error
         raise CommandError(f"cannot listen on {host}:{port}: {error.strerror}") from error
     return listening
+
+
+def _end_cleanly(server: uvicorn.Server) -> None:
+    """Let Ctrl-C ask for the end from now on: an exception could be lost in whatever runs at that moment."""
+
+    def ask(*_: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ask)
 
 
 class Command(BaseCommand):
@@ -112,12 +123,12 @@ class Command(BaseCommand):
             lifespan="off",
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
-        try:  # from here on Ctrl-C means a clean end, whatever has started by then
-            worker.start()
-            self._greet(host, port)
-            uvicorn.Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:
-            pass
+        server = uvicorn.Server(config)
+        _end_cleanly(server)
+        worker.start()
+        self._greet(host, port)
+        try:
+            server.run(sockets=[listening])
         finally:
             worker.stop()
             connections.close_all()
