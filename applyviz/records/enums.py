@@ -30,6 +30,15 @@ class PlanState(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+class RuleState(models.TextChoices):
+    """Where a standing rule stands; the last two are final."""
+
+    PROPOSED = "proposed", _("waits for consent")
+    IN_FORCE = "in force", _("in force")
+    DECLINED = "declined", _("declined")
+    REVOKED = "revoked", _("revoked")
+
+
 class RunState(models.TextChoices):
     """Where an apply run stands; the last four are final."""
 
@@ -92,7 +101,17 @@ class AuditAction(models.TextChoices):
     PLAN_COMPLETED = "plan.completed", _("completed a plan")
     PLAN_FAILED = "plan.failed", _("could not make a plan")
     DECISION_MADE = "decision.made", _("decided a conflict")
+    DECISION_UNDONE = "decision.undone", _("undid a decision")
+    HAZARD_ACKNOWLEDGED = "hazard.acknowledged", _("acknowledged a hazard")
+    ACKNOWLEDGEMENT_WITHDRAWN = "hazard.acknowledgement_withdrawn", _("withdrew an acknowledgement")
+    RULE_PROPOSED = "rule.proposed", _("proposed a standing rule")
+    RULE_AGREED = "rule.agreed", _("agreed to a standing rule")
+    RULE_DECLINED = "rule.declined", _("declined a standing rule")
+    RULE_REVOKED = "rule.revoked", _("revoked a standing rule")
     COMMENT_ADDED = "comment.added", _("commented")
+    COMMENT_EDITED = "comment.edited", _("edited a comment")
+    COMMENT_RESOLVED = "comment.resolved", _("resolved a comment")
+    COMMENT_REOPENED = "comment.reopened", _("opened a comment again")
     APPROVAL_GIVEN = "approval.given", _("approved a plan")
     APPROVAL_REVOKED = "approval.revoked", _("revoked an approval")
     RUN_STARTED = "run.started", _("started an apply run")

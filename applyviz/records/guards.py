@@ -2,6 +2,7 @@
 
 - Audit entries are never changed or deleted.
 - Nobody approves what they wrote or requested; a spent approval is never changed; none is deleted.
+- Nobody agrees to a standing rule of their own; what a rule says is never changed, and none is deleted.
 - A plan that is complete or failed stays as it is, and so do its object changes.
 Installed after every migration because SQLite loses triggers when a table is rebuilt.
 """
@@ -55,6 +56,23 @@ GUARDS = (
         "an approval is only ever spent or revoked, once",
     ),
     _Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
+    _Guard(
+        "rule_is_fixed",
+        "records_standingrule",
+        "UPDATE",
+        "OLD.proposed_by_id <> NEW.proposed_by_id OR OLD.cluster_id <> NEW.cluster_id OR OLD.way <> NEW.way"
+        " OR OLD.kind <> NEW.kind OR OLD.name <> NEW.name OR OLD.namespace <> NEW.namespace OR OLD.path <> NEW.path"
+        " OR OLD.manager <> NEW.manager OR OLD.ended_at IS NOT NULL OR NEW.agreed_by_id = NEW.proposed_by_id",
+        "a standing rule is only ever agreed to by another person, or ended, once",
+    ),
+    _Guard(
+        "rule_starts_proposed",
+        "records_standingrule",
+        "INSERT",
+        "NEW.state <> 'proposed' OR NEW.agreed_by_id IS NOT NULL",
+        "a standing rule starts as a proposal",
+    ),
+    _Guard("rule_no_delete", "records_standingrule", "DELETE", "", "standing rules are never deleted"),
     _Guard(
         "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
     ),

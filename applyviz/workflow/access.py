@@ -29,6 +29,7 @@ class Action(StrEnum):
     WRITE = "create reviews and plans"
     COMMENT = "comment"
     DECIDE = "decide conflicts"
+    ACKNOWLEDGE = "acknowledge hazards and end standing rules"
     APPROVE = "approve plans"
     APPLY = "start and cancel apply runs"
     MANAGE = "manage clusters"
@@ -42,6 +43,7 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.COMMENT: _ALL - {Role.AUDITOR},
     Action.WRITE: frozenset({Role.AUTHOR}),
     Action.DECIDE: frozenset({Role.AUTHOR}),
+    Action.ACKNOWLEDGE: frozenset({Role.AUTHOR, Role.APPROVER}),
     Action.APPROVE: frozenset({Role.APPROVER}),
     Action.APPLY: frozenset({Role.APPROVER}),
     Action.MANAGE: frozenset(),

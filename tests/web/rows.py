@@ -101,6 +101,26 @@ def make_plan(
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
 
 
+def add_plan(plan: Plan, changes: Iterable[engine.ObjectChange], *, effect: str = "effect") -> Plan:
+    """The next plan of the same review, finished; `effect` is that of all its changes."""
+    number = plan.review.plans.count() + 1
+    following = Plan.objects.create(
+        review=plan.review,
+        target=plan.target,
+        revision=plan.revision,
+        number=number,
+        options=plan.options,
+        requested_by=plan.requested_by,
+        tag_key=Sealed.of_bytes(b"k" * 32),
+        created_at=NOW,
+    )
+    for position, change in enumerate(changes):
+        make_change(following, position, change)
+    ObjectChange.objects.filter(plan=following).update(effect=effect)
+    Plan.objects.filter(pk=following.pk).update(state=PlanState.COMPLETE, digest=f"{number}{DIGEST}", completed_at=NOW)
+    return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=following.pk)
+
+
 def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "applied and verified") -> ApplyRun:
     """A run of a plan with one outcome for all objects, and a journal."""
     Approval.objects.create(plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW, spent_at=NOW)

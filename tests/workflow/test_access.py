@@ -17,6 +17,7 @@ MATRIX = {
     Action.COMMENT: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
     Action.WRITE: {Role.AUTHOR},
     Action.DECIDE: {Role.AUTHOR},
+    Action.ACKNOWLEDGE: {Role.AUTHOR, Role.APPROVER},
     Action.APPROVE: {Role.APPROVER},
     Action.APPLY: {Role.APPROVER},
     Action.MANAGE: set(),

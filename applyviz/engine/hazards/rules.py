@@ -61,3 +61,8 @@ def find_hazards(subject: Subject) -> tuple[Hazard, ...]:
     """Every hazard of one change; equally loud ones in the order of the rules."""
     found = [hazard for rule in RULES for hazard in rule(subject)]
     return tuple(sorted(found, key=lambda hazard: _LOUDNESS[hazard.severity]))
+
+
+def needs_acknowledgement(hazard: Hazard) -> bool:
+    """Whether somebody must take note of a hazard before what has it is approved: every danger."""
+    return hazard.severity is Severity.DANGER

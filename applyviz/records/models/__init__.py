@@ -2,10 +2,11 @@
 
 Review → Target (one per cluster) → Plan (immutable, numbered) → ObjectChange; Decision and Comment hang on
 the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
-Nothing cascades: what was agreed and done stays. PlaygroundInput stands alone and goes after some days.
+A StandingRule hangs on its Cluster. Nothing cascades: what was agreed and done stays. PlaygroundInput stands
+alone and goes after some days.
 """
 
-from applyviz.records.models.agreement import Approval, Comment, Decision, ViewedObject
+from applyviz.records.models.agreement import Acknowledgement, Approval, Comment, Decision, ViewedObject
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.plans import ObjectChange, Plan
@@ -14,8 +15,10 @@ from applyviz.records.models.reviews import Review, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.sources import SourceFile, SourceRevision
+from applyviz.records.models.standing import StandingRule
 
 __all__ = [
+    "Acknowledgement",
     "ApplyRun",
     "Approval",
     "AuditEntry",
@@ -35,6 +38,7 @@ __all__ = [
     "SandboxState",
     "SourceFile",
     "SourceRevision",
+    "StandingRule",
     "Target",
     "ViewedObject",
 ]

@@ -1,4 +1,4 @@
-"""How people agree: decisions on conflicts, comments, what each has seen, approvals of one plan digest.
+"""How people agree: decisions, acknowledged hazards, comments, what each has seen, approvals of one plan digest.
 
 The database itself refuses an approval by the review's author or the plan's requester, a second one by
 the same person, and any change to one that was spent (`records/guards.py`).
@@ -16,7 +16,7 @@ from applyviz.records.models.reviews import Review
 class Decision(models.Model):
     """The answer to one conflict: object, field (`path` as people read it, `elements` as the engine does), way out.
 
-    The latest one for a field counts; plans hold those that they carry out.
+    The latest one for a field counts; plans hold those that they carry out. One that was undone stays.
     """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="decisions")
@@ -29,6 +29,8 @@ class Decision(models.Model):
     choice = models.CharField(max_length=40)
     note = models.TextField(blank=True)
     created_at = models.DateTimeField()
+    undone_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    undone_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["created_at", "id"]
@@ -37,8 +39,38 @@ class Decision(models.Model):
         return f"{self.choice} {self.object_key}"
 
 
+class Acknowledgement(models.Model):
+    """Somebody took note of one kind of hazard of one object.
+
+    It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same.
+    """
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="acknowledgements")
+    effect = models.CharField(max_length=80)
+    object_key = models.CharField(max_length=1100)
+    hazard = models.CharField(max_length=40)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["review", "effect", "object_key", "hazard", "by"],
+                condition=models.Q(withdrawn_at=None),
+                name="one_acknowledgement_per_person",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.by_id} took note of {self.hazard} on {self.object_key}"
+
+
 class Comment(models.Model):
-    """A remark on a review, an object or a field."""
+    """A remark on a review, an object or a field; `earlier` keeps each text before it was edited: [{at, text}]."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, null=True, related_name="comments")
@@ -46,7 +78,11 @@ class Comment(models.Model):
     object_key = models.CharField(max_length=1100, blank=True)
     path = models.TextField(blank=True)
     text = models.TextField()
+    earlier = models.JSONField(default=list)
     created_at = models.DateTimeField()
+    edited_at = models.DateTimeField(null=True)
+    resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["created_at", "id"]

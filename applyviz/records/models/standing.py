@@ -1,0 +1,61 @@
+"""Standing rules: decisions that hold for every later plan of a cluster, agreed upon by two people.
+
+A rule is proposed by one person and in force once another agreed; the database refuses one's own consent
+(`records/guards.py`). Nothing is deleted: a rule that ended says who ended it, and why.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from applyviz.records.enums import RuleState
+from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.plans import Plan
+
+
+class StandingRule(models.Model):
+    """The standing answer for one field of the objects it names.
+
+    - `kind` and `group` name the kind, `name` is a pattern with `*`; `namespace` "" means any.
+    - `elements` is the field as the engine names it, `path` as people read it.
+    - `manager` is the field manager that it answers, "" for any; `way` the way out, or that the field is
+      left out of comparison.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="rules")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=16, choices=RuleState.choices, default=RuleState.PROPOSED)
+    group = models.CharField(max_length=253, blank=True)
+    kind = models.CharField(max_length=253)
+    namespace = models.CharField(max_length=253, blank=True)
+    name = models.CharField(max_length=253)
+    path = models.TextField()
+    elements = models.JSONField()
+    manager = models.CharField(max_length=128, blank=True)
+    way = models.CharField(max_length=40)
+    reason = models.TextField()
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
+    proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    proposed_at = models.DateTimeField()
+    agreed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    agreed_at = models.DateTimeField(null=True)
+    ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    ended_at = models.DateTimeField(null=True)
+    end_note = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["cluster_id", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "number"], name="one_rule_per_number"),
+            models.CheckConstraint(
+                condition=Q(agreed_by=None) | ~Q(agreed_by=F("proposed_by")), name="rule_needs_two_people"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=RuleState.IN_FORCE) | Q(agreed_by__isnull=False), name="rule_in_force_was_agreed"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"rule {self.number}: {self.way} {self.path}"

@@ -1,0 +1,110 @@
+"""Hazards that must be taken note of: by a person, for what happens to an object, on record."""
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import AuditEntry
+from applyviz.workflow import acknowledgements
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from tests.builders import make_person
+from tests.web import builders, rows
+
+pytestmark = pytest.mark.django_db
+DANGER = Hazard(HazardKind.PODS_RESTART, Severity.DANGER)
+KIND = HazardKind.PODS_RESTART
+
+
+@pytest.fixture
+def alice():
+    return make_person("alice", Role.AUTHOR)
+
+
+@pytest.fixture
+def bob():
+    return make_person("bob", Role.APPROVER)
+
+
+def build(name="frontend", *hazards, **values):
+    change = builders.build_change()
+    values = {"operation": Operation.UPDATE, "conflicts": (), "hazards": hazards or (DANGER,), **values}
+    return replace(change, ref=change.ref._replace(name=name), **values)
+
+
+@pytest.fixture
+def plan(alice):
+    return rows.make_plan(alice, [build("one"), build("two"), build("calm", replace(DANGER, severity=Severity.INFO))])
+
+
+def name_open(plan):
+    return [(h.position, h.kind) for h in acknowledgements.find_open(plan)]
+
+
+def test_dangers_of_what_is_written_are_open(alice, plan):
+    refused = rows.make_plan(alice, [build(operation=Operation.REFUSED)])
+
+    assert name_open(plan) == [(0, KIND), (1, KIND)]
+    assert name_open(refused) == []
+
+
+def test_one_object_or_all_are_acknowledged(alice, bob, plan):
+    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob, position=1, note="at night") == 1
+    assert name_open(plan) == [(0, KIND)]
+    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob) == 1
+    assert name_open(plan) == []
+    assert acknowledgements.acknowledge_hazards(plan, KIND, by=alice) == 2
+
+    entries = AuditEntry.objects.filter(action=AuditAction.HAZARD_ACKNOWLEDGED).order_by("sequence")
+    assert [(e.actor_name, e.name, e.detail["note"]) for e in entries] == [
+        ("bob", "two", "at night"),
+        ("bob", "one", ""),
+        ("alice", "one", ""),
+        ("alice", "two", ""),
+    ]
+
+
+def test_acknowledgement_holds_while_the_effect_is_the_same(alice, bob, plan):
+    acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+    later = rows.add_plan(plan, [build("one"), build("two")])
+
+    assert name_open(later) == []
+
+    moved = rows.add_plan(plan, [build("one")], effect="another")
+    assert name_open(moved) == [(0, KIND)]
+
+
+def test_own_acknowledgement_can_be_withdrawn(alice, bob, plan):
+    acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+
+    with pytest.raises(NotPossibleError, match="no acknowledgement here"):
+        acknowledgements.withdraw_acknowledgement(plan, KIND, by=alice, position=0)
+    acknowledgements.withdraw_acknowledgement(plan, KIND, by=bob, position=0)
+
+    assert name_open(plan) == [(0, KIND)]
+    entry = AuditEntry.objects.get(action=AuditAction.ACKNOWLEDGEMENT_WITHDRAWN)
+    assert (entry.name, entry.detail) == ("one", {"hazard": "pods-restart"})
+
+
+def test_nothing_is_acknowledged_twice_or_where_nothing_is(bob, plan):
+    acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+
+    for position, kind in ((0, KIND), (2, KIND), (0, HazardKind.PRUNE_SHARE), (99, KIND)):
+        with pytest.raises(NotPossibleError, match="no such hazard"):
+            acknowledgements.acknowledge_hazards(plan, kind, by=bob, position=position)
+
+
+def test_who_may_acknowledge(plan):
+    with pytest.raises(NotVisibleError):
+        acknowledgements.acknowledge_hazards(plan, KIND, by=make_person("charlie"))
+    with pytest.raises(NotAllowedError):
+        acknowledgements.acknowledge_hazards(plan, KIND, by=make_person("vera", Role.VIEWER))
+
+
+def test_plan_that_was_replaced_takes_none(bob, plan):
+    rows.add_plan(plan, [build("one")])
+
+    with pytest.raises(NotPossibleError, match="plan 2 took the place"):
+        acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
