@@ -1,7 +1,11 @@
 """From a rule of the guide to a question of one's own, and a link that somebody else can open."""
 
+import json
+
 import pytest
 from playwright.sync_api import expect
+
+from tests.web.payloads import PAYLOADS
 
 pytestmark = pytest.mark.e2e
 
@@ -64,3 +68,27 @@ def test_problem_names_its_line(visitor):
 
     assert answer.value.status == 422
     expect(visitor.get_by_text("line 2, column 3: YAML syntax")).to_be_visible()
+
+
+def test_hostile_manifest_runs_nothing(visitor):
+    data = {f"{n}": payload for n, payload in enumerate(PAYLOADS)}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "annotations": {payload: payload for payload in PAYLOADS[::7]}},
+        "data": data,
+    }
+    live = {**manifest, "data": {key: f"{value}{value}" for key, value in data.items()}}
+    visitor.goto("/playground/")
+    visitor.get_by_label("Manifest").fill(json.dumps(manifest))
+    visitor.get_by_label("Live object").fill(json.dumps(live))
+    visitor.get_by_role("button", name="Explain").click()
+    expect(visitor.locator("#pane")).to_contain_text("window.hit")
+    for tab in ("Diff", "Requests", "Field owners", "YAML", "Changes"):
+        visitor.locator("#pane .tabs").get_by_role("link", name=tab).click()
+        expect(visitor.locator("#pane .tabs [aria-current=page]")).to_contain_text(tab)
+        expect(visitor.locator("#pane")).to_contain_text("window.hit")
+    for row in visitor.locator("[data-field-row] > summary").all()[:40]:
+        row.click()
+
+    assert visitor.evaluate("window.hit") is None
