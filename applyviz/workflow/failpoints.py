@@ -1,6 +1,7 @@
-"""Named points where a test may kill or stop a worker; nothing happens without a hook or a variable.
+"""Named points where a test may kill or stop a process; nothing happens without a hook or a variable.
 
-`APPLYVIZ_FAILPOINT=name` (or `name@3`, the third time) kills this process there, as `kill -9` would.
+`APPLYVIZ_FAILPOINT=name` (or `name@3`, the third time) kills this process there, as `kill -9` would; `name:stop`
+halts it, as a machine does that freezes, until somebody lets it go on.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ def reach(name: str) -> None:
     """Tell the hooks that a point is reached; die there when the environment says so."""
     for hook in hooks:
         hook(name)
-    wanted, _, time = os.environ.get("APPLYVIZ_FAILPOINT", "").partition("@")
+    asked = os.environ.get("APPLYVIZ_FAILPOINT", "")
+    if not asked:
+        return
+    place, _, deed = asked.partition(":")
+    wanted, _, time = place.partition("@")
     if wanted == name:
         _reached[name] += 1
         if _reached[name] == int(time or 1):
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGSTOP if deed == "stop" else signal.SIGKILL)

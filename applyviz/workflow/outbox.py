@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
 from applyviz.records.models import OutboxMessage
+from applyviz.workflow import failpoints
 
 _PATIENCE = timedelta(seconds=3)
 _KEPT = timedelta(days=1)
@@ -27,9 +29,11 @@ def post(task: TaskName, **ids: int) -> None:
     message = OutboxMessage.objects.create(task=task.value, ids=ids, created_at=timezone.now())
 
     def _after(is_sent: bool) -> None:
+        failpoints.reach("message.sent")
         if is_sent:
             _mark_sent(message.id)
 
+    transaction.on_commit(lambda: failpoints.reach("message.sending"))
     queue.enqueue(task, after=_after, **ids)
 
 

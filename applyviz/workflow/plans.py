@@ -23,7 +23,7 @@ from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.workflow import approvals, audit, calculation, changes, digests
+from applyviz.workflow import approvals, audit, calculation, changes, digests, failpoints
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.logs import log_unexpected
@@ -92,6 +92,7 @@ def _calculate(claim: _Claim, reader: Any) -> None:
                 return
             row.save(force_insert=True)
         rows.append(row)
+        failpoints.reach("plan.stored")
     _complete(claim, prepared, rows)
 
 
@@ -129,6 +130,8 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[Objec
             about=approvals.about(plan),
             detail={"counts": _count(list(finished.changes))},
         )
+        failpoints.reach("plan.completing")
+    failpoints.reach("plan.completed")
 
 
 def _fail(claim: _Claim, reason: str) -> None:
@@ -146,6 +149,7 @@ def make_plan(plan_id: int) -> None:
     claim = _claim(plan_id)
     if claim is None:
         return
+    failpoints.reach("plan.claimed")
     if claim.epoch > _MAX_ATTEMPTS:
         _fail(claim, "planning was interrupted several times; look at the log of the worker")
         return

@@ -136,6 +136,7 @@ def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep
     _check_rights(claim)
     _check_target(claim, reader)
     prepared = calculation.prepare(plan, reader)
+    failpoints.reach("run.prepared")
     work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
     is_checked = not ObjectResult.objects.filter(run=claim.run, checked__isnull=True).exists()
     if not is_checked and not _check_effects(work):

@@ -21,7 +21,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import audit, changes, digests
+from applyviz.workflow import audit, changes, digests, failpoints
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.start import about
 
@@ -132,6 +132,7 @@ class Journal:
                     "request digest": digest,
                 },
             )
+            failpoints.reach("run.intending")
         return entry
 
     def answer(self, entry: JournalEntry, answer: Answer) -> None:
@@ -146,6 +147,7 @@ class Journal:
                 warnings=[self.scrub(text) for text in answer.warnings],
                 answered_at=timezone.now(),
             )
+            failpoints.reach("run.recording")
 
     def resolve(self, entry: JournalEntry, note: str) -> None:
         """Write down what became of a request that has no answer."""
@@ -154,6 +156,8 @@ class Journal:
             JournalEntry.objects.filter(pk=entry.pk).update(
                 state=EntryState.RESOLVED, note=note, answered_at=timezone.now()
             )
+            failpoints.reach("run.resolving")
+        failpoints.reach("run.resolved")
 
     def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
         """Write down what came out for the object."""
@@ -166,3 +170,4 @@ class Journal:
             self._audit(
                 AuditAction.OBJECT_RESULT, {"outcome": outcome.value, "detail": detail, "differences": differences}
             )
+            failpoints.reach("run.telling")

@@ -18,7 +18,7 @@ from django.utils import timezone
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
 from applyviz.records.models import ApplyRun, ObjectResult, Review
-from applyviz.workflow import audit
+from applyviz.workflow import audit, failpoints
 from applyviz.workflow.runs.start import about
 
 _FINISHED_REVIEW = {RunState.SUCCEEDED: ReviewState.APPLIED}
@@ -78,6 +78,8 @@ class Claim:
                 about=about(self.run),
                 detail={"state": state.value, "outcomes": counts, "error": error},
             )
+            failpoints.reach("run.ending")
+        failpoints.reach("run.ended")
 
 
 def claim_run(run_id: int) -> Claim | None:
@@ -94,4 +96,6 @@ def claim_run(run_id: int) -> Claim | None:
         ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
         run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision").get(pk=run_id)
         audit.record(AuditAction.RUN_CLAIMED, by=None, about=about(run), detail={"worker": me, "epoch": run.epoch})
+        failpoints.reach("run.claiming")
+    failpoints.reach("run.claimed")
     return Claim(run, run.epoch)

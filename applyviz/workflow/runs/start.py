@@ -8,7 +8,7 @@ from django.utils import timezone
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
-from applyviz.workflow import access, approvals, audit, outbox
+from applyviz.workflow import access, approvals, audit, failpoints, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.numbers import next_number
@@ -82,6 +82,7 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
         if not taken:
             raise NotPossibleError("the review is being applied already")
         spent = _spend(plan)
+        failpoints.reach("start.spent")
         run = _make_run(plan, by=by)
         audit.record(
             AuditAction.RUN_STARTED,
@@ -90,6 +91,7 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
             detail={"approved by": [approval.by_name for approval in spent]},
         )
         outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
+        failpoints.reach("start.made")
     return run
 
 
