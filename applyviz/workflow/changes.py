@@ -10,7 +10,6 @@ from applyviz.engine.hazards.model import Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import plan as engine
-from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.serialize import change_from_json, change_to_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
@@ -24,9 +23,8 @@ def _worst(change: engine.ObjectChange) -> str:
     return next((severity.value for severity in _LOUDNESS if severity in found), "")
 
 
-def make_row(change: engine.ObjectChange, *, plan: Plan, position: int, tag_key: bytes) -> ObjectChange:
-    """The row of a change, not saved yet."""
-    masked = mask_change(change, tag_key=tag_key)
+def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: Plan, position: int) -> ObjectChange:
+    """The row of a change, not saved yet; `masked` is the same as it may be shown."""
     gvk = change.ref.gvk
     return ObjectChange(
         plan=plan,

@@ -7,6 +7,8 @@ nothing more. What a lost worker had stored is calculated anew.
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -20,6 +22,9 @@ from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.overview import Overview, Overviewer
+from applyviz.engine.planning.serialize import to_json
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan
@@ -71,32 +76,38 @@ def _problem(problem: engine.Problem) -> dict[str, Any]:
     return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
 
 
-def _count(stored: list[engine.ObjectChange]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for change in stored:
-        counts[change.operation.value] = counts.get(change.operation.value, 0) + 1
-    return counts
+def _count(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
+    return dict(Counter(change.operation.value for change in stored))
 
 
 def _calculate(claim: _Claim, reader: Any) -> None:
     plan = claim.plan
     tag_key = plan.tag_key.open_bytes()
     prepared = calculation.prepare(plan, reader)
-    stored: list[engine.ObjectChange] = []
+    counts: Counter[str] = Counter()
     rows: list[ObjectChange] = []
+    overviewer = Overviewer()
     for change in prepared.run():
-        row = changes.make_row(change, plan=plan, position=len(rows), tag_key=tag_key)
-        stored.append(change)
+        masked = mask_change(change, tag_key=tag_key)
+        row = changes.make_row(change, masked, plan=plan, position=len(rows))
+        overviewer.add(masked)
+        counts[change.operation.value] += 1
         with transaction.atomic():
-            if not claim.renew(counts=_count(stored)):
+            if not claim.renew(counts=dict(counts)):
                 return
             row.save(force_insert=True)
         rows.append(row)
         failpoints.reach("plan.stored")
-    _complete(claim, prepared, rows)
+    _complete(claim, prepared, rows, overviewer)
 
 
-def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange]) -> None:
+def _summarize(finished: engine.Plan, overview: Overview) -> dict[str, Any]:
+    return {**asdict(summarize(finished.changes)), "overview": to_json(overview)}
+
+
+def _complete(
+    claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange], overviewer: Overviewer
+) -> None:
     plan, finished = claim.plan, prepared.planner.plan()
     digest = fingerprint.digest_plan(
         finished,
@@ -114,8 +125,8 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[Objec
             digest=digest,
             digest_key_id=digests.digest_key_id(),
             cluster_uid=plan.target.cluster.uid,
-            counts=_count(list(finished.changes)),
-            summary=asdict(summarize(finished.changes)),
+            counts=_count(finished.changes),
+            summary=_summarize(finished, overviewer.find([row.position for row in rows])),
             problems=[_problem(problem) for problem in finished.problems],
             completed_at=timezone.now(),
             lease_until=None,
@@ -128,7 +139,7 @@ def _complete(claim: _Claim, prepared: calculation.Calculation, rows: list[Objec
             AuditAction.PLAN_COMPLETED,
             by=None,
             about=approvals.about(plan),
-            detail={"counts": _count(list(finished.changes))},
+            detail={"counts": _count(finished.changes)},
         )
         failpoints.reach("plan.completing")
     failpoints.reach("plan.completed")

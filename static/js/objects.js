@@ -35,7 +35,8 @@ function step(by) {
   const all = links();
   const at = all.findIndex((a) => a.hasAttribute("aria-current"));
   const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
-  next?.click();
+  if (next && next === all[at] && by > 0) currentList().querySelector("[data-more]")?.click();
+  else next?.click();
   next?.scrollIntoView({ block: "nearest" });
 }
 
@@ -92,13 +93,6 @@ function press(event) {
   event.preventDefault();
 }
 
-/** What the schema says of a field is fetched when its row is opened. */
-function openRow(event) {
-  if (event.target.matches?.("[data-field-row]") && event.target.open) {
-    event.target.querySelector("[data-schema]")?.dispatchEvent(new Event("opened"));
-  }
-}
-
 function measureDeck() {
   const deck = document.querySelector("[data-deck]");
   if (!deck) return;
@@ -118,7 +112,6 @@ if (list) {
   openTarget();
   addEventListener("hashchange", openTarget);
   document.addEventListener("keydown", press);
-  document.addEventListener("toggle", openRow, true);
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-show-keys]")) showKeys();
   });

@@ -11,6 +11,7 @@ from django.core.validators import RegexValidator
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.planning.serialize import options_from_json
@@ -18,7 +19,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.fields import FieldFilter
-from applyviz.web.presenters.objectlists import ListChoice, Only
+from applyviz.web.presenters.objectlists import TREE, ListChoice, Only
 from applyviz.web.presenters.objectpanes import VERSION_WORDS, PaneChoice, Tab
 from applyviz.workflow.decisions import Choice
 
@@ -123,15 +124,19 @@ class ObjectListForm(forms.Form):
     op = forms.ChoiceField(choices=[(o.value, o.value) for o in Operation], required=False)
     kind = forms.CharField(required=False, max_length=253)
     ns = forms.CharField(required=False, max_length=253)
+    manager = forms.CharField(required=False, max_length=253)
+    hazard = forms.ChoiceField(choices=[(k.value, k.value) for k in HazardKind], required=False)
     only = forms.ChoiceField(choices=[(o.value, o.value) for o in Only], required=False)
-    whole = forms.BooleanField(required=False)
+    layout = forms.ChoiceField(choices=[(TREE, TREE)], required=False)
+    group = forms.CharField(required=False, max_length=600)
+    start = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
 
     @classmethod
     def read_choice(cls, given: Mapping[str, Any]) -> ListChoice:
         """The choice that an address names; what it does not name well is not asked for."""
         form = cls(given)
         form.is_valid()
-        return ListChoice(**form.cleaned_data)
+        return ListChoice(**{name: value for name, value in form.cleaned_data.items() if value})
 
 
 class CommentForm(forms.Form):
@@ -151,7 +156,7 @@ class PaneForm(forms.Form):
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
 
     @classmethod
-    def read_choice(cls, given: Mapping[str, Any], tab: Tab) -> PaneChoice:
+    def read_choice(cls, given: Mapping[str, Any], tab: Tab, *, keep: str = "") -> PaneChoice:
         """The choice that an address names; what it does not name well has its default."""
         form = cls(given)
         form.is_valid()
@@ -161,6 +166,7 @@ class PaneForm(forms.Form):
             form.cleaned_data.get("version") or "after",
             is_split=form.cleaned_data.get("view") == "split",
             has_noise=bool(form.cleaned_data.get("noise")),
+            keep=keep,
         )
 
 

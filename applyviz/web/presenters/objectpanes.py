@@ -124,6 +124,7 @@ class Pane:
     is_server_side: bool
     deciding: Deciding | None = None
     life_url: str = ""
+    keep: str = ""
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[Section, ...] = ()
     empty_text: str = ""
@@ -141,7 +142,7 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class PaneChoice:
-    """What the address asks for."""
+    """What the address asks for; `keep` is the query that narrows the list beside the pane, to go on with."""
 
     tab: Tab = Tab.CHANGES
     show: FieldFilter = FieldFilter.CHANGES
@@ -149,6 +150,7 @@ class PaneChoice:
     is_split: bool = False
     has_noise: bool = False
     is_edited: bool = False
+    keep: str = ""
 
 
 def _where(change: ObjectChange) -> str:
@@ -184,12 +186,13 @@ def present_notices(change: ObjectChange) -> tuple[Notice, ...]:
     return tuple(notices)
 
 
-def _link_tabs(change: ObjectChange, chosen: Tab, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
+def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
     counts = {
         Tab.CHANGES: len(fields.select_reasons(change, FieldFilter.CHANGES)),
         Tab.REQUESTS: len(change.requests),
     }
-    return tuple(TabLink(_WORDS[t], url_of(t), t is chosen, counts.get(t)) for t in Tab)
+    kept = f"?{choice.keep}" if choice.keep else ""
+    return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
 
 
 def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
@@ -287,11 +290,12 @@ def present_pane(
         certainty_reason=change.certainty_reason,
         schema_origin=change.schema_origin.value,
         notices=(*present_notices(change), *decided),
-        tabs=_link_tabs(change, choice.tab, url_of),
+        tabs=_link_tabs(change, choice, url_of),
         url=url_of(choice.tab),
         template=f"reviews/_{choice.tab.value}.html",
         is_server_side=options.mode is ApplyMode.SERVER,
         deciding=deciding,
         life_url=life_url,
+        keep=f"&{choice.keep}" if choice.keep else "",
         **_fill_tab(change, choice, options, field_url_of),  # type: ignore[arg-type]  # each tab fills its own fields
     )

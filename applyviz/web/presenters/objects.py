@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 
 CELLS = 60
 LISTED = 150
+EXCEPTIONS = 8
 KINDS = 8
 
 
@@ -41,19 +42,28 @@ class ObjectItem:
 
 @dataclass(frozen=True, slots=True)
 class ObjectGroup:
-    """Objects that are read together."""
+    """Objects that are read together; a long one is printed in pages.
+
+    - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
+    - `exceptions` change the same fields and are not of it; they stand in groups of their own, too.
+    """
 
     title: str | Promise
     items: tuple[ObjectItem, ...]
     note: str = ""
     is_folded: bool = False
     is_same: bool = False
-    more: int = 0
+    is_exact: bool = False
+    key: str = ""
+    total: int = 0
+    after: int = 0
+    exceptions: tuple[ObjectItem, ...] = ()
+    hidden_exceptions: int = 0
 
     @property
-    def total(self) -> int:
-        """How many it has, those that are not printed included."""
-        return len(self.items) + self.more
+    def more(self) -> int:
+        """How many come on later pages."""
+        return self.total - self.after if self.after else 0
 
     @property
     def lead(self) -> tuple[ObjectItem, ...]:
@@ -64,6 +74,11 @@ class ObjectGroup:
     def others(self) -> tuple[ObjectItem, ...]:
         """What is folded away under the first."""
         return self.items[1:] if self.is_same else ()
+
+    @property
+    def rest(self) -> int:
+        """How many are folded away under the first, those of later pages included."""
+        return self.total - 1
 
     @property
     def has_current_other(self) -> bool:
@@ -92,11 +107,61 @@ class KindRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """One namespace of the tree, with a group per kind."""
+
+    title: str | Promise
+    groups: tuple[ObjectGroup, ...]
+
+    @property
+    def total(self) -> int:
+        """How many objects it has."""
+        return sum(group.total for group in self.groups)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether nothing happens in it."""
+        return all(group.is_folded for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
 class SameChange:
-    """Objects that change in the very same way, and what that change is."""
+    """Objects that change alike, what that change is, and who changes the same fields in another way.
+
+    - `is_same`: to the very same values; else the same fields, each to a value of its own.
+    """
 
     text: str
     positions: frozenset[int] = field(default_factory=frozenset)
+    exceptions: tuple[int, ...] = ()
+    is_same: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How items of a list are drawn: where they lead, which is open, which were seen, which page of which group."""
+
+    url_of: Callable[[int], str]
+    current: int | None = None
+    viewed: frozenset[int] = frozenset()
+    group: str = ""
+    start: int = 0
+
+    def draw(self, change: ObjectChange) -> ObjectItem:
+        """One item."""
+        return present_item(
+            change,
+            url=self.url_of(change.position),
+            is_current=change.position == self.current,
+            is_viewed=change.position in self.viewed,
+        )
+
+    def cut(self, key: str, taken: Sequence[ObjectChange]) -> tuple[tuple[ObjectItem, ...], int]:
+        """The page of a group that is asked for, the open object in any case, and where the next page begins."""
+        start = self.start if key == self.group else 0
+        end = start + LISTED
+        kept = [c for n, c in enumerate(taken) if start <= n < end or (c.position == self.current and not start)]
+        return tuple(self.draw(c) for c in kept), end if end < len(taken) else 0
 
 
 _ORDER: tuple[tuple[Operation, str | Promise], ...] = (
@@ -156,46 +221,75 @@ def present_item(change: ObjectChange, *, url: str, is_current: bool, is_viewed:
     )
 
 
-def _is_among(positions: frozenset[int], change: ObjectChange) -> bool:
-    return change.position in positions
+def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
+    return all(c.operation == Operation.UNCHANGED and c.position != current for c in changes)
 
 
-def _does(operation: Operation, change: ObjectChange) -> bool:
-    return change.operation == operation
+def _draw_group(
+    drawing: Drawing, key: str, title: str | Promise, taken: Sequence[ObjectChange], **values: Any
+) -> ObjectGroup:
+    items, after = drawing.cut(key, taken)
+    is_folded = _is_calm(taken, drawing.current)
+    return ObjectGroup(title, items, key=key, total=len(taken), after=after, is_folded=is_folded, **values)
+
+
+def _draw_alike(
+    drawing: Drawing, number: int, one: SameChange, taken: Sequence[ObjectChange], listed: Mapping[int, ObjectChange]
+) -> ObjectGroup:
+    exceptions = [listed[n] for n in one.exceptions if n in listed]
+    return _draw_group(
+        drawing,
+        f"alike-{number}",
+        _("Same change") if one.is_same else _("Same fields, own values"),
+        taken,
+        note=one.text,
+        is_same=True,
+        is_exact=one.is_same,
+        exceptions=tuple(drawing.draw(c) for c in exceptions[:EXCEPTIONS]),
+        hidden_exceptions=len(exceptions[EXCEPTIONS:]),
+    )
 
 
 def group_objects(
-    changes: Sequence[ObjectChange],
-    *,
-    url_of: Callable[[int], str],
-    current: int | None,
-    same: Iterable[SameChange] = (),
-    viewed: frozenset[int] = frozenset(),
-    is_whole: bool = False,
+    changes: Sequence[ObjectChange], drawing: Drawing, same: Iterable[SameChange] = ()
 ) -> tuple[ObjectGroup, ...]:
-    """All groups that are not empty; a long one is cut unless `is_whole`, and keeps the current object."""
+    """All groups that are not empty; each object stands in one."""
     rest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation] if needs_attention(c) else 9, c.position))
+    listed = {c.position: c for c in rest}
 
-    def take(wanted: Callable[[ObjectChange], object]) -> tuple[tuple[ObjectItem, ...], int]:
+    def take(wanted: Callable[[ObjectChange], object]) -> list[ObjectChange]:
         taken = [c for c in rest if wanted(c)]
-        rest[:] = [c for c in rest if not wanted(c)]
-        kept = taken if is_whole else [c for n, c in enumerate(taken) if n < LISTED or c.position == current]
-        items = (
-            present_item(c, url=url_of(c.position), is_current=c.position == current, is_viewed=c.position in viewed)
-            for c in kept
-        )
-        return tuple(items), len(taken) - len(kept)
+        if taken:
+            rest[:] = [c for c in rest if not wanted(c)]
+        return taken
 
-    items, more = take(needs_attention)
-    groups = [ObjectGroup(_("Needs attention"), items, more=more)]
-    for one in same:
-        items, more = take(partial(_is_among, one.positions))
-        groups.append(ObjectGroup(_("Same change"), items, note=one.text, is_same=True, more=more))
+    groups = [_draw_group(drawing, "attention", _("Needs attention"), take(needs_attention))]
+    for number, one in enumerate(same):
+        taken = take(lambda c, one=one: c.position in one.positions)  # type: ignore[misc]  # bound at once
+        groups.append(_draw_alike(drawing, number, one, taken, listed))
     for operation, title in _ORDER:
-        items, more = take(partial(_does, operation))
-        is_calm = operation is Operation.UNCHANGED and not any(i.is_current for i in items)
-        groups.append(ObjectGroup(title, items, is_folded=is_calm, more=more))
+        taken = take(lambda c, operation=operation: c.operation == operation)  # type: ignore[misc]  # bound at once
+        groups.append(_draw_group(drawing, operation.value.replace(" ", "-"), title, taken))
     return tuple(g for g in groups if g.items)
+
+
+def grow_tree(changes: Iterable[ObjectChange], drawing: Drawing) -> tuple[Branch, ...]:
+    """The same objects by namespace and kind, in the order of their names; what has no namespace comes first."""
+    found: dict[str, dict[str, list[ObjectChange]]] = {}
+    for change in sorted(changes, key=lambda c: (c.namespace, c.kind, c.name, c.position)):
+        found.setdefault(change.namespace, {}).setdefault(change.kind, []).append(change)
+    branches = (
+        Branch(
+            namespace or _("Cluster-scoped"),
+            tuple(
+                g
+                for kind, taken in kinds.items()
+                if (g := _draw_group(drawing, f"{namespace}/{kind}", kind, taken)).items
+            ),
+        )
+        for namespace, kinds in found.items()
+    )
+    return tuple(branch for branch in branches if branch.groups)
 
 
 def draw_picture(changes: Iterable[ObjectChange], *, url_of: Callable[[int], str]) -> tuple[KindRow, ...]:

@@ -1,31 +1,28 @@
-"""What can only be said by reading every change of a plan: changes that are the same, and the risks.
+"""What can only be said by reading every change of a plan, in words: changes that are alike, risks, who is where.
 
-A complete plan never changes, so a reading is kept. Values are compared as the masked documents have them.
+A complete plan keeps its overview (`engine.planning.overview`) in its summary; of a plan without one every change
+is read. A complete plan never changes, so a reading is kept. Values come masked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.hazards.model import HazardKind, Severity
 from applyviz.engine.hazards.sentences import title
-from applyviz.engine.objects.values import canonical_json
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.overview import Alike, Found, Overview, Overviewer
+from applyviz.engine.planning.serialize import from_json
 from applyviz.records.models import ObjectChange as ChangeRow
+from applyviz.records.models import Plan
 from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.objects import SameChange
-from applyviz.web.presenters.values import ABSENT, find_value, show_value
+from applyviz.web.presenters.values import ABSENT, show_value
 from applyviz.workflow.changes import read_masked
-
-ALIKE_FROM = 3
-_MOVING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED})
-_LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,82 +32,90 @@ class FoundRisk:
     severity: Severity
     text: str
     position: int
+    kind: HazardKind
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a plan says as a whole."""
+    """What a plan says as a whole; hazards and field managers with the positions of their objects."""
 
     same: tuple[SameChange, ...] = ()
     risks: tuple[FoundRisk, ...] = ()
+    hazards: Mapping[HazardKind, frozenset[int]] = field(default_factory=dict)
+    managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def _written(value: object) -> str:
-    return "" if value is ABSENT else canonical_json(value)
+def _show(value: tuple[object, ...], otherwise: str) -> str:
+    shown = show_value(value[0] if value else ABSENT)
+    return shown.text if shown else otherwise
 
 
-def _moving(change: ObjectChange) -> list[FieldReason]:
-    return [r for r in change.fields if r.operation in _MOVING and r.reason is not Reason.BOOKKEEPING]
-
-
-def _sign(change: ObjectChange) -> frozenset[tuple[object, ...]]:
-    versions = change.versions
-    return frozenset(
-        (r.path, r.operation, _written(find_value(versions.live, r.path)), _written(find_value(versions.after, r.path)))
-        for r in _moving(change)
-    )
-
-
-def _describe(change: ObjectChange) -> str:
-    moving = _moving(change)
-    first = moving[0]
-    live = show_value(find_value(change.versions.live, first.path))
-    after = show_value(find_value(change.versions.after, first.path))
-    is_short = all(v is None or not v.is_long for v in (live, after))
-    text = render_short(first.path)
-    if is_short:
-        text += f": {live.text if live else _('not set')} → {after.text if after else _('gone')}"
-    more = len(moving) - 1
-    if more:
-        text += ngettext(" and %(count)d more field", " and %(count)d more fields", more) % {"count": more}
+def _describe(alike: Alike) -> str:
+    text = render_short(alike.path)
+    values = [show_value(v) for v in (*alike.before, *alike.after)]
+    if alike.is_same and alike.is_short and not any(v is not None and v.is_long for v in values):
+        text += f": {_show(alike.before, _('not set'))} → {_show(alike.after, _('gone'))}"
+    if alike.more:
+        text += ngettext(" and %(count)d more field", " and %(count)d more fields", alike.more) % {"count": alike.more}
     return text
 
 
-def find_same(changes: Iterable[tuple[int, ObjectChange]]) -> tuple[SameChange, ...]:
-    """Groups of updates whose fields move from the same values to the same values."""
-    alike: dict[frozenset[tuple[object, ...]], list[tuple[int, ObjectChange]]] = {}
-    for position, change in changes:
-        signature = _sign(change) if change.operation is Operation.UPDATE else frozenset()
-        if signature:
-            alike.setdefault(signature, []).append((position, change))
+def present_same(overview: Overview) -> tuple[SameChange, ...]:
+    """Groups of updates that are read together."""
     return tuple(
-        SameChange(_describe(group[0][1]), frozenset(p for p, _change in group))
-        for group in alike.values()
-        if len(group) >= ALIKE_FROM
+        SameChange(_describe(a), frozenset(a.members), tuple(a.exceptions), is_same=a.is_same) for a in overview.alike
     )
 
 
-def find_risks(changes: Iterable[tuple[int, ObjectChange]]) -> tuple[FoundRisk, ...]:
-    """One line per kind of hazard, the loudest first."""
-    found: dict[tuple[HazardKind, Severity], list[tuple[int, ObjectChange]]] = {}
-    for position, change in changes:
-        for kind, severity in dict.fromkeys((h.kind, h.severity) for h in change.hazards):
-            if severity is not Severity.INFO:
-                found.setdefault((kind, severity), []).append((position, change))
-    ordered = sorted(found.items(), key=lambda pair: (_LOUDNESS[pair[0][1]], pair[1][0][0]))
+def present_risks(hazards: Iterable[Found], names: Mapping[int, str]) -> tuple[FoundRisk, ...]:
+    """One line per kind of hazard, the loudest first; `names` of the objects at their positions."""
     return tuple(
         FoundRisk(
-            severity,
-            f"{where[0][1].ref.name}: {title(kind)}" if len(where) == 1 else f"{title(kind)} × {len(where)}",  # noqa: RUF001 drawn
-            where[0][0],
+            found.severity,
+            f"{names[found.members[0]]}: {title(found.kind)}"
+            if len(found.members) == 1
+            else f"{title(found.kind)} × {len(found.members)}",  # noqa: RUF001 drawn
+            found.members[0],
+            found.kind,
+            len(found.members),
         )
-        for (kind, severity), where in ordered
+        for found in hazards
+        if found.severity is not Severity.INFO
     )
+
+
+def _gather(hazards: Iterable[Found]) -> dict[HazardKind, frozenset[int]]:
+    gathered: dict[HazardKind, frozenset[int]] = {}
+    for found in hazards:
+        gathered[found.kind] = gathered.get(found.kind, frozenset()) | frozenset(found.members)
+    return gathered
+
+
+def _load_overview(plan_id: int, digest: str) -> Overview:
+    summaries = Plan.objects.filter(pk=plan_id, digest=digest).values_list("summary", flat=True)
+    kept = next((summary["overview"] for summary in summaries if "overview" in summary), None)
+    if kept is not None:
+        overview: Overview = from_json(Overview, kept)
+        return overview
+    rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).defer("sealed").order_by("position")
+    overviewer, positions = Overviewer(), []
+    for row in rows.iterator(chunk_size=100):
+        overviewer.add(read_masked(row))
+        positions.append(row.position)
+    return overviewer.find(positions)
 
 
 @lru_cache(maxsize=64)
 def read_plan(plan_id: int, digest: str) -> Reading:
     """Read a complete plan once; the digest keeps readings of different databases apart."""
-    rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).exclude(operation=Operation.UNCHANGED)
-    changes = [(row.position, read_masked(row)) for row in rows.defer("sealed").iterator(chunk_size=100)]
-    return Reading(find_same(changes), find_risks(changes))
+    overview = _load_overview(plan_id, digest)
+    firsts = [found.members[0] for found in overview.hazards if len(found.members) == 1]
+    rows = ChangeRow.objects.filter(plan_id=plan_id, position__in=firsts) if firsts else ChangeRow.objects.none()
+    names = dict(rows.values_list("position", "name"))
+    return Reading(
+        present_same(overview),
+        present_risks(overview.hazards, names),
+        _gather(overview.hazards),
+        {held.manager: frozenset(held.members) for held in overview.managers},
+    )

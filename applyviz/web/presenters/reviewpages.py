@@ -22,9 +22,9 @@ from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
-from applyviz.web.presenters.objectlists import ListChoice, ObjectList, present_list
+from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
 from applyviz.web.presenters.objectpanes import Deciding, MadeDecision, Pane, PaneChoice, Tab, present_pane
-from applyviz.web.presenters.objects import ObjectGroup, draw_picture, needs_attention
+from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
 from applyviz.web.presenters.readings import Reading, read_plan
@@ -162,10 +162,6 @@ def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress |
     return Progress(text, done, expected)
 
 
-def _first_position(groups: Sequence[ObjectGroup]) -> int | None:
-    return next((item.position for group in groups for item in group.items), None)
-
-
 def _get_row(plan: Plan, position: int) -> ObjectChange:
     try:
         return plan.changes.defer("sealed").get(position=position)
@@ -297,7 +293,7 @@ def _list(
         url_of=lambda n: _object_url(plan, n),
         current=current,
         viewed=viewed | {viewing.name_object(chosen)} if chosen else viewed,
-        same=reading.same,
+        where=Whereabouts(reading.hazards, reading.managers, reading.same),
     )
 
 
@@ -325,7 +321,7 @@ def present_page(
     listed, viewed = listed or ListChoice(), viewing.list_viewed(plan, by=for_user)
     url_of: Callable[[int], str] = lambda n: _object_url(plan, n)  # noqa: E731 a name for the type
     if position is None and is_complete:
-        position = _first_position(_list(plan, changes, listed, reading, None, viewed).groups)
+        position = next((i.position for i in _list(plan, changes, listed, reading, None, viewed).items), None)
     run = _find_run(plan)
     said = list(use_cases.list_comments(plan))
     attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
@@ -335,7 +331,7 @@ def present_page(
         deck=present_deck(plan, options, _stand(plan, for_user, attention), run),
         brief=_present_brief(plan, changes, reading, run),
         listing=_list(plan, changes, listed, reading, position, viewed),
-        pane=_present_pane(plan, shown, change, choice or PaneChoice(), for_user)
+        pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
         if shown is not None and change is not None
         else None,
         talk=present_review_talk(plan, said, changes, url_of=url_of),

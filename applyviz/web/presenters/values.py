@@ -1,4 +1,4 @@
-"""A value of an object as a person reads it: looked up by field path, written short or whole.
+"""A value of an object as a person reads it: written short or whole.
 
 Rule: strings are written bare, as in YAML, and quoted only where a reader would take them for
 something else (`"false"`, `"1"`, an empty text). Objects come masked; nothing here unmasks.
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import yaml
 
 from applyviz.engine.diff.masking import is_masked
-from applyviz.engine.objects import paths
-from applyviz.engine.objects.paths import FieldPath, PathElement
-from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.values import JSONValue
+
+__all__ = ["ABSENT", "Shown", "find_value", "render_yaml", "show_value"]
 
 SHORT = 72
 LONGEST = 4000
@@ -42,44 +43,6 @@ class Shown:
     def hidden_lines(self) -> int:
         """How many lines the preview leaves out."""
         return max(0, self.lines - PREVIEW_LINES)
-
-
-class _Absent:
-    """The value of a field that is not there."""
-
-
-ABSENT = _Absent()
-
-
-def _is_entry(item: JSONValue, keys: Mapping[str, JSONValue]) -> bool:
-    return isinstance(item, Mapping) and all(
-        is_same_json(item[name], wanted) if name in item else name == "protocol" and wanted == "TCP"
-        for name, wanted in keys.items()
-    )
-
-
-def _step(value: JSONValue, element: PathElement) -> JSONValue:
-    kind, named = element[0], paths.element_value(element)
-    if kind == "f":
-        return value[named] if isinstance(value, Mapping) and named in value else ABSENT
-    if not isinstance(value, list):
-        return ABSENT
-    if kind == "i":
-        return value[named] if 0 <= named < len(value) else ABSENT
-    for item in value:
-        if _is_entry(item, named) if kind == "k" else is_same_json(item, named):
-            return item
-    return ABSENT
-
-
-def find_value(obj: JSONValue, path: FieldPath) -> JSONValue:
-    """Look a field up; `ABSENT` when a step is missing."""
-    value = ABSENT if obj is None else obj
-    for element in path:
-        if value is ABSENT:
-            return ABSENT
-        value = _step(value, element)
-    return value
 
 
 def _scalar(value: JSONValue) -> str:

@@ -18,6 +18,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
+from django_htmx.middleware import HtmxDetails
 
 from applyviz.workflow import access
 from applyviz.workflow.access import Action
@@ -31,6 +32,7 @@ class PageRequest(HttpRequest):
     """A request of a person who is signed in."""
 
     user: User
+    htmx: HtmxDetails
 
 
 PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]

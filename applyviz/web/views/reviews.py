@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl, urlencode
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -11,6 +13,7 @@ from applyviz.web.forms import sources
 from applyviz.web.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, PollForm, ReplanForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.lists import present_reviews
+from applyviz.web.presenters.objectlists import ListChoice
 from applyviz.web.presenters.objectpanes import Tab
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
 from applyviz.workflow import plans, viewing
@@ -91,8 +94,23 @@ def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
     if not is_fragment(request):
         return _show(request, number, plan)
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
-    listing = reviewpages.present_listing(found, ObjectListForm.read_choice(request.GET), for_user=request.user)
-    return render(request, "reviews/_object_groups.html", {"listing": listing})
+    choice = ObjectListForm.read_choice(request.GET)
+    listing = reviewpages.present_listing(found, choice, for_user=request.user)
+    if choice.group:
+        group = listing.find_group(choice.group)
+        context = {"group": group, "items": group.items if group else (), "listing": listing}
+        return render(request, "reviews/_object_more.html", context)
+    response = render(request, "reviews/_object_groups.html", {"listing": listing})
+    response["HX-Replace-Url"] = _find_address(request, choice)
+    return response
+
+
+def _find_address(request: PageRequest, choice: ListChoice) -> str:
+    """The address of the page that narrows its list, for what it shows then."""
+    path, _mark, query = (request.htmx.current_url_abs_path or request.path).partition("?")
+    kept = [(name, value) for name, value in parse_qsl(query) if name not in ObjectListForm.base_fields]
+    asked = [*kept, *parse_qsl(choice.query)]
+    return f"{path}?{urlencode(asked)}" if asked else path
 
 
 @needs(Action.LOOK)
@@ -101,13 +119,13 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
     if tab not in set(Tab):
         raise NotVisibleError(f"there is no view {tab}")
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
-    choice = PaneForm.read_choice(request.GET, Tab(tab))
+    listed = ObjectListForm.read_choice(request.GET)
+    choice = PaneForm.read_choice(request.GET, Tab(tab), keep=listed.query)
     row = reviewpages.get_row(found, position)
     is_first = viewing.record_viewed(row, found, by=request.user)
     if is_fragment(request):
         context = reviewpages.present_switch(found, row, choice, for_user=request.user, is_first=is_first)
         return render(request, "reviews/_switch.html", context)
-    listed = ObjectListForm.read_choice(request.GET)
     page = reviewpages.present_page(found, for_user=request.user, position=position, choice=choice, listed=listed)
     return render(request, "reviews/review.html", page.context())
 

@@ -9,6 +9,7 @@ import pytest
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.planning.overview import read_overview
 from applyviz.engine.planning.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.presenters import fields, marks
@@ -16,7 +17,7 @@ from applyviz.web.presenters.difflines import diff_values, present_diff
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.lanes import present_lanes
 from applyviz.web.presenters.owners import present_owner
-from applyviz.web.presenters.readings import find_risks, find_same
+from applyviz.web.presenters.readings import present_risks, present_same
 from applyviz.web.presenters.values import ABSENT, find_value, show_value
 from tests.web import builders
 
@@ -197,23 +198,30 @@ def test_values_of_one_line_need_no_diff():
     assert [r.state for r in diff_values("text", "a\nb", "a\nc")] == ["same", "same", "removed", "added"]
 
 
-def test_same_changes_need_three_objects_and_equal_values():
+def test_same_changes_say_what_moves_and_who_deviates():
     one = replace(builders.build_change(), operation=Operation.UPDATE)
-    other = replace(one, versions=Versions(None, one.versions.manifest, {}, one.versions.after, one.versions.after))
+    less = replace(one, fields=one.fields[:1])
 
-    found = find_same([(0, one), (1, one), (2, other), (3, one)])
+    (same,) = present_same(read_overview([less, less, one, less]))
 
-    assert [(same.positions, same.text) for same in found] == [
-        (frozenset({0, 1, 3}), "metadata.labels › app.kubernetes.io/version: v0.8.0 → v0.10.1 and 5 more fields")
-    ]
-    assert find_same([(0, one), (1, one)]) == ()
+    assert (same.positions, same.text, same.exceptions, same.is_same) == (
+        frozenset({0, 1, 3}),
+        "metadata.labels › app.kubernetes.io/version: v0.8.0 → v0.10.1",
+        (2,),
+        True,
+    )
 
 
 def test_risks_are_told_once_per_kind():
     one = builders.build_change()
+    names = {0: "frontend", 1: "cart"}
 
-    assert [(r.text, r.position) for r in find_risks([(4, one)])] == [("frontend: Removal will not happen", 4)]
-    assert [(r.text, r.position) for r in find_risks([(4, one), (5, one)])] == [("Removal will not happen × 2", 4)]
+    assert [(r.text, r.position) for r in present_risks(read_overview([one]).hazards, names)] == [
+        ("frontend: Removal will not happen", 0)
+    ]
+    assert [(r.text, r.position) for r in present_risks(read_overview([one, one]).hazards, names)] == [
+        ("Removal will not happen × 2", 0)
+    ]
 
 
 def test_default_that_replaces_a_live_value_is_a_change():

@@ -52,6 +52,11 @@ def names(answer) -> list[str]:
         ("op=create", ["mail"]),
         ("ns=office", ["mail"]),
         ("kind=Service", []),
+        ("manager=kubectl-set", ["refused"]),
+        ("manager=nobody", []),
+        ("hazard=removal-will-not-happen", ["refused", "risky"]),
+        ("hazard=removal-will-not-happen&q=ris", ["risky"]),
+        ("hazard=nonsense", ["calm", "cart", "mail", "refused", "risky"]),
         ("only=conflicts", ["refused"]),
         ("only=risks", ["refused", "risky"]),
         ("only=unseen", ["cart", "mail", "refused", "risky"]),
@@ -89,14 +94,60 @@ def test_blocker_links_to_a_danger_and_goes_when_it_was_opened(as_bob, many, set
     assert ('hx-partial hx-target="#deck"' in switched, "with a danger first" in switched) == (True, False)
 
 
-def test_long_group_is_cut_and_offers_the_rest(as_bob, alice):
+def test_long_group_comes_in_pages(as_bob, alice):
     plan = rows.make_plan(alice, [_change(f"o{n:03}", operation=Operation.UNCHANGED) for n in range(160)])
 
     cut = as_bob.get(url(plan), headers=HTMX)
-    whole = as_bob.get(f"{url(plan)}?whole=1", headers=HTMX)
+    later = as_bob.get(f"{url(plan)}?group=unchanged&start=150", headers=HTMX)
+    page = as_bob.get(f"{url(plan)}?group=unchanged&start=150")
 
-    assert (len(names(cut)), len(names(whole))) == (150, 160)
     assert "Show 10 more" in cut.content.decode()
+    assert (len(names(cut)), names(later)) == (150, [f"o{n:03}" for n in range(150, 160)])
+    assert names(page) == names(later)
+    assert "more" not in later.content.decode().split("</a>")[-1]
+
+
+def test_tree_stands_by_namespace_and_kind(as_bob, many):
+    answer = as_bob.get(f"{url(many)}?layout=tree", headers=HTMX).content.decode()
+
+    assert re.findall(r"<h([34])>([^<]+)</h", answer) == [
+        ("3", "office"),
+        ("4", "Deployment"),
+        ("3", "shop"),
+        ("4", "Deployment"),
+    ]
+    assert re.findall(r'<span class="name">([^<]+)</span>', answer) == ["mail", "calm", "cart", "refused", "risky"]
+
+
+def test_choice_goes_into_the_address_of_the_page(as_bob, many):
+    shown = "http://testserver/reviews/1/plans/1/objects/3/diff/?view=split&q=old"
+
+    answer = as_bob.get(f"{url(many)}?q=cart&kind=Deployment", headers={**HTMX, "HX-Current-URL": shown})
+
+    assert answer["HX-Replace-Url"] == "/reviews/1/plans/1/objects/3/diff/?view=split&q=cart&kind=Deployment"
+
+
+def test_choice_is_kept_by_tabs_and_filters_of_the_pane(as_bob, many):
+    address = reverse("reviews:show-object", args=[many.review.number, 1, 0, "diff"])
+
+    answer = as_bob.get(f"{address}?q=cart", headers=HTMX).content.decode()
+
+    assert f'href="{address}?q=cart#pane"' in answer
+    assert (
+        f'href="{address}?view=split&amp;q=cart#pane"' in answer or f'href="{address}?view=split&q=cart#pane"' in answer
+    )
+
+
+def test_alike_changes_stand_together_with_their_exceptions(as_bob, alice):
+    change = builders.build_change()
+    odd = replace(_change("odd"), fields=change.fields[:1] + change.fields[2:3])
+    plan = rows.make_plan(alice, [*(_change(f"o{n}") for n in range(4)), odd])
+
+    answer = as_bob.get(url(plan), headers=HTMX).content.decode()
+
+    assert "app.kubernetes.io/version: v0.8.0 → v0.10.1" in answer
+    assert "3 more, all the same" in answer
+    assert re.search(r"Not quite the same:\s*<a [^>]+>odd</a>", answer)
 
 
 def test_list_is_hidden_from_outsiders(as_charlie, many):

@@ -1,0 +1,35 @@
+/**
+ * The pane of one object: fetches what is known of a field when its row is opened, copies texts, unfolds rows.
+ * Everything here is a short cut: without script the links in the pane lead to the same.
+ */
+function openRow(event) {
+  if (event.target.matches?.("[data-field-row]") && event.target.open) {
+    event.target.querySelector("[data-schema]")?.dispatchEvent(new Event("opened"));
+  }
+}
+
+/** Copies the text of the named element; says so in the button for a moment, and what else to do when it may not. */
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  const word = (button.dataset.word ??= button.textContent);
+  try {
+    await navigator.clipboard.writeText(source.dataset.text ?? source.textContent);
+    button.textContent = button.dataset.copied;
+  } catch {
+    getSelection().selectAllChildren(source);
+    button.textContent = button.dataset.selected;
+  }
+  setTimeout(() => (button.textContent = word), 2000);
+}
+
+function reveal() {
+  for (const button of document.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
+}
+
+document.addEventListener("toggle", openRow, true);
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (button) copy(button);
+});
+document.addEventListener("htmx:after:swap", reveal);
+reveal();
