@@ -140,6 +140,8 @@ DATABASES = {"default": _database}
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/"
 APPLYVIZ_SWEEP_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
+# How many objects of one step a run has on their way at once, where no policy says otherwise.
+APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
 
 # Agreeing -----------------------------------------------------------------------------------------
 # Whether who approves must have opened every object with a danger.

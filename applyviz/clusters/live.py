@@ -40,6 +40,8 @@ from applyviz.engine.objects.values import JSONValue
 
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
 _CHUNK = 256 * 1024
+# As many as a run may have on their way; with fewer, each further one would be opened and dropped again.
+_CONNECTIONS = 32
 # The two discovery requests that tell everything; servers older than 1.30 answer the second form.
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
@@ -95,6 +97,7 @@ class LiveTransport:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._configuration = configuration
+        configuration.connection_pool_maxsize = _CONNECTIONS
         self._rest = RESTClientObject(configuration)
         self._pool: urllib3.PoolManager = self._rest.pool_manager
         self._limits = limits or Limits()

@@ -15,7 +15,7 @@ from applyviz.clusters.transport import Transport
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 
-_PARALLEL = 8
+_PARALLEL = 16
 
 
 def is_harmless(request: Request) -> bool:
@@ -29,6 +29,11 @@ class ClusterReader:
     def __init__(self, transport: Transport, *, parallel: int = _PARALLEL) -> None:
         self._transport = transport
         self._parallel = parallel
+
+    @property
+    def parallel(self) -> int:
+        """How many requests may be on their way at once; 1 for a cluster that is asked one after the other."""
+        return self._parallel
 
     def __enter__(self) -> Self:
         return self

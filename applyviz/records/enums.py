@@ -68,11 +68,28 @@ class Outcome(models.TextChoices):
     FAILED = "failed", _("failed")
     UNKNOWN = "unknown", _("unknown")
     SKIPPED = "not reached", _("not reached")
+    LEFT_OUT = "skipped", _("skipped")
+
+    @classmethod
+    def unfinished(cls) -> tuple[Outcome, ...]:
+        """The outcomes that are none yet."""
+        return (cls.WAITING, cls.APPLYING)
 
     @property
     def is_good(self) -> bool:
         """Whether the object is as the plan promised, or at least was applied."""
         return self in (Outcome.VERIFIED, Outcome.DIFFERS, Outcome.UNCHANGED)
+
+
+class RolloutState(models.TextChoices):
+    """Whether what an applied object brings about is done; "" where nobody waits for it."""
+
+    NONE = "", _("not waited for")
+    WAITING = "waiting", _("rolling out")
+    READY = "ready", _("ready")
+    FAILED = "failed", _("rollout failed")
+    LATE = "late", _("not ready in time")
+    GIVEN_UP = "given up", _("no longer waited for")
 
 
 class EntryState(models.TextChoices):

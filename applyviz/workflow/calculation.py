@@ -6,14 +6,17 @@ A run recomputes with the very code that made the plan, so that equal effects me
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 
 from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.hazards.model import Neighbours
 from applyviz.engine.hazards.neighbours import find_neighbour_requests, read_neighbours
 from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import sets
@@ -34,6 +37,25 @@ POLICY_VERSION = "1"
 IDENTITY = "cluster credential"
 
 
+def _drive(planner: sets.SetPlanner, reader: ClusterReader) -> Iterator[ObjectChange]:
+    """Answer a planner, each request as soon as its answer comes: the cluster works while we calculate."""
+    if reader.parallel < 2:
+        yield from sets.drive(planner, reader.try_send_all)
+        return
+    yield from planner.take_ready()
+    with ThreadPoolExecutor(reader.parallel, thread_name_prefix="read") as pool:
+        asked: dict[Future[Answer], int] = {}
+        while not planner.is_done:
+            if len(asked) <= reader.parallel:
+                keys = set(asked.values())
+                new = islice((ask for ask in planner.asks() if ask.key not in keys), 2 * reader.parallel - len(asked))
+                asked.update({pool.submit(reader.try_send, ask.request): ask.key for ask in new})
+            done, _ = wait(asked, return_when=FIRST_COMPLETED)
+            for future in done:
+                planner.answer(asked.pop(future), future.result())
+            yield from planner.take_ready()
+
+
 @dataclass(frozen=True, slots=True)
 class Calculation:
     """A calculation that is about to start: who is asked, what is known of kinds, and the planner.
@@ -49,7 +71,7 @@ class Calculation:
 
     def run(self) -> Iterator[ObjectChange]:
         """Ask the cluster and calculate; each change as soon as it is ready."""
-        return sets.drive(self.planner, self.reader.try_send_all)
+        return _drive(self.planner, self.reader)
 
     def recompute(self, ref: ObjectRef) -> ObjectChange | None:
         """One object as it would be planned now; None when the source does not name it."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import EntryState, Outcome, RunState
+from applyviz.records.enums import EntryState, Outcome, RolloutState, RunState
 from applyviz.records.fields import SealedField
 from applyviz.records.models.plans import ObjectChange, Plan
 
 
 class ApplyRun(models.Model):
-    """The execution of one approved plan; a plan is run once."""
+    """The execution of one approved plan; a plan is run once.
+
+    - `rules` say how it goes about it, frozen at its start: what happens at a failure, how many objects at once,
+      what is waited for.
+    """
 
     number = models.PositiveIntegerField(unique=True)
     plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="run")
@@ -25,6 +29,7 @@ class ApplyRun(models.Model):
     lease_until = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
     cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    rules = models.JSONField(default=dict)
     summary = models.JSONField(default=dict)
     error = models.TextField(blank=True)
     created_at = models.DateTimeField()
@@ -50,6 +55,7 @@ class ObjectResult(models.Model):
     - `detail` is one sentence.
     - `checked` is the {uid, resourceVersion} at which the effect was found to be the approved one ({} for
       absent, None: not checked yet).
+    - `rollout` says whether what it brings about is done, where the run waits for it; `rollout_at` since when.
     - `differences` are masked: {path, promised, got} when the answer differs, {path, reviewed, live} when stale.
     """
 
@@ -63,6 +69,9 @@ class ObjectResult(models.Model):
     differences = models.JSONField(default=list)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    rollout = models.CharField(max_length=16, choices=RolloutState.choices, default=RolloutState.NONE, blank=True)
+    rollout_detail = models.TextField(blank=True)
+    rollout_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["position"]

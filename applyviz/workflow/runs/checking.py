@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db import transaction
-
 from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue, canonical_json
@@ -21,7 +19,6 @@ from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import changes
 from applyviz.workflow.digests import digest_effect
-from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.parts import StopError
 from applyviz.workflow.runs.promises import identity
 
@@ -76,12 +73,10 @@ def match(
     return pairs
 
 
-def remember_checked(claim: Claim, pairs: Iterable[tuple[ObjectResult, ObjectChange | None]]) -> None:
+def remember_checked(pairs: Iterable[tuple[ObjectResult, ObjectChange | None]]) -> None:
     """Store at which uid and resourceVersion each effect was found to be the approved one."""
     checked = []
     for result, change in pairs:
         result.checked = identity(change.versions.live if change else None)
         checked.append(result)
-    with transaction.atomic():
-        claim.keep()
-        ObjectResult.objects.bulk_update(checked, ["checked"], batch_size=200)
+    ObjectResult.objects.bulk_update(checked, ["checked"], batch_size=200)

@@ -5,12 +5,14 @@ Rule: condition `Established` of the definition, then a list of its resource tha
 
 from __future__ import annotations
 
-from applyviz.engine.objects.exchange import Request
+from collections.abc import Callable
+from functools import partial
+
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.records.enums import Outcome
-from applyviz.records.models import ObjectResult
-from applyviz.workflow import changes
-from applyviz.workflow.runs.objects import Access
+from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause
 
 _SECONDS = 30.0
 _GROUP, _KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
@@ -23,23 +25,21 @@ def _served_path(crd: JSONObject) -> str:
     return f"/apis/{spec.get('group')}/{versions[0]}/{plural}" if versions and plural else ""
 
 
-def wait_until_served(around: Access, result: ObjectResult) -> bool:
+def wait_until_served(reader: ClusterReader, change: ObjectChange, *, clock: Callable[[], float]) -> ObjectFlow[bool]:
     """Wait for the kind of a definition just applied; False when it is not served within the time.
 
     - Not being served in time stops nothing here: the objects of that kind will say so themselves.
     """
-    row = result.change
-    if (row.group, row.kind) != (_GROUP, _KIND) or row.operation == Outcome.UNCHANGED.value:
+    gvk = change.ref.gvk
+    if (gvk.group, gvk.kind) != (_GROUP, _KIND) or change.operation in (Operation.UNCHANGED, Operation.PRUNE):
         return True
-    change = changes.open_sealed(row)
     path = _served_path(change.versions.after or change.versions.manifest or {})
-    deadline = around.clock() + _SECONDS
+    deadline = clock() + _SECONDS
     while path:
-        answer = around.reader.try_send(Request("GET", path, {"limit": "1"}, purpose="list"))
+        answer: Answer = yield Ask(partial(reader.try_send, Request("GET", path, {"limit": "1"}, purpose="list")))
         if answer.is_ok:
             return True
-        if around.clock() >= deadline:
+        if clock() >= deadline:
             return False
-        around.claim.keep()
-        around.sleep(0.3)
+        yield Pause(0.3)
     return True

@@ -1,7 +1,7 @@
 """Carrying a run out: claim, check every effect, then step by step and object by object.
 
 A worker that resumes does not check again what was checked: objects that are done stay done, and the others
-are compared with live one by one. The run stops at the first object that cannot be applied as approved.
+are compared with live one by one.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from django.db import InterfaceError, OperationalError, transaction
 
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
@@ -22,11 +25,13 @@ from applyviz.workflow import access, calculation, changes, failpoints
 from applyviz.workflow.access import Action
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs import checking
-from applyviz.workflow.runs.establish import wait_until_served
+from applyviz.workflow.runs.crew import Crew
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim, LeaseLostError, claim_run
-from applyviz.workflow.runs.objects import Access, ObjectRun
+from applyviz.workflow.runs.objects import Access, Ended
 from applyviz.workflow.runs.parts import StopError
+from applyviz.workflow.runs.rules import RunRules
+from applyviz.workflow.runs.stepping import Walk
 
 logger = logging.getLogger(__name__)
 
@@ -37,12 +42,13 @@ class RunStoppedError(ApplyVizError):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A claimed run with everything that is needed to carry it out."""
+    """A claimed run with everything that is needed to carry it out; `fresh` is live as the check read it, by result."""
 
     claim: Claim
     reader: ClusterReader
     prepared: calculation.Calculation
     tag_key: bytes
+    fresh: dict[int, JSONObject | None] = field(default_factory=dict)
 
     def results(self) -> list[ObjectResult]:
         """All objects in their order, with their changes."""
@@ -55,6 +61,10 @@ class _Work:
         if change is None:
             raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
         return change
+
+    def take_fresh(self, result: ObjectResult) -> tuple[bool, JSONObject | None]:
+        """Live as the check of this worker read it, once: each write is bound to it, so it need not be read again."""
+        return result.pk in self.fresh, self.fresh.pop(result.pk, None)
 
     def find_path(self, change: ObjectChange) -> str:
         """The address of an object."""
@@ -102,37 +112,24 @@ def _check_effects(work: _Work) -> bool:
             checking.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind)
         except StopError as stop:
             stale.append((result, stop))
-    for result, found in stale:
-        journal = Journal(
-            work.claim, result, changes.open_sealed(result.change), changes.read_masked(result.change), work.tag_key
-        )
-        journal.conclude(found.outcome, found.detail, found.differences)
-    if not stale:
-        checking.remember_checked(work.claim, pairs)
+    with transaction.atomic():
+        work.claim.keep()
+        for result, found in stale:
+            masked = changes.read_masked(result.change)
+            journal = Journal(work.claim, result, changes.open_sealed(result.change), masked, work.tag_key)
+            journal.conclude(found.outcome, found.detail, found.differences)
+        if not stale:
+            checking.remember_checked(pairs)
+            work.fresh.update({result.pk: change.versions.live for result, change in pairs if change is not None})
     return not stale
 
 
-def _apply_all(work: _Work, around: Access) -> RunState:
-    for result in work.results():
-        if result.outcome not in (Outcome.WAITING, Outcome.APPLYING):
-            continue
-        work.claim.keep()
-        if work.claim.is_cancelled():
-            return RunState.CANCELLED
-        failpoints.reach("run.object")
-        outcome = ObjectRun(around, result).apply()
-        if outcome == Outcome.STALE:
-            return RunState.STALE
-        if not Outcome(outcome).is_good:
-            return RunState.FAILED
-        wait_until_served(around, result)
-    return RunState.SUCCEEDED
-
-
-def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep: Callable[[float], None]) -> RunState:
+def _carry_out(
+    claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep: Callable[[float], None]
+) -> tuple[RunState, str]:
     plan = claim.run.plan
     if claim.is_cancelled():
-        return RunState.CANCELLED
+        return RunState.CANCELLED, ""
     _check_rights(claim)
     _check_target(claim, reader)
     prepared = calculation.prepare(plan, reader)
@@ -140,8 +137,9 @@ def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep
     work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
     is_checked = not ObjectResult.objects.filter(run=claim.run, checked__isnull=True).exists()
     if not is_checked and not _check_effects(work):
-        return RunState.STALE
+        return RunState.STALE, ""
     failpoints.reach("run.checked")
+    rules = RunRules.from_json(claim.run.rules)
     around = Access(
         claim=claim,
         reader=reader,
@@ -149,17 +147,20 @@ def _carry_out(claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep
         find_kind=lambda change: prepared.catalog.find_kind(change.ref.gvk),
         find_path=work.find_path,
         recompute=work.recompute,
+        take_fresh=work.take_fresh,
         tag_key=work.tag_key,
-        sleep=sleep,
+        rules=rules,
     )
-    return _apply_all(work, around)
+    with Crew[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=sleep) as crew:
+        return Walk(around, crew, work.results()).go()
 
 
 def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
     """Carry out a run; nothing happens when another worker has it or it is finished.
 
     - Writes are sent only for effects that are the approved ones, bound to the live object just read.
-    - A worker that loses its lease stops at once and leaves everything to the one that has it.
+    - A worker that loses its lease stops at once and leaves everything to the one that has it; so does one whose
+      database went away, because what it last wrote may or may not be there.
     """
     claim = claim_run(run_id)
     if claim is None:
@@ -168,15 +169,17 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         transport = connect.open_transport(claim.run.plan.target.cluster)
         try:
             reader = connect.reader_over(claim.run.plan.target.cluster, transport)
-            state = _carry_out(claim, reader, ClusterWriter(transport), sleep)
+            state, error = _carry_out(claim, reader, ClusterWriter(transport), sleep)
         finally:
             transport.close()
         failpoints.reach("run.finishing")
-        claim.finish(state)
+        claim.finish(state, error=error)
     except LeaseLostError:
         logger.info("Run %s is owned by another worker", claim.run.number)
-    except ApplyVizError as error:
-        claim.finish(RunState.FAILED, error=str(error))
-    except Exception as error:
-        log_unexpected(logger, f"run {claim.run.number} stopped", error)
-        claim.finish(RunState.FAILED, error=f"an unexpected error stopped the run ({type(error).__name__})")
+    except ApplyVizError as stop:
+        claim.finish(RunState.FAILED, error=str(stop))
+    except (OperationalError, InterfaceError) as lost:
+        log_unexpected(logger, f"run {claim.run.number} is left to the next worker: the database went away", lost)
+    except Exception as unexpected:
+        log_unexpected(logger, f"run {claim.run.number} stopped", unexpected)
+        claim.finish(RunState.FAILED, error=f"an unexpected error stopped the run ({type(unexpected).__name__})")

@@ -1,7 +1,8 @@
 """The journal of a run: each request is written down, with its audit entry, before it is sent.
 
 What is shown is masked here; what went out and came back is sealed. An entry that has no answer was cut
-off, and whoever resumes the run finds out what became of it by reading live.
+off, and whoever resumes the run finds out what became of it by reading live. Everything is written inside
+a transaction of the caller's, which keeps the lease.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db import transaction
 from django.utils import timezone
 
 from applyviz.engine.diff import masking
@@ -100,74 +101,66 @@ class Journal:
             detail=detail,
         )
 
-    def intend(self, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]) -> JournalEntry:
-        """Write a request down, before it is sent; raises `LeaseLostError` when the run is not ours."""
+    def intend(
+        self, sequence: int, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
+    ) -> JournalEntry:
+        """Write a request down, before it is sent."""
         digest = digest_request(request)
-        with transaction.atomic():
-            self.claim.keep()
-            entry = JournalEntry.objects.create(
-                result=self.result,
-                sequence=self.result.journal.count(),
-                part=part,
-                epoch=self.claim.epoch,
-                purpose=request.purpose,
-                method=request.method,
-                path=request.path,
-                query=dict(request.query),
-                content_type=request.content_type,
-                before=dict(before),
-                request=shown,
-                sealed_request=Sealed.of_json(request.body),
-                request_digest=digest,
-                sent_at=timezone.now(),
-            )
-            self._audit(
-                AuditAction.OBJECT_INTENT,
-                {
-                    "method": request.method,
-                    "path": request.path,
-                    "query": dict(request.query),
-                    "content type": request.content_type,
-                    "body": shown,
-                    "request digest": digest,
-                },
-            )
-            failpoints.reach("run.intending")
+        if sequence == 0:
+            ObjectResult.objects.filter(pk=self.result.pk).update(outcome=Outcome.APPLYING, started_at=timezone.now())
+        entry = JournalEntry.objects.create(
+            result=self.result,
+            sequence=sequence,
+            part=part,
+            epoch=self.claim.epoch,
+            purpose=request.purpose,
+            method=request.method,
+            path=request.path,
+            query=dict(request.query),
+            content_type=request.content_type,
+            before=dict(before),
+            request=shown,
+            sealed_request=Sealed.of_json(request.body),
+            request_digest=digest,
+            sent_at=timezone.now(),
+        )
+        self._audit(
+            AuditAction.OBJECT_INTENT,
+            {
+                "method": request.method,
+                "path": request.path,
+                "query": dict(request.query),
+                "content type": request.content_type,
+                "body": shown,
+                "request digest": digest,
+            },
+        )
+        failpoints.reach("run.intending")
         return entry
 
-    def answer(self, entry: JournalEntry, answer: Answer) -> None:
-        """Write down what the server answered."""
-        with transaction.atomic():
-            self.claim.keep()
-            JournalEntry.objects.filter(pk=entry.pk).update(
-                state=EntryState.ANSWERED,
-                status=answer.status,
-                answer=self.mask_answer(answer.body),
-                sealed_answer=Sealed.of_json(answer.body),
-                warnings=[self.scrub(text) for text in answer.warnings],
-                answered_at=timezone.now(),
-            )
-            failpoints.reach("run.recording")
+    def answer(self, entry: JournalEntry, answer: Answer, at: datetime) -> None:
+        """Write down what the server answered, and when it did."""
+        JournalEntry.objects.filter(pk=entry.pk).update(
+            state=EntryState.ANSWERED,
+            status=answer.status,
+            answer=self.mask_answer(answer.body),
+            sealed_answer=Sealed.of_json(answer.body),
+            warnings=[self.scrub(text) for text in answer.warnings],
+            answered_at=at,
+        )
+        failpoints.reach("run.recording")
 
     def resolve(self, entry: JournalEntry, note: str) -> None:
         """Write down what became of a request that has no answer."""
-        with transaction.atomic():
-            self.claim.keep()
-            JournalEntry.objects.filter(pk=entry.pk).update(
-                state=EntryState.RESOLVED, note=note, answered_at=timezone.now()
-            )
-            failpoints.reach("run.resolving")
-        failpoints.reach("run.resolved")
+        JournalEntry.objects.filter(pk=entry.pk).update(
+            state=EntryState.RESOLVED, note=note, answered_at=timezone.now()
+        )
+        failpoints.reach("run.resolving")
 
     def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
         """Write down what came out for the object."""
-        now = timezone.now()
-        with transaction.atomic():
-            self.claim.keep()
-            ObjectResult.objects.filter(pk=self.result.pk).update(
-                outcome=outcome, detail=detail, differences=differences, finished_at=now
-            )
-            self._audit(
-                AuditAction.OBJECT_RESULT, {"outcome": outcome.value, "detail": detail, "differences": differences}
-            )
-            failpoints.reach("run.telling")
+        ObjectResult.objects.filter(pk=self.result.pk).update(
+            outcome=outcome, detail=detail, differences=differences, finished_at=timezone.now()
+        )
+        self._audit(AuditAction.OBJECT_RESULT, {"outcome": outcome.value, "detail": detail, "differences": differences})
+        failpoints.reach("run.telling")

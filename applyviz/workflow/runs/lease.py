@@ -16,7 +16,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.records.enums import AuditAction, Outcome, ReviewState, RunState
+from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, ObjectResult, Review
 from applyviz.workflow import audit, failpoints
 from applyviz.workflow.runs.start import about
@@ -61,9 +61,12 @@ class Claim:
         now = timezone.now()
         with transaction.atomic():
             self.keep()
-            ObjectResult.objects.filter(run=self.run, outcome=Outcome.WAITING).update(
-                outcome=Outcome.SKIPPED, finished_at=now
+            results = ObjectResult.objects.filter(run=self.run)
+            results.filter(outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
+            results.filter(outcome=Outcome.APPLYING).update(
+                outcome=Outcome.UNKNOWN, finished_at=now, detail="the run ended before it was known what became of it"
             )
+            results.filter(rollout=RolloutState.WAITING).update(rollout=RolloutState.GIVEN_UP, rollout_at=now)
             outcomes = list(ObjectResult.objects.filter(run=self.run).values_list("outcome", flat=True))
             counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
             ApplyRun.objects.filter(pk=self.run.pk, epoch=self.epoch).update(

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from django.utils import timezone
+from functools import partial
+from typing import TypeAlias
 
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
+from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
-from applyviz.records.models import ObjectResult
+from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.workflow import changes, failpoints
+from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs.checking import raise_if_stale, show_value
+from applyviz.workflow.runs.establish import wait_until_served
+from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.parts import PartSender, StopError, Surroundings
 from applyviz.workflow.runs.promises import find_broken, identity
+from applyviz.workflow.runs.rollout import Rollout
+from applyviz.workflow.runs.rules import RunRules
 
+logger = logging.getLogger(__name__)
 _GONE_SECONDS = 60.0
 
 
@@ -32,6 +40,7 @@ class Access:
     """What every object of a run needs of the outside.
 
     - `recompute(result)` gives the change as it would be planned now.
+    - `take_fresh(result)`: whether live was read for the check in this very process, and that object, once.
     """
 
     claim: Claim
@@ -40,17 +49,37 @@ class Access:
     find_kind: Callable[[ObjectChange], KindSchema | None]
     find_path: Callable[[ObjectChange], str]
     recompute: Callable[[ObjectResult], ObjectChange]
+    take_fresh: Callable[[ObjectResult], tuple[bool, JSONObject | None]]
     tag_key: bytes
-    sleep: Callable[[float], None] = time.sleep
+    rules: RunRules
     clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one object ended; `is_ready` is False when its rollout failed or took too long."""
+
+    result: ObjectResult
+    outcome: Outcome
+    is_ready: bool = True
+    detail: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether what needs this object may follow."""
+        return self.outcome.is_good and self.is_ready
+
+
+Finding: TypeAlias = tuple[Outcome, str, list[dict[str, JSONValue]]]
 
 
 class ObjectRun:
     """One object on its way from waiting to its outcome."""
 
-    def __init__(self, access: Access, result: ObjectResult) -> None:
+    def __init__(self, access: Access, result: ObjectResult, last: JournalEntry | None = None) -> None:
         self._access = access
         self._result = result
+        self._last = last
         self._row = result.change
         self._change = changes.open_sealed(self._row)
         self._masked = changes.read_masked(self._row)
@@ -58,37 +87,65 @@ class ObjectRun:
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
         self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
-        around = Surroundings(access.writer, self._read, self._recheck, self._is_done, access.sleep)
-        self._sender = PartSender(self._journal, around)
+        around = Surroundings(access.writer, self._read, self._recheck, self._is_done)
+        self._sender = PartSender(self._journal, around, sent=last.sequence + 1 if last else 0)
 
-    def apply(self) -> Outcome:
-        """Bring the object to its outcome and record it; an outcome recorded before stays."""
+    def flow(self) -> ObjectFlow[Ended]:
+        """Bring the object to its outcome, record it, then wait for what it brings about."""
+        live: JSONObject | None = None
         try:
-            outcome, detail, differences = self._carry_out()
+            live = yield from self._carry_out()
+            found = self._verify(live) if self._writes else (Outcome.UNCHANGED, "", [])
         except StopError as stop:
-            outcome, detail, differences = stop.outcome, stop.detail, stop.differences
+            found = stop.outcome, stop.detail, stop.differences
+        except ApplyVizError as error:
+            found = self._fail(str(error))
+        except Exception as error:  # whatever it is: the others go on or stop as the rules say
+            log_unexpected(logger, f"run {self._access.claim.run.number}: {self._change.ref} stopped", error)
+            found = self._fail(f"an unexpected error stopped it ({type(error).__name__})")
         failpoints.reach("run.concluding")
-        self._journal.conclude(outcome, detail, differences)
+        yield Record(partial(self._journal.conclude, *found))
         failpoints.reach("run.concluded")
-        return outcome
+        yield Concluded()
+        outcome, detail, _ = found
+        if not outcome.is_good or not self._writes:
+            return Ended(self._result, outcome, detail=detail)
+        return (yield from self._follow_up(outcome, live))
 
-    def _carry_out(self) -> tuple[Outcome, str, list[dict[str, JSONValue]]]:
-        last = self._result.journal.order_by("sequence").last()
+    def follow_up(self) -> ObjectFlow[Ended]:
+        """Go on waiting for the rollout of an object that a lost worker had concluded."""
+        yield Concluded()
+        return (yield from self._follow_up(Outcome(self._result.outcome), None))
+
+    def _follow_up(self, outcome: Outcome, live: JSONObject | None) -> ObjectFlow[Ended]:
+        yield from wait_until_served(self._access.reader, self._change, clock=self._access.clock)
+        rules = self._access.rules
+        if not rules.waits_for_rollout or self._change.operation is Operation.PRUNE:
+            return Ended(self._result, outcome)
+        waiting = Rollout(self._result, self._read, seconds=rules.rollout_seconds, clock=self._access.clock)
+        is_ready, detail = yield from waiting.flow(live)
+        return Ended(self._result, outcome, is_ready, detail)
+
+    def _fail(self, detail: str) -> Finding:
+        """The outcome after an error of our own: what was sent may have been carried out."""
+        return (Outcome.UNKNOWN if self._sender.sent else Outcome.FAILED), detail, []
+
+    def _carry_out(self) -> ObjectFlow[JSONObject | None]:
         position, live = 0, None
-        if last is not None:
-            position = next(n for n, (part, _) in enumerate(self._writes) if part == last.part)
-            done, live = self._sender.take_up(last, self._writes[position][1])
+        if self._last is not None:
+            part = self._last.part
+            position = next(n for n, (number, _) in enumerate(self._writes) if number == part)
+            done, live = yield from self._sender.take_up(self._last, self._writes[position][1])
             position += done
-        else:
-            live = self._find_live()
-            if not self._writes:
-                return Outcome.UNCHANGED, "", []
-            ObjectResult.objects.filter(pk=self._result.pk).update(outcome=Outcome.APPLYING, started_at=timezone.now())
+        elif self._writes:
+            is_fresh, live = self._access.take_fresh(self._result)
+            if not is_fresh:
+                live = yield Ask(self._find_live)
         for part, template in self._writes[position:]:
-            live = self._sender.send(part, template, self._shown(part), live)
+            live = yield from self._sender.send(part, template, self._shown(part), live)
             if template.method == "DELETE":
-                live = self._wait_until_gone(live)
-        return self._verify(live)
+                live = yield from self._wait_until_gone(live)
+        return live
 
     def _shown(self, part: int) -> JSONValue:
         return self._masked.requests[part].body
@@ -143,7 +200,7 @@ class ObjectRun:
             {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown
         )
 
-    def _verify(self, live: JSONObject | None) -> tuple[Outcome, str, list[dict[str, JSONValue]]]:
+    def _verify(self, live: JSONObject | None) -> Finding:
         if self._change.operation is Operation.PRUNE or live is None:
             is_right = live is None and self._change.operation is Operation.PRUNE
             return (Outcome.VERIFIED, "it is gone", []) if is_right else (Outcome.DIFFERS, "it is still there", [])
@@ -153,16 +210,15 @@ class ObjectRun:
         count = len(broken)
         return Outcome.DIFFERS, f"{count} field{'s differ' if count > 1 else ' differs'} from what was promised", broken
 
-    def _wait_until_gone(self, live: JSONObject | None) -> JSONObject | None:
+    def _wait_until_gone(self, live: JSONObject | None) -> ObjectFlow[JSONObject | None]:
         uid = identity(live or self._change.versions.live).get("uid")
         deadline = self._access.clock() + _GONE_SECONDS
         while True:
-            live = self._read()
+            live = yield Ask(self._read)
             if live is None or identity(live).get("uid") != uid:
                 return None
             if self._access.clock() >= deadline:
                 raise StopError(
                     Outcome.UNKNOWN, f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
                 )
-            self._access.claim.keep()
-            self._access.sleep(0.5)
+            yield Pause(0.5)

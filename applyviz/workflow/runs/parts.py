@@ -7,9 +7,13 @@ the approved one. A lost answer is resolved by reading live; what cannot be reso
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TypeAlias
+
+from django.utils import timezone
 
 from applyviz.clusters.errors import NotSentError, meaning_of
 from applyviz.clusters.writer import ClusterWriter
@@ -20,11 +24,14 @@ from applyviz.engine.planning import holes
 from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import JournalEntry
 from applyviz.workflow import failpoints
+from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.promises import identity
 
 _ATTEMPTS = 4
 _PAUSES = (0.2, 1.0, 3.0, 3.0)
+_LONGEST_PAUSE = 30.0
+_LOOKING_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 
 
 @dataclass(eq=False)
@@ -47,7 +54,7 @@ def is_field_conflict(answer: Answer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What sending one object needs of the outside, and how it looks at live.
+    """What sending one object needs of the outside, and how it looks at live; none touches the database.
 
     - `read()` gives the live object or None; `recheck()` reads it, recomputes the effect and raises
       `StopError` unless it is the approved one; `is_done(part, live)` says whether live is what this part
@@ -58,41 +65,69 @@ class Surroundings:
     read: Callable[[], JSONObject | None]
     recheck: Callable[[], JSONObject | None]
     is_done: Callable[[int, JSONObject | None], bool]
-    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
+class _Received:
+    """An answer and when it came."""
+
+    answer: Answer
+    at: datetime
+
+
+Part: TypeAlias = ObjectFlow[tuple[bool, JSONObject | None]]
+
+
+@dataclass(slots=True)
 class PartSender:
-    """Sends the requests of one object, each journalled."""
+    """Sends the requests of one object, each journalled; `sent` counts its journal entries."""
 
     journal: Journal
     around: Surroundings
+    sent: int = 0
 
-    def send(self, part: int, template: Request, shown: JSONValue, live: JSONObject | None) -> JSONObject | None:
+    def send(
+        self, part: int, template: Request, shown: JSONValue, live: JSONObject | None
+    ) -> ObjectFlow[JSONObject | None]:
         """Carry one request out; gives the object as it is afterwards (None: gone)."""
         for attempt in range(_ATTEMPTS):
-            request = self._fill(template, live)
-            entry = self.journal.intend(part, request, shown, identity(live))
+            request, pause = self._fill(template, live), _PAUSES[attempt]
+            entry = yield from self._intend(part, request, shown, identity(live))
             failpoints.reach("run.intended")
             try:
-                answer = self.around.writer.send(request)
+                received = yield Ask(partial(self._send, request))
             except NotSentError as error:
-                self.journal.resolve(entry, f"not sent: {error.reason}")
+                yield from self._resolve(entry, f"not sent: {error.reason}")
                 if not error.retryable or attempt == _ATTEMPTS - 1:
                     raise StopError(Outcome.FAILED, f"the cluster could not be reached: {error.reason}") from error
-                self.around.sleep(_PAUSES[attempt])
-                continue
+                done = False
             except ClusterError as error:
-                done, live = self.resolve(part, entry, live, error.reason)
+                done, live = yield from self.settle(part, entry, identity(live), error.reason)
             else:
                 failpoints.reach("run.answered")
-                self.journal.answer(entry, answer)
+                yield Record(partial(self.journal.answer, entry, received.answer, received.at))
                 failpoints.reach("run.recorded")
-                done, live = self.judge(part, entry, request, answer, live)
+                done, live = yield from self.judge(part, entry, request, received.answer, live)
+                pause = max(pause, min(received.answer.retry_after, _LONGEST_PAUSE))
             if done:
                 return live
-            self.around.sleep(_PAUSES[attempt])
+            yield Pause(pause)
         raise StopError(Outcome.FAILED, f"the cluster did not take the request in {_ATTEMPTS} attempts")
+
+    def _send(self, request: Request) -> _Received:
+        answer = self.around.writer.send(request)
+        return _Received(answer, timezone.now())
+
+    def _intend(
+        self, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
+    ) -> ObjectFlow[JournalEntry]:
+        entry: JournalEntry = yield Record(partial(self.journal.intend, self.sent, part, request, shown, before))
+        self.sent += 1
+        return entry
+
+    def _resolve(self, entry: JournalEntry, note: str) -> ObjectFlow[None]:
+        yield Record(partial(self.journal.resolve, entry, note))
+        failpoints.reach("run.resolved")
 
     def _fill(self, template: Request, live: JSONObject | None) -> Request:
         try:
@@ -100,16 +135,14 @@ class PartSender:
         except StalePlanError as error:
             raise StopError(Outcome.STALE, str(error)) from error
 
-    def judge(
-        self, part: int, entry: JournalEntry, request: Request, answer: Answer, live: JSONObject | None
-    ) -> tuple[bool, JSONObject | None]:
+    def judge(self, part: int, entry: JournalEntry, request: Request, answer: Answer, live: JSONObject | None) -> Part:
         """What an answer means: (done, live afterwards); raises `StopError` when it is final."""
         if answer.is_ok:
             return True, None if request.method == "DELETE" else answer.body
         if request.method == "DELETE" and answer.status == 404:
             return True, None
         if answer.status == 409:
-            live = self.around.recheck()
+            live = yield Ask(self.around.recheck)
             if is_field_conflict(answer):
                 raise StopError(Outcome.REFUSED, self.journal.scrub(answer.message))
             return False, live
@@ -119,41 +152,53 @@ class PartSender:
         if answer.status == 429:
             return False, live
         if meaning.is_retryable:
-            return self.resolve(part, entry, live, meaning.words)
+            return (yield from self.settle(part, entry, identity(live), meaning.words))
         text = self.journal.scrub(answer.message) or meaning.words
         raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
 
-    def resolve(
-        self, part: int, entry: JournalEntry, before: JSONObject | None, why: str
-    ) -> tuple[bool, JSONObject | None]:
-        """Find out by reading live what became of a request without a usable answer."""
-        return self.settle(part, entry, identity(before), why)
+    def settle(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:
+        """Find out by reading live what became of a request without a usable answer.
 
-    def settle(
-        self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str
-    ) -> tuple[bool, JSONObject | None]:
-        """As `resolve`, with the identity from before as the journal holds it."""
-        live = self.around.read()
+        - `before` is the identity of the object when it was sent, as the journal holds it.
+        - A cluster that cannot be read either leaves the outcome unknown: nobody may claim more.
+        """
+        live = yield from self._look(entry, why)
         if self.around.is_done(part, live) and (live is None or identity(live) != dict(before)):
-            self.journal.resolve(entry, f"{why}; live shows that it was carried out")
+            yield from self._resolve(entry, f"{why}; live shows that it was carried out")
             return True, live
         if identity(live) == dict(before):
-            self.journal.resolve(entry, f"{why}; live shows that it was not carried out")
+            yield from self._resolve(entry, f"{why}; live shows that it was not carried out")
             return False, live
-        self.journal.resolve(entry, f"{why}; live changed to something else")
+        yield from self._resolve(entry, f"{why}; live changed to something else")
         raise StopError(
             Outcome.UNKNOWN,
             f"{why}, and the live object is neither as before nor as promised: look at it before planning again",
         )
 
-    def take_up(self, entry: JournalEntry, template: Request) -> tuple[bool, JSONObject | None]:
+    def _look(self, entry: JournalEntry, why: str) -> ObjectFlow[JSONObject | None]:
+        """Read live, with patience: what became of a write hangs on it."""
+        for pause in (*_LOOKING_PAUSES, None):
+            try:
+                live: JSONObject | None = yield Ask(self.around.read)
+            except StopError as stop:
+                if pause is None:
+                    yield from self._resolve(entry, f"{why}; {stop.detail}")
+                    raise StopError(
+                        Outcome.UNKNOWN, f"{why}, and {stop.detail}: nobody knows whether it was carried out"
+                    ) from stop
+                yield Pause(pause)
+            else:
+                return live
+        raise AssertionError("the last look either answers or raises")
+
+    def take_up(self, entry: JournalEntry, template: Request) -> Part:
         """Go on where a lost worker stopped: at its last entry; (done, live) of that part."""
         if entry.state == EntryState.ANSWERED and entry.sealed_answer is not None:
             answer = Answer(entry.status, entry.sealed_answer.open_json())
+            live = yield from self._look(entry, "the worker was lost")
             if answer.is_ok:
-                return True, self.around.read()
-            return self.judge(entry.part, entry, template, answer, self.around.read() if entry.before else None)
-        if entry.state == EntryState.RESOLVED:
-            live = self.around.read()
-            return self.around.is_done(entry.part, live) and identity(live) != entry.before, live
-        return self.settle(entry.part, entry, entry.before, "the worker was lost before an answer was recorded")
+                return True, live
+            return (yield from self.judge(entry.part, entry, template, answer, live))
+        return (
+            yield from self.settle(entry.part, entry, entry.before, "the worker was lost before an answer was recorded")
+        )

@@ -1,0 +1,190 @@
+"""Carries the objects of one step out side by side, at most so many at once.
+
+One thread, the caller's, drives every flow: it starts objects in their order, writes down what several of
+them have to say in one transaction that also keeps the lease, and only then lets threads ask the cluster.
+What was started is always finished; nothing is started once the run may not go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from django.conf import settings
+from django.db import transaction
+
+from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record, Step
+from applyviz.workflow.runs.lease import Claim
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False, slots=True)
+class _Member(Generic[T]):
+    """One flow that goes on, what it waits for, and until when it pauses."""
+
+    flow: ObjectFlow[T]
+    step: Step | None = None
+    future: Future[Any] | None = None
+    until: float = 0.0
+    is_concluded: bool = False
+    ended: list[T] = field(default_factory=list)
+
+    def advance(self, value: object = None, error: Exception | None = None) -> None:
+        """Give the flow what came of its step, and take its next one."""
+        self.future = None
+        try:
+            self.step = self.flow.throw(error) if error is not None else self.flow.send(value)
+            while isinstance(self.step, Concluded):
+                self.is_concluded = True
+                self.step = self.flow.send(None)
+        except StopIteration as stop:
+            self.step = None
+            self.ended.append(stop.value)
+
+
+class Crew(Generic[T]):
+    """Drives flows; use it as a context manager.
+
+    - `width`: how many objects are on their way at once; 1 asks the cluster in this very thread.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        *,
+        width: int,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._claim, self._width = claim, max(1, width)
+        self._sleep, self._clock = sleep, clock
+        self._beat = settings.APPLYVIZ_LEASE_SECONDS / 4
+        self._kept = clock()
+        self._members: list[_Member[T]] = []
+        self.has_given_up = False
+        self._pool = ThreadPoolExecutor(self._width, thread_name_prefix="run") if self._width > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def carry_out(
+        self, flows: Iterator[ObjectFlow[T]], *, may_start: Callable[[], bool], may_wait: Callable[[], bool]
+    ) -> Iterator[T]:
+        """Carry flows out; gives what each ended with, as soon as it has.
+
+        - `may_start()` is asked before each start; `may_wait()` whether concluded objects are waited for.
+        - Raises `LeaseLostError` at the first writing down after the run was lost.
+        """
+        is_more = True
+        while is_more or self._members:
+            while is_more and self._count_busy() < self._width and (is_more := may_start()):
+                is_more = self._start(flows)
+            self._write_down()
+            self._ask()
+            ended = self._take_ended()
+            yield from ended
+            if not (ended and is_more):  # else somebody's place is free: first fill it
+                self._go_on_waiting(may_wait)
+
+    def _start(self, flows: Iterator[ObjectFlow[T]]) -> bool:
+        flow = next(flows, None)
+        if flow is None:
+            return False
+        member = _Member(flow)
+        self._members.append(member)
+        member.advance()
+        return True
+
+    def _count_busy(self) -> int:
+        return sum(not member.is_concluded for member in self._members)
+
+    def _take_ended(self) -> list[T]:
+        ended = [found for member in self._members for found in member.ended]
+        self._members = [member for member in self._members if not member.ended]
+        return ended
+
+    def _write_down(self) -> None:
+        """One transaction for everything that is to be written down now; it keeps the lease, or raises."""
+        while told := [(m, m.step) for m in self._members if isinstance(m.step, Record)]:
+            with transaction.atomic():
+                self._claim.keep()
+                values = [step.do() for _, step in told]
+            self._kept = self._clock()
+            for (member, _), value in zip(told, values, strict=True):
+                member.advance(value)
+
+    def _ask(self) -> None:
+        for member in self._members:
+            step = member.step
+            if not isinstance(step, Ask) or member.future is not None:
+                continue
+            if self._pool is not None:
+                member.future = self._pool.submit(step.do)
+                continue
+            try:
+                value = step.do()
+            except Exception as error:  # the flow knows which errors mean something
+                member.advance(error=error)
+            else:
+                member.advance(value)
+
+    def _go_on_waiting(self, may_wait: Callable[[], bool]) -> None:
+        """Wait for the first answer or the end of a pause, and take everything that came until then."""
+        self._begin_pauses()
+        asking = [m.future for m in self._members if m.future is not None]
+        pausing = [m for m in self._members if isinstance(m.step, Pause)]
+        if any(m.step is not None and not isinstance(m.step, Pause) and m.future is None for m in self._members):
+            return
+        if pausing and all(m.is_concluded for m in self._members) and not may_wait():
+            self._give_up_waiting()
+            return
+        self._keep_lease()
+        rest = min((m.until for m in pausing), default=self._clock() + self._beat) - self._clock()
+        if asking:
+            wait(asking, timeout=max(0.0, min(rest, self._beat)), return_when=FIRST_COMPLETED)
+        elif pausing:
+            self._sleep(max(0.0, min(rest, self._beat)))
+            if rest <= self._beat:
+                first = min(pausing, key=lambda m: m.until)
+                first.until = self._clock()
+        self._take_answers()
+
+    def _begin_pauses(self) -> None:
+        for member in self._members:
+            if isinstance(member.step, Pause) and not member.until:
+                member.until = self._clock() + member.step.seconds
+
+    def _take_answers(self) -> None:
+        for member in list(self._members):
+            if member.future is not None and member.future.done():
+                error = member.future.exception()
+                if error is not None and not isinstance(error, Exception):
+                    raise error
+                if error is not None:
+                    member.advance(error=error)
+                else:
+                    member.advance(member.future.result())
+            elif isinstance(member.step, Pause) and member.until and member.until <= self._clock():
+                member.until = 0.0
+                member.advance()
+
+    def _give_up_waiting(self) -> None:
+        for member in self._members:
+            member.flow.close()
+        self._members, self.has_given_up = [], True
+
+    def _keep_lease(self) -> None:
+        if self._clock() - self._kept > self._beat:
+            self._claim.keep()
+            self._kept = self._clock()

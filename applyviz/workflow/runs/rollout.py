@@ -1,0 +1,81 @@
+"""After a write, by choice: wait until the object is what was asked of it, with a deadline.
+
+Rule: `engine/readiness` reads each kind as kstatus does; an object that is current at once is not waited for.
+The deadline counts from the write, so that a worker that takes a run over waits no longer than the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.utils import timezone
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.readiness.status import State, Status, read_status
+from applyviz.records.enums import RolloutState
+from applyviz.records.models import ObjectResult
+from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
+from applyviz.workflow.runs.parts import StopError
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
+
+
+class Rollout:
+    """Waiting for one object."""
+
+    def __init__(
+        self,
+        result: ObjectResult,
+        read: Callable[[], JSONObject | None],
+        *,
+        seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._result, self._read, self._clock = result, read, clock
+        since = (timezone.now() - result.finished_at).total_seconds() if result.finished_at else 0.0
+        self._seconds = seconds
+        self._deadline = clock() + seconds - since
+
+    def flow(self, live: JSONObject | None) -> ObjectFlow[tuple[bool, str]]:
+        """Whether it became ready, and one sentence; every change of it is written down.
+
+        - `live`: the object as the write answered it, None when it has to be read.
+        """
+        told, pause = "", _FIRST_PAUSE
+        status = read_status(live) if live is not None else None
+        while True:
+            if status is not None:
+                state = self._judge(status)
+                if state is not RolloutState.WAITING or status.message != told:
+                    told = status.message
+                    yield Record(partial(self._write, state, told))
+                if state is not RolloutState.WAITING:
+                    return state is RolloutState.READY, self._say(state, told)
+                yield Pause(pause)
+                pause = min(pause * 1.5, _LONGEST_PAUSE)
+            status = yield from self._look()
+
+    def _look(self) -> ObjectFlow[Status]:
+        try:
+            live: JSONObject | None = yield Ask(self._read)
+        except StopError as stop:
+            return Status(State.UNKNOWN, stop.detail)
+        return read_status(live)
+
+    def _judge(self, status: Status) -> RolloutState:
+        if status.state is State.CURRENT:
+            return RolloutState.READY
+        if status.state is State.FAILED:
+            return RolloutState.FAILED
+        return RolloutState.LATE if self._clock() >= self._deadline else RolloutState.WAITING
+
+    def _say(self, state: RolloutState, told: str) -> str:
+        if state is RolloutState.LATE:
+            return f"not ready within {self._seconds:g} s: {told}"
+        return told
+
+    def _write(self, state: RolloutState, told: str) -> None:
+        ObjectResult.objects.filter(pk=self._result.pk).update(
+            rollout=state, rollout_detail=self._say(state, told), rollout_at=timezone.now()
+        )

@@ -1,0 +1,38 @@
+"""How a run goes about it: frozen when it starts, so that a policy edited meanwhile changes nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+
+from applyviz.engine.objects.values import JSONValue
+
+MOST_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class RunRules:
+    """What happens at a failure, how many objects at once, what is waited for.
+
+    - `carries_on`: after a failure what does not need the failed object goes on; else nothing more is started.
+    - `at_once`: objects of one step on their way at the same time.
+    - `waits_for_rollout`: a step is done when its objects are ready, at most `rollout_seconds` after each write.
+    """
+
+    carries_on: bool = False
+    at_once: int = 16
+    waits_for_rollout: bool = False
+    rollout_seconds: int = 600
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """As a run stores them."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, JSONValue]) -> RunRules:
+        """As a run stored them; what an older run did not say is as the installation says."""
+        default = cls(at_once=settings.APPLYVIZ_RUN_PARALLEL)
+        known = {name: data[name] for name in asdict(default) if name in data}
+        return cls(**{**asdict(default), **known})
