@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0005_history_indexes"),
+        ("records", "0006_deciding"),
     ]
 
     operations = [
