@@ -5,7 +5,19 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from applyviz.web.views import accounts, agreement, clusters, decisions, guide, history, home, playground, reviews, runs
+from applyviz.web.views import (
+    accounts,
+    agreement,
+    changerecords,
+    clusters,
+    decisions,
+    guide,
+    history,
+    home,
+    playground,
+    reviews,
+    runs,
+)
 
 review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
@@ -15,6 +27,7 @@ review_urls = [  # reviews/
     path("<int:number>/replan/", reviews.replan, name="replan"),
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/record/", changerecords.show_record, name="show-record"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
     path("<int:number>/plans/<int:plan>/comments/", agreement.add_comment, name="add-comment"),
     path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),

@@ -15,6 +15,7 @@ PAGES = [
     "/reviews/2/plans/1/objects/0/owners/",
     "/reviews/2/plans/1/objects/0/yaml/",
     "/reviews/1/",
+    "/reviews/2/plans/1/record/",
     "/runs/1/",
     "/history/",
     "/history/1/",

@@ -102,6 +102,7 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, .
         Fact(_("planned"), date_format(made, "j M Y H:i")),
         Fact(_("certainty"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
+        Fact(_("for print"), _("change record"), url=reverse("reviews:show-record", args=[review.number, plan.number])),
     ]
     return tuple(fact for fact in found if fact)
 
