@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.explain.rows import Row
 from applyviz.engine.explain.verdict import (
+    AS_IT_IS,
+    GONE_ALREADY,
+    NOBODYS,
+    NULL_AGAIN,
+    UNCHANGED,
     Verdict,
     find_null,
     judge_set,
@@ -26,21 +32,18 @@ from applyviz.engine.schema.walk import MISSING
 _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 
-def judge_client(versions: ObjectVersions, path: FieldPath, manager: str, owners: tuple[Owner, ...]) -> Verdict:
+def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> Verdict:
     """The rule of client-side apply for a leaf that the merge decided."""
-    row = versions.rows[path]
-    live, wanted = row.live, row.manifest
-    operation = name_operation(live, row.after)
-    if operation is FieldOperation.CLEARED:
-        return Verdict(operation, *_judge_cleared(versions, path))
-    if operation is not FieldOperation.UNCHANGED:
+    after, live, wanted, _, _, owners, _, _ = row
+    operation = name_operation(live, after)
+    if operation is not UNCHANGED:
+        if operation is FieldOperation.CLEARED:
+            return Verdict(operation, *_judge_cleared(versions, path))
         return judge_set(versions, path, operation)
     if wanted is not MISSING:
-        if wanted is None and live is MISSING:
-            return Verdict(operation, Reason.NULL_CLEARS)
-        return Verdict(operation, Reason.MANIFEST_EQUALS_LIVE)
+        return NULL_AGAIN if wanted is None and live is MISSING else AS_IT_IS
     if live is MISSING:
-        return Verdict(operation, Reason.REMOVED_FROM_MANIFEST)
+        return GONE_ALREADY
     return _judge_kept(versions, manager, owners)
 
 
@@ -51,7 +54,7 @@ def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...
     others = name_owners(o for o in owners if o.manager not in (manager, _CLIENT_SIDE_MANAGER))
     if others:
         return Verdict(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)
-    return Verdict(FieldOperation.KEPT, Reason.LIVE_ONLY)
+    return NOBODYS
 
 
 def name_owners(owners: Iterable[Owner]) -> str:

@@ -7,28 +7,26 @@ and maps as one. Rule: `docs/architecture.md`, invariant 8: a reason never holds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from applyviz.engine.explain.clientside import judge_client
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
-from applyviz.engine.explain.rows import Row
-from applyviz.engine.explain.serverside import Standing, judge_apply
+from applyviz.engine.explain.rows import AFTER, LIVE, NOWHERE, Row
+from applyviz.engine.explain.serverside import judge_apply
+from applyviz.engine.explain.source import locate
 from applyviz.engine.explain.verdict import Verdict, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
-from applyviz.engine.objects.errors import Conflict, SourcePosition
-from applyviz.engine.objects.owners import Owner
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.ownership.managedfields import FieldOwners
 from applyviz.engine.schema.model import KindSchema
-from applyviz.engine.schema.walk import MISSING
-
-PositionOf = Callable[[FieldPath], SourcePosition]
 
 CLIENT = "client"
 CHANGING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED, FieldOperation.DEFAULTED})
-_NOWHERE = SourcePosition()
+_METADATA = "f:metadata"
 _BOOKKEEPING = frozenset(
-    ("f:metadata", "f:" + name)
+    "f:" + name
     for name in (
         "creationTimestamp",
         "deletionTimestamp",
@@ -51,22 +49,33 @@ def explain(
     owners_before: FieldOwners | None = None,
     owners_after: FieldOwners | None = None,
     conflicts: Iterable[Conflict] = (),
-    position_of: PositionOf | None = None,
+    document: ManifestDocument | None = None,
     subresource: str = "",
 ) -> tuple[FieldReason, ...]:
     """One reason per leaf of any version, in the order of the object after, then of what is gone.
 
     - `mode` is an `ApplyMode`; `conflicts` are those that nobody decided.
-    - `position_of` gives the source of a leaf that the manifest has, or of what stands above it.
+    - `document` is where the manifest was read: a leaf that the manifest has, or that stands below one of its
+      leaves, is told with its line.
     """
-    judge = _Judge(ObjectVersions(versions, kind), mode, manager, subresource, tuple(conflicts))
     before, after = owners_before or FieldOwners(), owners_after or FieldOwners()
-    return tuple(judge.give_reasons(before, after, position_of))
+    all_versions = ObjectVersions(versions, kind, before, after, document)
+    judge = _Judge(all_versions, mode, manager, subresource, tuple(conflicts))
+    reasons = list(judge.give_reasons())
+    for path in all_versions.reordered:
+        position = NOWHERE
+        if document is not None and all_versions.manifest.has_place(path):
+            position = locate(document, all_versions.place, path)
+        owned = before.of(path), after.of(path)
+        reasons.append(FieldReason(path, FieldOperation.CHANGED, Reason.ORDER, "", *owned, position))
+    return tuple(reasons)
 
 
 def is_bookkeeping(path: FieldPath) -> bool:
     """Whether a field is the server's or kubectl's own record: versions, times, ownership, last applied."""
-    return path[:2] in _BOOKKEEPING or path == _LAST_APPLIED
+    if not path or path[0] != _METADATA:
+        return False
+    return (len(path) > 1 and path[1] in _BOOKKEEPING) or path == _LAST_APPLIED
 
 
 class _Judge:
@@ -79,36 +88,27 @@ class _Judge:
         self._subresource = subresource
         self._conflicts = _Conflicts(conflicts) if conflicts else None
 
-    def give_reasons(
-        self, before: FieldOwners, after: FieldOwners, position_of: PositionOf | None
-    ) -> Iterator[FieldReason]:
-        manifest = self._versions.manifest
+    def give_reasons(self) -> Iterator[FieldReason]:
         for path, row in self._versions.rows.items():
-            owned_before, owned_after = before.of(path), after.of(path)
-            verdict = self._judge(path, row, owned_before, owned_after)
-            position = _NOWHERE
-            if position_of is not None and (row.manifest is not MISSING or manifest.find_above(path) is not None):
-                position = position_of(path)
-            yield _make_reason(path, verdict, owned_before, owned_after, position)
-        for path in self._versions.reordered:
-            position = position_of(path) if position_of is not None and manifest.has_place(path) else _NOWHERE
-            verdict = Verdict(FieldOperation.CHANGED, Reason.ORDER)
-            yield _make_reason(path, verdict, before.of(path), after.of(path), position)
+            operation, reason, detail, stage = self._judge(path, row)
+            _, _, _, _, _, before, after, position = row
+            yield FieldReason(path, operation, reason, detail, before, after, position, stage)
 
-    def _judge(self, path: FieldPath, row: Row, before: tuple[Owner, ...], after: tuple[Owner, ...]) -> Verdict:
+    def _judge(self, path: FieldPath, row: Row) -> Verdict:
         versions = self._versions
         if is_bookkeeping(path):
-            stage = Stage.MERGE if is_same(row.merged, row.after) else Stage.SERVER
-            return Verdict(name_operation(row.live, row.after), Reason.BOOKKEEPING, stage=stage)
+            after, live, _, _, merged, _, _, _ = row
+            stage = Stage.MERGE if is_same(merged, after) else Stage.SERVER
+            return Verdict(name_operation(live, after), Reason.BOOKKEEPING, stage=stage)
         if versions.is_deletion:
-            return Verdict(name_operation(row.live, row.after), Reason.REMOVED_FROM_MANIFEST)
-        by_server = judge_server(versions, path)
+            return Verdict(name_operation(row[LIVE], row[AFTER]), Reason.REMOVED_FROM_MANIFEST)
+        by_server = judge_server(versions, path, row)
         if by_server is not None:
             return by_server
         if self._is_client:
-            return judge_client(versions, path, self._manager, before)
-        standing = Standing(before, after, self._conflicts.find(path) if self._conflicts else ())
-        return judge_apply(versions, path, standing, manager=self._manager, subresource=self._subresource)
+            return judge_client(versions, path, row, self._manager)
+        conflicts = self._conflicts.find(path) if self._conflicts else ()
+        return judge_apply(versions, path, row, conflicts, manager=self._manager, subresource=self._subresource)
 
 
 class _Conflicts:
@@ -125,13 +125,3 @@ class _Conflicts:
     def find(self, path: FieldPath) -> tuple[Conflict, ...]:
         found = [c for length in range(len(path) + 1) for c in self._at.get(path[:length], ())]
         return (*found, *self._below.get(path, ()))
-
-
-def _make_reason(
-    path: FieldPath,
-    verdict: Verdict,
-    before: tuple[Owner, ...],
-    after: tuple[Owner, ...],
-    position: SourcePosition,
-) -> FieldReason:
-    return FieldReason(path, verdict.operation, verdict.reason, verdict.detail, before, after, position, verdict.stage)

@@ -1,38 +1,64 @@
-"""The versions of one object side by side, leaf by leaf.
+"""The versions of one object side by side, leaf by leaf, with the owners of each leaf and its source line.
 
 Paths are those of `schema.walk`: list entries by their keys, atomic values as one leaf, entries of one name
-that are there twice as one. The versions are walked together, and what is the very same value in several of
-them is walked once: this is most of what explaining an object costs, so the walk uses plain tuples.
+that are there twice as one. All versions, both sets of owners and the file are walked down together, so that
+each step is taken once for all that is below it: this is most of what explaining an object costs, so the
+walk uses plain tuples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
+from applyviz.engine.explain.source import Spot
+from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.ownership.owning import OwnerCursor
 from applyviz.engine.schema.topology import ItemError, Topology
 from applyviz.engine.schema.walk import MISSING
 
-# A value and the versions (columns of the row) that have it.
-Part: TypeAlias = tuple[JSONValue, tuple[int, ...]]
-Groups: TypeAlias = dict[PathElement, list[JSONValue]]
+# One value per version, `MISSING` where a version has none; the order of versions is that of the columns.
+Values: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue]
+Owners: TypeAlias = tuple[Owner, ...]
+# A leaf: its values in all versions, its owners before and after, and where the manifest writes it.
+Row: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue, Owners, Owners, SourcePosition]
+AFTER, LIVE, MANIFEST, LAST_APPLIED, MERGED = range(5)
+
+NOWHERE = SourcePosition()
+_BLANK: Values = (MISSING,) * 5
+_NONE: dict[Any, Any] = {}
+_is_flat = frozenset({dict, list}).isdisjoint
 
 
-class Row(NamedTuple):
-    """One leaf in all versions, `MISSING` where a version has none."""
-
-    after: JSONValue
-    live: JSONValue
-    manifest: JSONValue
-    last_applied: JSONValue
-    merged: JSONValue
+class _Twice(list[JSONValue]):
+    """Entries of one list that have one name: a leaf together."""
 
 
-AFTER, LIVE = 0, 1
-_DEEP = frozenset({dict, list})
-_BLANK = (MISSING,) * len(Row._fields)
+class _At:
+    """One place of the walk, and what is known there of its owners and its file.
+
+    - `is_below_manifest`: a leaf of the manifest stands here or above, so its position is the one to show.
+    """
+
+    __slots__ = ("after", "before", "is_below_manifest", "path", "spot")
+
+    def __init__(
+        self, path: FieldPath, before: OwnerCursor, after: OwnerCursor, spot: Spot, is_below_manifest: bool
+    ) -> None:
+        self.path = path
+        self.before = before
+        self.after = after
+        self.spot = spot
+        self.is_below_manifest = is_below_manifest
+
+    def enter(self, place: Topology, element: PathElement) -> _At:
+        """One step down; `place` is the topology of this one."""
+        before = self.before.enter(element)
+        after = before if self.after is self.before else self.after.enter(element)
+        return _At((*self.path, element), before, after, self.spot.enter(place, element), self.is_below_manifest)
 
 
 class RowReader:
@@ -45,133 +71,126 @@ class RowReader:
         self.rows: dict[FieldPath, Row] = {}
         self.reordered: list[FieldPath] = []
 
-    def read(self, place: Topology, versions: Row) -> None:
+    def read(self, place: Topology, versions: Values, before: OwnerCursor, after: OwnerCursor, spot: Spot) -> None:
         """Read objects, `MISSING` where there is none."""
-        self._walk(place, _share(versions), ())
+        self._walk(place, versions, _At((), before, after, spot, False), None)
 
-    def _walk(self, place: Topology | None, parts: Sequence[Part], path: FieldPath) -> None:
-        leaves: list[Part] = []
-        maps: list[Part] = []
-        lists: list[tuple[Groups, tuple[int, ...]]] = []
-        for part in parts:
-            value = part[0]
+    def _walk(
+        self,
+        place: Topology | None,
+        values: Sequence[JSONValue],
+        at: _At,
+        above: _At | None,
+        twice: Sequence[JSONValue] = (),
+    ) -> None:
+        """Tell the forms of the versions apart: one may be a leaf where others go on.
+
+        - `twice`: versions in which the place is a leaf, since entries of one name are there twice.
+        """
+        leaves, maps, lists = list(twice or _BLANK), [_NONE] * 5, [_NONE] * 5
+        has_leaf, has_map, has_list = bool(twice), False, False
+        for column, value in enumerate(values):
+            if value is MISSING:
+                continue
             kind = type(value)
-            if place is None or not value or (kind is not dict and kind is not list):
-                leaves.append(part)
-            elif kind is dict:
-                (maps if place.is_map and not place.is_atomic_map else leaves).append(part)
-            else:
-                groups = _group(place, value)
-                if groups is None:
-                    leaves.append(part)
-                else:
-                    lists.append((groups, part[1]))
-        if leaves:
-            self._add(path, leaves)
-        if place is not None and maps:
-            self._walk_maps(place, maps, path)
-        if place is not None and lists:
-            self._walk_lists(place, lists, path)
-
-    def _add(self, path: FieldPath, leaves: Sequence[Part]) -> None:
-        row = list(_BLANK)
-        for value, columns in leaves:
-            for column in columns:
-                row[column] = value
-        self.rows[path] = Row._make(row)
-
-    def _walk_maps(self, place: Topology, maps: Sequence[Part], path: FieldPath) -> None:
-        if len(maps) == 1:
-            value, columns = maps[0]
-            for name, entry in value.items():
-                if type(entry) in _DEEP:
-                    self._walk(place.child(name), ((entry, columns),), (*path, "f:" + name))
-                else:
-                    self._add((*path, "f:" + name), ((entry, columns),))
-            return
-        names: dict[str, None] = {}
-        for value, _ in maps:
-            names.update(dict.fromkeys(value))
-        for name in names:
-            below: list[Part] = []
-            is_deep = False
-            for value, columns in maps:
-                if name in value:
-                    entry = value[name]
-                    is_deep = is_deep or type(entry) in _DEEP
-                    below.append((entry, columns))
-            if is_deep:
-                self._walk(place.child(name), _merge(below), (*path, "f:" + name))
-            else:
-                self._add((*path, "f:" + name), below)
-
-    def _walk_lists(self, place: Topology, lists: list[tuple[Groups, tuple[int, ...]]], path: FieldPath) -> None:
-        elements: dict[PathElement, None] = {}
-        for groups, _ in lists:
-            elements.update(dict.fromkeys(groups))
-        for element in elements:
-            items: list[Part] = []
-            doubles: list[Part] = []
-            for groups, columns in lists:
-                entries = groups.get(element)
-                if entries is None:
+            if value and place is not None:
+                if kind is dict and place.is_map and not place.is_atomic_map:
+                    maps[column], has_map = value, True
                     continue
-                if len(entries) == 1 and element[0] != "v":
-                    items.append((entries[0], columns))
-                else:
-                    doubles.append((entries if len(entries) > 1 else entries[0], columns))
-            if doubles:
-                self._add((*path, element), doubles)
-            if items:
-                self._walk_entries(place.item, _merge(items), (*path, element), has_leaf=bool(doubles))
-        self._compare_order(lists, path)
+                entries = _name_entries(place, value) if kind is list else None
+                if entries is not None:
+                    lists[column], has_list = entries, True
+                    continue
+            leaves[column], has_leaf = value, True
+        if has_leaf:
+            self._add(leaves, at, above)
+        if place is not None and has_map:
+            self._walk_map(place, maps, at)
+        if place is not None and has_list:
+            self._walk_list(place, lists, at)
 
-    def _walk_entries(self, place: Topology, items: Sequence[Part], path: FieldPath, *, has_leaf: bool) -> None:
-        """Walk entries; when one is a leaf, it shares its row with those that are there twice."""
-        before = self.rows.get(path) if has_leaf else None
-        self._walk(place, items, path)
-        now = self.rows[path] if before is not None else None
-        if before is not None and now is not None and now is not before:
-            pairs = zip(before, now, strict=True)
-            self.rows[path] = Row._make(b if n is MISSING else n for b, n in pairs)
+    def _add(self, leaves: Sequence[JSONValue], at: _At, above: _At | None) -> None:
+        """A leaf that is no plain field of a map."""
+        at.is_below_manifest = at.is_below_manifest or leaves[MANIFEST] is not MISSING
+        position = at.spot.position if at.is_below_manifest else NOWHERE
+        before: Owners = ()
+        after: Owners = ()
+        if above is not None:
+            before, after = above.before.of(at.path[-1]), above.after.of(at.path[-1])
+        after_, live, manifest, last_applied, merged = leaves
+        self.rows[at.path] = (after_, live, manifest, last_applied, merged, before, after, position)
 
-    def _compare_order(self, lists: list[tuple[Groups, tuple[int, ...]]], path: FieldPath) -> None:
-        after = next((g for g, columns in lists if AFTER in columns), None)
-        live = next((g for g, columns in lists if LIVE in columns), None)
-        if after is None or live is None or after is live:
-            return
-        if [e for e in live if e in after] != [e for e in after if e in live]:
-            self.reordered.append(path)
+    def _walk_map(self, place: Topology, maps: Sequence[dict[str, JSONValue]], at: _At) -> None:
+        after, live, manifest, last_applied, merged = (m.get for m in maps)
+        rows, path, spot = self.rows, at.path, at.spot
+        owned_before, owned_after = at.before.of, at.after.of
+        is_one_owner = at.after is at.before
+        is_shown = at.is_below_manifest
+        for name in _unite(maps):
+            wanted = manifest(name, MISSING)
+            values = (
+                after(name, MISSING),
+                live(name, MISSING),
+                wanted,
+                last_applied(name, MISSING),
+                merged(name, MISSING),
+            )
+            element = "f:" + name
+            if _is_flat(map(type, values)):
+                before = owned_before(element)
+                rows[(*path, element)] = (
+                    *values,
+                    before,
+                    before if is_one_owner else owned_after(element),
+                    spot.locate(name) if wanted is not MISSING or is_shown else NOWHERE,
+                )
+            else:
+                self._walk(place.child(name), values, at.enter(place, element), at)
+
+    def _walk_list(self, place: Topology, lists: Sequence[dict[PathElement, JSONValue]], at: _At) -> None:
+        after, live, manifest, last_applied, merged = (entries.get for entries in lists)
+        for element in _unite(lists):
+            values: Sequence[JSONValue] = (
+                after(element, MISSING),
+                live(element, MISSING),
+                manifest(element, MISSING),
+                last_applied(element, MISSING),
+                merged(element, MISSING),
+            )
+            twice: Sequence[JSONValue] = ()
+            if _Twice in map(type, values):
+                twice = [list(v) if type(v) is _Twice else MISSING for v in values]
+                values = [MISSING if type(v) is _Twice else v for v in values]
+            self._walk(place.item, values, at.enter(place, element), at, twice)
+        in_both = lists[AFTER].keys() & lists[LIVE].keys()
+        if [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]:
+            self.reordered.append(at.path)
 
 
-def _share(versions: Row) -> list[Part]:
-    """One part per value; the very same value is one part with several columns."""
-    parts: list[Part] = [(value, (column,)) for column, value in enumerate(versions) if value is not MISSING]
-    return _merge(parts)
+def _unite(maps: Iterable[dict[Any, JSONValue]]) -> dict[Any, JSONValue]:
+    """All keys, each once, in the order of the first that has them; values count for nothing."""
+    first, *others = maps
+    keys = dict(first)
+    last = first
+    for other in others:
+        if other is not last and other is not first:
+            keys.update(other)
+        last = other
+    return keys
 
 
-def _merge(parts: list[Part]) -> list[Part]:
-    if len(parts) == 1:
-        return parts
-    merged: list[Part] = []
-    for value, columns in parts:
-        for position, (known, theirs) in enumerate(merged):
-            if known is value:
-                merged[position] = (known, theirs + columns)
-                break
-        else:
-            merged.append((value, columns))
-    return merged
-
-
-def _group(place: Topology, items: list[JSONValue]) -> Groups | None:
-    """The entries of a list by their names; None for an atomic list, and when an entry cannot be named."""
+def _name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, JSONValue] | None:
+    """The entries of a list by their names; None for an atomic list, and when an entry has none."""
     if not place.is_list or place.is_atomic_list:
         return None
-    groups: Groups = {}
     try:
-        for item in items:
-            groups.setdefault(place.name_item(item), []).append(item)
+        elements = [place.name_item(item) for item in items]
     except ItemError:
         return None
-    return groups
+    entries = dict(zip(elements, items, strict=True))
+    if len(entries) < len(items):
+        groups: dict[PathElement, list[JSONValue]] = {}
+        for element, item in zip(elements, items, strict=True):
+            groups.setdefault(element, []).append(item)
+        entries = {e: _Twice(same) if len(same) > 1 else same[0] for e, same in groups.items()}
+    return entries

@@ -7,11 +7,21 @@ kept. An undecided conflict stops the whole object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from applyviz.engine.explain.clientside import name_owners
 from applyviz.engine.explain.reasons import FieldOperation, Reason
-from applyviz.engine.explain.verdict import Verdict, find_null, judge_set, name_operation, render_above
+from applyviz.engine.explain.rows import Row
+from applyviz.engine.explain.verdict import (
+    AS_IT_IS,
+    GONE_ALREADY,
+    NOBODYS,
+    NULL_AGAIN,
+    UNCHANGED,
+    Verdict,
+    find_null,
+    judge_set,
+    name_operation,
+    render_above,
+)
 from applyviz.engine.explain.versions import ObjectVersions
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.owners import Owner
@@ -21,35 +31,31 @@ from applyviz.engine.schema.walk import MISSING
 APPLY = "Apply"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Who owns a leaf before and after, and which undecided conflicts touch it."""
-
-    before: tuple[Owner, ...]
-    after: tuple[Owner, ...]
-    conflicts: tuple[Conflict, ...]
-
-
 def judge_apply(
-    versions: ObjectVersions, path: FieldPath, standing: Standing, *, manager: str, subresource: str
+    versions: ObjectVersions,
+    path: FieldPath,
+    row: Row,
+    conflicts: tuple[Conflict, ...],
+    *,
+    manager: str,
+    subresource: str,
 ) -> Verdict:
-    """The rule of server-side apply for a leaf that the merge decided."""
-    row = versions.rows[path]
-    operation = name_operation(row.live, row.after)
-    if standing.conflicts and operation is FieldOperation.UNCHANGED:
-        names = ", ".join(dict.fromkeys(c.manager for c in standing.conflicts))
+    """The rule of server-side apply for a leaf that the merge decided.
+
+    - `conflicts`: the undecided ones that touch the leaf.
+    """
+    after, live, _, _, _, owners_before, owners_after, _ = row
+    operation = name_operation(live, after)
+    if conflicts and operation is UNCHANGED:
+        names = ", ".join(dict.fromkeys(c.manager for c in conflicts))
         return Verdict(FieldOperation.CONFLICT, Reason.CONFLICTS, names)
-
-    def is_own(owner: Owner) -> bool:
-        return (owner.manager, owner.operation, owner.subresource) == (manager, APPLY, subresource)
-
-    others = [o for o in standing.before if not is_own(o)]
-    was_own = len(others) < len(standing.before)
+    others = [o for o in owners_before if o.manager != manager or o.operation != APPLY or o.subresource != subresource]
+    was_own = len(others) < len(owners_before)
+    if operation is UNCHANGED:
+        return _judge_unchanged(row, others, was_own)
     if operation is FieldOperation.CLEARED:
         return Verdict(operation, *_judge_cleared(versions, path, was_own))
-    if operation is not FieldOperation.UNCHANGED:
-        return _judge_written(versions, path, operation, [o for o in others if o not in standing.after])
-    return _judge_unchanged(versions, path, others, was_own)
+    return _judge_written(versions, path, operation, [o for o in others if o not in owners_after])
 
 
 def _judge_written(
@@ -62,22 +68,21 @@ def _judge_written(
     return verdict
 
 
-def _judge_unchanged(versions: ObjectVersions, path: FieldPath, others: list[Owner], was_own: bool) -> Verdict:
-    live, wanted = versions.live.get(path), versions.manifest.get(path)
-    unchanged = FieldOperation.UNCHANGED
+def _judge_unchanged(row: Row, others: list[Owner], was_own: bool) -> Verdict:
+    _, live, wanted, _, _, _, _, _ = row
     if wanted is not MISSING:
         if wanted is None and live is MISSING:
-            return Verdict(unchanged, Reason.NULL_CLEARS)
+            return NULL_AGAIN
         if live is not MISSING and others:
-            return Verdict(unchanged, Reason.SHARED, name_owners(others))
-        return Verdict(unchanged, Reason.MANIFEST_EQUALS_LIVE)
+            return Verdict(UNCHANGED, Reason.SHARED, name_owners(others))
+        return AS_IT_IS
     if live is MISSING:
-        return Verdict(unchanged, Reason.REMOVED_FROM_MANIFEST)
+        return GONE_ALREADY
     if others:
         if was_own:
             return Verdict(FieldOperation.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS, name_owners(others))
         return Verdict(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, name_owners(others))
-    return Verdict(FieldOperation.KEPT, Reason.LIVE_ONLY)
+    return NOBODYS
 
 
 def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool) -> tuple[Reason, str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from applyviz.engine.explain.rows import Row, RowReader
+from applyviz.engine.explain.rows import AFTER, LAST_APPLIED, LIVE, MANIFEST, MERGED, Row, RowReader, Values
+from applyviz.engine.explain.source import start
+from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.ownership.managedfields import FieldOwners
 from applyviz.engine.schema.model import KindSchema, Node
 from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import MISSING
@@ -73,28 +76,41 @@ class Column:
 class ObjectVersions:
     """All versions of one object; what will be is what the last known stage says."""
 
-    def __init__(self, versions: AllVersions, kind: KindSchema | None) -> None:
+    def __init__(
+        self,
+        versions: AllVersions,
+        kind: KindSchema | None,
+        before: FieldOwners,
+        after: FieldOwners,
+        document: ManifestDocument | None,
+    ) -> None:
         self.root: Node | None = kind.root if kind is not None else None
         self.is_strategic = kind is not None and kind.is_strategic
         self.has_last_applied = versions.last_applied is not None
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
+        self.place = of_root(self.root)
         reader = RowReader()
-        reader.read(of_root(self.root), _line_up(versions, self.is_deletion))
+        owned_before = before.start()
+        owned_after = owned_before if after is before else after.start()
+        reader.read(self.place, _line_up(versions, self.is_deletion), owned_before, owned_after, start(document))
         self.rows = reader.rows
         self.reordered = reader.reordered
-        self.after, self.live, self.manifest, self.last_applied, self.merged = (
-            Column(self.rows, index) for index in range(len(Row._fields))
-        )
+        self.after = Column(self.rows, AFTER)
+        self.live = Column(self.rows, LIVE)
+        self.manifest = Column(self.rows, MANIFEST)
+        self.last_applied = Column(self.rows, LAST_APPLIED)
+        self.merged = Column(self.rows, MERGED)
 
 
-def _line_up(versions: AllVersions, is_deletion: bool) -> Row:
+def _line_up(versions: AllVersions, is_deletion: bool) -> Values:
     after = versions.after if versions.after is not None else versions.merged
     if after is None and not is_deletion:
         # Nothing is known to happen: a refused object stays as it is.
         after = versions.live
     merged = versions.merged if versions.merged is not None else after
     listed = (after, versions.live, versions.manifest, versions.last_applied, merged)
-    return Row._make(MISSING if v is None else v for v in listed)
+    after, live, manifest, last_applied, merged = (MISSING if v is None else v for v in listed)
+    return after, live, manifest, last_applied, merged
 
 
 def is_same(left: JSONValue, right: JSONValue) -> bool:

@@ -20,6 +20,7 @@ from applyviz.engine.objects.golang import quote, render_json
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, get_at
+from applyviz.engine.ownership import owning
 
 APPLY, UPDATE = "Apply", "Update"
 _TEXTS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
@@ -197,6 +198,10 @@ class FieldOwners:
     def of(self, path: FieldPath) -> tuple[Owner, ...]:
         """The owners of a field, also those who own an enclosing value as one."""
         return tuple(e.owner for e in self.entries if _owns(e.fields, path))
+
+    def start(self) -> owning.OwnerCursor:
+        """The owners of many fields, found on the way down from the root."""
+        return owning.start([(e.owner, e.fields) for e in self.entries])
 
 
 def _owns(fields: FieldSet, path: FieldPath) -> bool:

@@ -13,7 +13,6 @@ from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import ObjectChange
-from applyviz.engine.planning.positions import Locator
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
@@ -30,7 +29,7 @@ def _explain(
         owners_before=None if versions.live is None else read_owners(versions.live),
         owners_after=None if versions.after is None else read_owners(versions.after),
         conflicts=change.conflicts,
-        position_of=None if document is None else Locator(document),
+        document=document,
         subresource=options.subresource,
     )
 

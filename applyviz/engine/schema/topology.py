@@ -9,7 +9,7 @@ atomic lists. Fields and entries are made when they are asked for, each once.
 from __future__ import annotations
 
 from applyviz.engine.objects.errors import SchemaError
-from applyviz.engine.objects.golang import element_string, is_plain, quote
+from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.paths import PathElement, key, render_value, value
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.definitions import QUANTITY, RAW_EXTENSION
@@ -19,10 +19,21 @@ from applyviz.engine.schema.nodes import SchemaNode
 NUMERIC, STRING, BOOLEAN, UNTYPED = "numeric", "string", "boolean", "untyped"
 _SCALARS = {"integer": NUMERIC, "number": NUMERIC, "boolean": BOOLEAN}
 _MISSING = object()
+# Names of entries that a place remembers: lists of one kind hold the same ones again and again.
+_MOST_NAMES = 1 << 14
 
 
 class ItemError(Exception):
     """A list entry cannot be named; the text is the API server's."""
+
+
+class _Absent:
+    """A key that an entry leaves out."""
+
+
+_ABSENT = _Absent()
+# Keys of these types are told apart by their values alone; True would be taken for 1.
+_is_told_apart = frozenset({str, int, _Absent}).issuperset
 
 
 class Topology:
@@ -40,9 +51,9 @@ class Topology:
         "_entry",
         "_fields",
         "_item",
+        "_names",
         "_node",
         "_only_key",
-        "_only_start",
         "is_atomic_list",
         "is_atomic_map",
         "is_list",
@@ -68,9 +79,8 @@ class Topology:
             self._read_forms(node)
             self._read_relations(node)
         self.keys: tuple[str, ...] = tuple(sorted(self.ordered_keys))
-        # Most map lists have one key that is a plain text: its element is put together at once.
         self._only_key = self.keys[0] if len(self.keys) == 1 else ""
-        self._only_start = f'k:{{{element_string(self._only_key)}:"'
+        self._names: dict[JSONValue, PathElement] = {}
 
     def _read_forms(self, node: SchemaNode) -> None:
         if node.definition == QUANTITY:
@@ -158,10 +168,25 @@ class Topology:
 
         - Raises `ItemError` when it cannot be named.
         """
-        if self._only_key and type(item) is dict:
-            text = item.get(self._only_key)
-            if type(text) is str and is_plain(text):
-                return f'{self._only_start}{text}"}}'
+        if type(item) is not dict or not self.keys:
+            return self._name(item)
+        if self._only_key:
+            keys = item.get(self._only_key)
+            if type(keys) is not str:
+                return self._name(item)
+        else:
+            keys = tuple([item.get(name, _ABSENT) for name in self.keys])
+            if not _is_told_apart(map(type, keys)):
+                return self._name(item)
+        found = self._names.get(keys)
+        if found is None:
+            found = self._name(item)
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            self._names[keys] = found
+        return found
+
+    def _name(self, item: JSONValue) -> PathElement:
         if self.keys:
             return self._name_by_keys(item)
         if isinstance(item, dict):

@@ -11,6 +11,7 @@ import yaml
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.sentences import find_sentence, render_reason
+from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import Conflict, ConflictError, SourcePosition
 from applyviz.engine.objects.owners import Owner
@@ -106,9 +107,9 @@ def test_every_reason_has_a_sentence(reason, operation):
 
 def test_reasons_carry_owners_and_the_source():
     live = {**IDENTITY, **SERVER_SIDE[0]["live"]}
-    versions = SimpleNamespace(
-        last_applied=None, manifest={"spec": {"replicas": 2}}, live=live, merged=None, after=live
-    )
+    text = b"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n"
+    (document,) = parse_manifests(text, "web.yaml").documents
+    versions = SimpleNamespace(last_applied=None, manifest=document.obj, live=live, merged=None, after=live)
 
     reasons = explain(
         versions=versions,
@@ -117,13 +118,13 @@ def test_reasons_carry_owners_and_the_source():
         kind=KIND,
         owners_before=read_owners(live),
         owners_after=read_owners(live),
-        position_of=lambda path: SourcePosition("web.yaml", 3 + len(path)),
+        document=document,
     )
 
     by_path = {r.path: r for r in reasons}
     replicas = by_path[fields("spec", "replicas")]
     assert replicas.owners_before == replicas.owners_after == (Owner("me", "Apply", "apps/v1"),)
-    assert replicas.position == SourcePosition("web.yaml", 5)
+    assert replicas.position == SourcePosition("web.yaml", 5, 3)
     assert by_path[fields("spec", "minReadySeconds")].position == SourcePosition()
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from applyviz.engine.explain.source import locate
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import fields
-from applyviz.engine.planning.positions import Locator
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.topology import of_root
 
 TEXT = """\
 apiVersion: v1
@@ -24,7 +27,22 @@ spec:
   - two
 """
 PORTS = fields("spec", "ports")
-FINALIZERS = fields("spec", "finalizers")
+FINALIZERS = fields("metadata", "finalizers")
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  finalizers:
+  - one
+  - two
+"""
+
+
+def locate_in(text, kind, path):
+    (document,) = parse_manifests(text.encode(), "s.yaml").documents
+    place = of_root(bundled().find_kind(GroupVersionKind("", "v1", kind)).root)
+    return locate(document, place, path)
 
 
 @pytest.mark.parametrize(
@@ -37,17 +55,18 @@ FINALIZERS = fields("spec", "finalizers")
         ((*PORTS, 'k:{"port":443,"protocol":"TCP"}', "f:protocol"), 9),
         ((*PORTS, 'k:{"port":443,"protocol":"TCP"}', "f:nowhere"), 8),
         ((*PORTS, 'k:{"port":1,"protocol":"TCP"}'), 5),
-        ((*PORTS, "i:1", "f:port"), 8),
-        ((*PORTS, "i:9"), 5),
-        ((*FINALIZERS, 'v:"two"'), 13),
-        ((*FINALIZERS, 'v:"three"'), 11),
+        (fields("spec", "ports", "name"), 5),
         (fields("status", "deep"), 1),
         (fields("metadata", "name", "deeper"), 3),
+        (fields("nowhere", "deep"), 1),
     ],
 )
 def test_position(path, line):
-    (document,) = parse_manifests(TEXT.encode(), "s.yaml").documents
-
-    found = Locator(document)(path)
+    found = locate_in(TEXT, "Service", path)
 
     assert (found.file, found.line) == ("s.yaml", line)
+
+
+@pytest.mark.parametrize(("path", "line"), [((*FINALIZERS, 'v:"two"'), 7), ((*FINALIZERS, 'v:"three"'), 5)])
+def test_position_of_a_value_in_a_set(path, line):
+    assert locate_in(POD, "Pod", path).line == line

@@ -1,0 +1,86 @@
+"""Where the fields of a manifest stand in their file, found on the way down: each step is taken once.
+
+Field paths name list entries by their keys, files by their place: entries are named here as ownership names
+them, so defaults of keys count. Below what the file does not hold, the nearest position above stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from applyviz.engine.manifests.documents import ManifestDocument, PositionTree
+from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.paths import FieldPath, PathElement
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.topology import ItemError, Topology
+
+
+class Spot:
+    """One place of a file, with the value that is written there."""
+
+    __slots__ = ("_children", "_column", "_file", "_indices", "_line", "_value")
+
+    def __init__(self, file: str, tree: PositionTree, value: JSONValue) -> None:
+        self._file = file
+        self._line, self._column, self._children = tree
+        self._value = value
+        self._indices: dict[PathElement, int] | None = None
+
+    @property
+    def position(self) -> SourcePosition:
+        """The position of the place itself, or of what stands above it."""
+        return SourcePosition(self._file, self._line, self._column)
+
+    def locate(self, name: str) -> SourcePosition:
+        """The position of a field below."""
+        children = self._children
+        tree = children.get(name) if type(children) is dict else None
+        return self.position if tree is None else SourcePosition(self._file, tree[0], tree[1])
+
+    def enter(self, place: Topology, element: PathElement) -> Spot:
+        """The spot one step down; `place` is the topology of this one."""
+        children, value = self._children, self._value
+        if type(children) is dict:
+            name = element[2:]
+            if name in children:
+                return Spot(self._file, children[name], value.get(name) if isinstance(value, dict) else None)
+        elif type(children) is list and isinstance(value, list):
+            index = self._find_index(place, value, element)
+            if index is not None:
+                return Spot(self._file, children[index], value[index])
+        return Spot(self._file, (self._line, self._column, None), None)
+
+    def _find_index(self, place: Topology, items: list[Any], element: PathElement) -> int | None:
+        if self._indices is None:
+            self._indices = _index_items(place, items)
+        return self._indices.get(element)
+
+
+def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
+    """The first index of each entry that can be named."""
+    found: dict[PathElement, int] = {}
+    for index, item in enumerate(items):
+        try:
+            found.setdefault(place.name_item(item), index)
+        except ItemError:
+            continue
+    return found
+
+
+def start(document: ManifestDocument | None) -> Spot:
+    """The spot of a whole document; without one every position is unknown."""
+    if document is None:
+        return Spot("", (0, 0, None), None)
+    return Spot(document.positions.file, document.positions.tree, document.obj)
+
+
+def locate(document: ManifestDocument, place: Topology, path: FieldPath) -> SourcePosition:
+    """The position of one field path."""
+    spot = start(document)
+    below: Topology | None = place
+    for element in path:
+        if below is None:
+            break
+        spot = spot.enter(below, element)
+        below = below.child(element[2:]) if element[0] == "f" else below.item
+    return spot.position
