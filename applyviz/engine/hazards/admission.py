@@ -42,6 +42,8 @@ def _is_same(left: JSONValue, right: JSONValue) -> bool:
 
 
 def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[PlainPath]:
+    if asked is given:
+        return
     if isinstance(asked, Mapping) and isinstance(given, Mapping):
         for name, value in asked.items():
             if value is not None and not (not path and name in _SKIPPED):

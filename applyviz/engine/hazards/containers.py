@@ -12,6 +12,8 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.model import Node
 
+_DEEP = frozenset({dict, list})
+
 
 class Container(NamedTuple):
     """One list or mapping: where it is, what it holds, and its shape (None when unknown)."""
@@ -38,12 +40,12 @@ def list_containers(value: JSONValue, node: Node | None) -> tuple[Container, ...
         found.append(place)
         plain, value, node = place
         below: list[Container] = []
-        if isinstance(value, Mapping):
+        if type(value) is dict or isinstance(value, Mapping):
             for name, entry in value.items():
-                if entry and isinstance(entry, (dict, list)):
+                if entry and type(entry) in _DEEP:
                     below.append(Container((*plain, name), entry, node.child(name) if node is not None else None))
         else:
             items = node.items if node is not None else None
-            below = [Container((*plain, n), e, items) for n, e in enumerate(value) if e and isinstance(e, (dict, list))]
+            below = [Container((*plain, n), e, items) for n, e in enumerate(value) if e and type(e) in _DEEP]
         waiting.extend(reversed(below))
     return tuple(found)

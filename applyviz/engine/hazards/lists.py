@@ -7,13 +7,13 @@ are one entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import path_of, position_of, root_of
 from applyviz.engine.manifests.documents import PlainPath
-from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
+from applyviz.engine.objects.values import JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.schema.model import ListType, Node
 
 
@@ -37,6 +37,12 @@ def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
     return repr(found)
 
 
+def _is_each_named_once(value: list[JSONValue], key: str) -> bool:
+    """Whether every entry has a text for its key, and no two the same: nearly every list is so."""
+    names = {item.get(key) for item in value if type(item) is dict and type(item.get(key)) is str}
+    return len(names) == len(value)
+
+
 def find_duplicates(subject: Subject) -> Iterator[Hazard]:
     """Two entries of a merged list with the same keys, or a set that holds a value twice."""
     root = root_of(subject)
@@ -51,6 +57,8 @@ def _duplicates_at(subject: Subject, plain: PlainPath, value: list[JSONValue], n
     keys = _keys_of(node, is_server_side=subject.is_server_side)
     is_set = subject.is_server_side and node.list_type is ListType.SET
     if not keys and not is_set:
+        return
+    if len(keys) == 1 and _is_each_named_once(value, keys[0]):
         return
     seen: set[str] = set()
     for index, item in enumerate(value):
@@ -95,13 +103,18 @@ def _pairs(subject: Subject) -> Iterator[_Pair]:
             yield _Pair(plain, node, live, result)
 
 
+def _sort_texts(entries: Iterable[JSONValue]) -> list[str]:
+    return sorted(map(canonical_json, entries))
+
+
 def find_order(subject: Subject) -> Iterator[Hazard]:
     """Lists that hold the same entries in another order: a difference without an effect."""
     for plain, _, live, result in _pairs(subject):
         if len(live) != len(result):
             continue
-        before, now = [canonical_json(v) for v in live], [canonical_json(v) for v in result]
-        if before != now and sorted(before) == sorted(now):
+        moved = [(a, b) for a, b in zip(live, result, strict=True) if not is_same_json(a, b)]
+        # One entry alone cannot change its place, and telling its text is most of the cost.
+        if len(moved) > 1 and _sort_texts(a for a, _ in moved) == _sort_texts(b for _, b in moved):
             facts = {"list": str(plain[-1]), "count": str(len(live))}
             position = position_of(subject, plain)
             yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, path_of(subject, plain), facts, position)
@@ -115,10 +128,9 @@ def find_replaced(subject: Subject) -> Iterator[Hazard]:
         before = get_at(subject.last_applied, [str(step) for step in plain])
         if before is None and not subject.is_server_side:
             continue
-        kept = {canonical_json(v) for v in result}
-        known = {canonical_json(v) for v in before} if isinstance(before, list) else set()
-        lost = [v for v in live if canonical_json(v) not in kept | known]
-        if not lost or len(live) <= len(known | kept):
+        known = {canonical_json(v) for v in (*result, *(before if isinstance(before, list) else ()))}
+        lost = [v for v in live if canonical_json(v) not in known]
+        if not lost or len(live) <= len(known):
             continue
         facts = {"list": str(plain[-1]), "lost": str(len(lost))}
         path, position = path_of(subject, plain), position_of(subject, plain)

@@ -68,7 +68,7 @@ def find(subject: Subject) -> Iterator[Hazard]:
     if not subject.is_server_side or subject.live is None or subject.result is None:
         return
     before, after = _ours(subject.live, subject), _ours(subject.result, subject)
-    if not before or not after:
+    if not before or not after or before == after:
         return
     others = [e for e in _entries(subject.result) if not _is_ours(e, subject)]
     for path in _dropped(before, after):

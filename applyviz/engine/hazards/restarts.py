@@ -53,6 +53,8 @@ def _budgets(subject: Subject, labels: JSONObject) -> list[str]:
 
 def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
     # A list that is replaced whole comes without the defaults that the server adds again.
+    if live is result:
+        return False
     if isinstance(live, Mapping) and isinstance(result, Mapping):
         return any(
             _is_template_changed(live.get(name), result.get(name))

@@ -6,7 +6,7 @@ places that keep unknown fields know every name; a kind without a schema is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import path_of, position_of
@@ -22,7 +22,7 @@ def _is_open(node: Node) -> bool:
 def find(subject: Subject) -> Iterator[Hazard]:
     """Fields of the manifest that its kind does not have."""
     for where, value, node in subject.containers:
-        if node is None or not isinstance(value, Mapping) or _is_open(node):
+        if node is None or type(value) is list or _is_open(node) or value.keys() <= node.properties.keys():
             continue
         is_object = not where or node.is_embedded_resource
         for name in value:
