@@ -170,6 +170,15 @@ class PaneForm(forms.Form):
         )
 
 
+class CompareForm(forms.Form):
+    """Which two plans of a review are compared."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("from", "to"):  # a word of Python is no attribute
+            self.fields[name] = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+
 class PollForm(forms.Form):
     """What a page that watches its plan says of itself: whether its pane still waits for an object."""
 

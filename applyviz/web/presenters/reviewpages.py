@@ -20,6 +20,7 @@ from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
+from applyviz.web.presenters.comparing import present_replan_notice
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
@@ -127,6 +128,9 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
         notices.append(
             Notice(soft, text, _("This plan stays readable and cannot be applied."), url=url, link=_("Latest plan"))
         )
+    moved = present_replan_notice(plan) if run is None else None
+    if moved is not None:
+        notices.append(moved)
     if plan.state == PlanState.FAILED:
         notices.append(Notice(loud, _("The plan could not be made"), plan.error))
     if run is not None and run.state == RunState.STALE:

@@ -1,0 +1,244 @@
+"""Two plans of a review beside each other: what the second does otherwise, and which field manager moved it.
+
+The page details a bounded number of objects and fields and says how many it leaves out. Values come masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.planning.comparison import FieldMove, ObjectMove, Pair
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.schema.walk import MISSING
+from applyviz.records.enums import PlanState
+from applyviz.records.models import Plan
+from applyviz.web.presenters.decks import MODE_WORDS
+from applyviz.web.presenters.fields import render_short
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
+from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.plans import Notice
+from applyviz.web.presenters.values import ABSENT, Shown, show_value
+from applyviz.workflow import approvals, comparisons
+from applyviz.workflow.comparisons import Differing
+
+DETAILED, FIELDS, NAMED = 40, 30, 3
+
+
+@dataclass(frozen=True, slots=True)
+class MovedValue:
+    """One version of a field in both plans; None where the field is not there."""
+
+    word: str | Promise
+    first: Shown | None
+    second: Shown | None
+
+
+@dataclass(frozen=True, slots=True)
+class MovedField:
+    """One field that moved."""
+
+    path: str
+    values: tuple[MovedValue, ...]
+    movers: tuple[OwnerChip, ...]
+    owners_before: tuple[OwnerChip, ...]
+    owners_after: tuple[OwnerChip, ...]
+
+    @property
+    def has_owner_change(self) -> bool:
+        """Whether ownership in live moved."""
+        return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
+
+
+@dataclass(frozen=True, slots=True)
+class MovedObject:
+    """One object that the second plan treats otherwise; a look is None where a plan does not have it."""
+
+    name: str
+    kind: str
+    namespace: str
+    first: Look | None
+    second: Look | None
+    url: str
+    movers: tuple[OwnerChip, ...] = ()
+    fields: tuple[MovedField, ...] = ()
+    more: int = 0
+    is_detailed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that the plans do not share as a whole: source, mode, field manager, decisions."""
+
+    label: str | Promise
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePage:
+    """The whole page."""
+
+    review_number: int
+    title: str
+    first: Plan
+    second: Plan
+    numbers: tuple[int, ...]
+    is_same: bool
+    headline: str
+    standing: str
+    differences: tuple[Difference, ...]
+    objects: tuple[MovedObject, ...]
+    back_url: str
+
+
+_VERSIONS = (
+    ("live", gettext_lazy("live")),
+    ("manifest", gettext_lazy("manifest")),
+    ("after", gettext_lazy("after apply")),
+)
+
+
+def _show(value: object) -> Shown | None:
+    return show_value(ABSENT if value is MISSING else value)
+
+
+def _present_field(move: FieldMove, you: str) -> MovedField:
+    pairs: list[tuple[str | Promise, Pair | None]] = [(word, getattr(move, name)) for name, word in _VERSIONS]
+    return MovedField(
+        render_short(move.path),
+        tuple(MovedValue(word, _show(pair.first), _show(pair.second)) for word, pair in pairs if pair is not None),
+        present_owners(move.movers, you=you),
+        present_owners(move.owners_first, you=you),
+        present_owners(move.owners_second, you=you),
+    )
+
+
+def _link(plan: Plan, position: int) -> str:
+    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+
+
+def _look(operation: str | None) -> Look | None:
+    return OBJECT_LOOKS[Operation(operation)] if operation else None
+
+
+def _present_object(one: Differing, first: Plan, second: Plan, move: ObjectMove | None, you: str) -> MovedObject:
+    row = one.row
+    found = move.fields if move is not None else ()
+    return MovedObject(
+        name=row.name,
+        kind=row.kind,
+        namespace=row.namespace,
+        first=_look(one.first.operation if one.first else None),
+        second=_look(one.second.operation if one.second else None),
+        url=_link(second if one.second else first, row.position),
+        movers=present_owners(move.movers, you=you) if move is not None else (),
+        fields=tuple(_present_field(f, you) for f in found[:FIELDS]),
+        more=len(found[FIELDS:]),
+        is_detailed=move is not None,
+    )
+
+
+def _compare_frames(first: Plan, second: Plan) -> tuple[Difference, ...]:
+    before, after = options_from_json(first.options), options_from_json(second.options)
+    rows = (
+        (_("source"), first.revision.digest, second.revision.digest),
+        (_("mode"), str(MODE_WORDS[before.mode]), str(MODE_WORDS[after.mode])),
+        (_("field manager"), before.field_manager, after.field_manager),
+        (_("namespace"), before.namespace, after.namespace),
+        (_("decisions carried out"), str(len(first.decisions)), str(len(second.decisions))),
+    )
+    return tuple(
+        Difference(label, old.removeprefix("sha256:")[:40], new.removeprefix("sha256:")[:40])
+        for label, old, new in rows
+        if old != new
+    )
+
+
+def _headline(count: int, total: int, *, has_frame: bool) -> str:
+    if count:
+        text = ngettext("%(count)d of %(total)d object moved", "%(count)d of %(total)d objects moved", total)
+        return text % {"count": count, "total": total}
+    if has_frame:
+        return _("Every object is treated alike; what differs stands below")
+    return _("Both plans do the same")
+
+
+def _say_standing(second: Plan, *, is_same: bool) -> str:
+    standing = approvals.list_standing(second) if second.digest else []
+    if is_same:
+        names = ", ".join(a.by_name for a in standing)
+        return _("Approvals are kept: %(names)s.") % {"names": names} if names else _("There was no approval to keep.")
+    return _("Approvals of the first plan do not hold for the second.")
+
+
+def present_comparison(first: Plan, second: Plan) -> ComparePage:
+    """The page; the plans are of one review."""
+    you = options_from_json(second.options).field_manager
+    found = comparisons.find_differing(first, second)
+    tag_key = second.tag_key.open_bytes()
+    moves = [comparisons.compare_object(one, tag_key=tag_key) for one in found[:DETAILED]]
+    objects = [_present_object(o, first, second, m, you) for o, m in zip(found, moves, strict=False)]
+    objects += [_present_object(one, first, second, None, you) for one in found[DETAILED:]]
+    differences = _compare_frames(first, second)
+    is_same = first.digest == second.digest
+    complete = second.review.plans.filter(state=PlanState.COMPLETE).order_by("number")
+    return ComparePage(
+        review_number=second.review.number,
+        title=second.review.title,
+        first=first,
+        second=second,
+        numbers=tuple(complete.values_list("number", flat=True)),
+        is_same=is_same,
+        headline=_headline(len(found), sum(second.counts.values()), has_frame=not is_same),
+        standing=_say_standing(second, is_same=is_same),
+        differences=differences,
+        objects=tuple(objects),
+        back_url=reverse("reviews:show-plan", args=[second.review.number, second.number]),
+    )
+
+
+def _name_movers(moves: Sequence[ObjectMove]) -> str:
+    names = dict.fromkeys(o.manager for move in moves for o in move.movers)
+    return ", ".join(names)
+
+
+def _describe_move(move: ObjectMove) -> str:
+    about = f"{move.ref.gvk.kind} {move.ref.name}"
+    paths = ", ".join(render_short(f.path) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
+    if not paths:
+        return about
+    movers = _name_movers([move])
+    if movers:
+        return _("%(object)s: %(fields)s, moved by %(movers)s") % {"object": about, "fields": paths, "movers": movers}
+    return f"{about}: {paths}"
+
+
+def present_replan_notice(plan: Plan) -> Notice | None:
+    """What a plan does otherwise than the one before it; None for the first of a review."""
+    if plan.number == 1 or plan.state != PlanState.COMPLETE:
+        return None
+    before = plan.review.plans.filter(number__lt=plan.number, state=PlanState.COMPLETE).order_by("-number").first()
+    if before is None:
+        return None
+    url = f"{reverse('reviews:compare-plans', args=[plan.review.number])}?from={before.number}&to={plan.number}"
+    if before.digest == plan.digest:
+        title = _("This plan does the same as plan %(number)d") % {"number": before.number}
+        return Notice(OBJECT_LOOKS[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
+    found = comparisons.find_differing(before, plan)
+    tag_key = plan.tag_key.open_bytes()
+    moves = [m for one in found[:NAMED] if (m := comparisons.compare_object(one, tag_key=tag_key)) is not None]
+    lines = [_describe_move(move) for move in moves]
+    if len(found) > NAMED:
+        more = len(found) - NAMED
+        lines.append(ngettext("and %(count)d more object", "and %(count)d more objects", more) % {"count": more})
+    dropped = before.approvals.filter(revoked_at=None, spent_at=None).exists()
+    title = _("Plan %(number)d did something else") % {"number": before.number}
+    text = _("Its approvals do not hold for this plan.") if dropped else ""
+    return Notice(OBJECT_LOOKS[Operation.UPDATE], title, text, tuple(lines), url=url, link=_("What moved"))

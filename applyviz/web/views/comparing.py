@@ -1,0 +1,24 @@
+"""Two plans of one review beside each other."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from applyviz.web.forms.reviews import CompareForm
+from applyviz.web.presenters.comparing import present_comparison
+from applyviz.web.views.doors import PageRequest, needs
+from applyviz.workflow import comparisons, reviews
+from applyviz.workflow.access import Action
+
+
+@needs(Action.LOOK)
+def compare_plans(request: PageRequest, number: int) -> HttpResponse:
+    """What the second of two plans does otherwise; by default the latest against the one before it."""
+    review = reviews.get_review(number, for_user=request.user)
+    form = CompareForm(request.GET)
+    form.is_valid()
+    first, second = comparisons.choose_plans(
+        review, first=form.cleaned_data.get("from"), second=form.cleaned_data.get("to"), for_user=request.user
+    )
+    return render(request, "reviews/compare.html", {"page": present_comparison(first, second)})

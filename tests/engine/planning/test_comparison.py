@@ -1,0 +1,111 @@
+"""Two plans against each other: what moved, where, and who moved it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.objects import paths
+from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
+from applyviz.engine.planning.comparison import Pair, compare, compare_changes
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.walk import MISSING
+from tests.engine.planning.cluster import Box
+
+SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
+COLOUR, SIZE = paths.fields("data", "colour"), paths.fields("data", "size")
+
+
+def manifest(**data: str) -> str:
+    lines = "".join(f"  {k}: {v}\n" for k, v in data.items())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata:\n{lines}"
+
+
+@pytest.fixture
+def box() -> Box:
+    found = Box()
+    found.apply(manifest(colour="red", size="small"))
+    return found
+
+
+def edit(box: Box, manager: str = "kubectl-edit", **data: str | None) -> None:
+    answer = box.send(Request("PATCH", SETTINGS, {"fieldManager": manager}, MERGE_PATCH, {"data": data}))
+    assert answer.is_ok, answer
+
+
+def look(move):
+    return [
+        (f.path, f.manifest, f.live, f.after, [o.manager for o in f.movers])
+        for f in move.fields
+        if f.path[0] == "f:data"
+    ]
+
+
+def test_equal_plans_have_nothing_that_moved(box):
+    first, second = (box.plan(manifest(colour="blue", size="small")) for _ in range(2))
+
+    assert compare(first.changes, second.changes).is_same
+
+
+def test_value_that_was_edited_names_its_field_manager(box):
+    first = box.plan_one(manifest(colour="blue", size="small"))
+    edit(box, colour="green")
+    second = box.plan_one(manifest(colour="blue", size="small"))
+
+    move = compare_changes(first, second, kind=bundled().find_kind(first.ref.gvk))
+
+    assert (move.first, move.second) == (Operation.UPDATE, Operation.REFUSED)
+    assert look(move)[0] == (COLOUR, None, Pair("red", "green"), Pair("blue", "green"), ["kubectl-edit"])
+    assert [o.manager for o in move.movers] == ["kubectl-edit"]
+
+
+def test_field_that_is_gone_names_who_wrote_since(box):
+    first = box.plan_one(manifest(colour="blue", size="large"))
+    edit(box, size=None, note="new")
+    second = box.plan_one(manifest(colour="blue", size="large"))
+
+    found = {row[0]: row[2:] for row in look(compare_changes(first, second))}
+
+    assert found[SIZE] == (Pair("small", MISSING), None, ["kubectl-edit"])
+
+
+def test_manifest_that_says_something_else_has_no_mover(box):
+    first, second = box.plan_one(manifest(colour="blue")), box.plan_one(manifest(colour="green"))
+
+    assert look(compare_changes(first, second)) == [
+        (COLOUR, Pair("blue", "green"), None, Pair("blue", "green"), []),
+    ]
+
+
+def test_owner_alone_may_move(box):
+    first = box.plan_one(manifest(colour="blue", size="small"))
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"colour": "red"}}
+    assert box.send(Request("PATCH", SETTINGS, {"fieldManager": "helm"}, APPLY_PATCH, body)).is_ok
+    second = box.plan_one(manifest(colour="blue", size="small"))
+
+    (colour,) = [f for f in compare_changes(first, second).fields if f.path == COLOUR]
+
+    assert ([o.manager for o in colour.movers], colour.live) == (["helm"], None)
+    assert len(colour.owners_second) == len(colour.owners_first) + 1
+
+
+def test_objects_that_one_plan_lacks_are_told(box):
+    change = box.plan_one(manifest(colour="blue"))
+    other = replace(change, ref=change.ref._replace(name="other"))
+
+    found = compare([change], [other]).objects
+
+    assert [(m.ref.name, m.first, m.second) for m in found] == [
+        ("other", None, Operation.UPDATE),
+        ("settings", Operation.UPDATE, None),
+    ]
+    assert compare_changes(None, None) is None
+
+
+def test_namesakes_are_compared_in_their_order(box):
+    change = box.plan_one(manifest(colour="blue"))
+
+    assert compare([change, change], [change, change]).is_same
+    assert len(compare([change], [change, change]).objects) == 1
