@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import ClusterKind, PlanState, Role
-from applyviz.records.models import Cluster, ObjectChange, Plan, Review, SourceRevision, Target
+from applyviz.records.models import (
+    Cluster,
+    Grant,
+    ObjectChange,
+    Plan,
+    Policy,
+    PolicyVersion,
+    Review,
+    SourceRevision,
+    Target,
+)
 from applyviz.records.sealing import Sealed
+from applyviz.workflow.policies import BUILT_IN, Rules, rules_to_json
 
 
 def make_person(name: str, *roles: Role) -> User:
     """Somebody with these roles; without any, an outsider."""
     person = User.objects.create_user(name, password=f"{name}-secret")
     for role in roles:
-        person.groups.add(Group.objects.get_or_create(name=role.value)[0])
+        grant_role(person, role)
     return person
+
+
+def grant_role(person: User, role: Role | str, cluster: str = "*", namespace: str = "*", **values: object) -> Grant:
+    """A grant of a role; everywhere, unless patterns are given."""
+    patterns = {"cluster_pattern": cluster, "namespace_pattern": namespace}
+    return Grant.objects.create(role=role, person=person, since=timezone.now(), **{**patterns, **values})
+
+
+def take_roles(person: User) -> None:
+    """End every grant of a person."""
+    Grant.objects.filter(person=person, ended_at=None).update(ended_at=timezone.now())
 
 
 def make_cluster_row(slug: str = "box", **values: object) -> Cluster:
@@ -58,7 +80,9 @@ def make_plan_row(
             document={},
             sealed=Sealed.of_json({}),
         )
-    Plan.objects.filter(pk=plan.pk).update(state=state, digest="a" * 64, cluster_uid=cluster.uid)
+    Plan.objects.filter(pk=plan.pk).update(
+        state=state, digest="a" * 64, cluster_uid=cluster.uid, policy_version=BUILT_IN
+    )
     plan.refresh_from_db()
     return plan
 
@@ -66,3 +90,19 @@ def make_plan_row(
 def server_side(**values: object) -> ApplyOptions:
     """The product's own options."""
     return ApplyOptions(**{"namespace": "shop", **values})
+
+
+def make_policy(slug: str = "strict", cluster: str = "*", namespace: str = "*", **rules: object) -> PolicyVersion:
+    """The next version of a policy with these rules, written as rows."""
+    policy, _ = Policy.objects.get_or_create(slug=slug)
+    number = policy.number + 1
+    made = PolicyVersion.objects.create(
+        policy=policy,
+        number=number,
+        cluster_pattern=cluster,
+        namespace_pattern=namespace,
+        rules=rules_to_json(Rules(**{"must_open_dangers": False, **rules})),
+        created_at=timezone.now(),
+    )
+    Policy.objects.filter(pk=policy.pk).update(number=number)
+    return made

@@ -1,4 +1,4 @@
-"""The data application: after each migration the guards and the groups are there."""
+"""The data application: after each migration the guards are there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
     import applyviz.records.guards as guards  # noqa: PLC0415  # slow import
 
     guards.install(using)
-    guards.make_groups(using)
 
 
 class RecordsConfig(AppConfig):
@@ -23,5 +22,5 @@ class RecordsConfig(AppConfig):
     label = "records"
 
     def ready(self) -> None:
-        """Install what a table rebuild would lose: triggers, and the groups of the roles."""
+        """Install what a table rebuild would lose: triggers."""
         post_migrate.connect(_prepare, sender=self, dispatch_uid="records.prepare")

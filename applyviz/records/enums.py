@@ -101,12 +101,23 @@ class EntryState(models.TextChoices):
 
 
 class Role(models.TextChoices):
-    """The groups that grant rights (`workflow/access.py` says which)."""
+    """What a grant gives (`workflow/access.py` says which rights that are)."""
 
     VIEWER = "viewer", _("viewer")
     AUTHOR = "author", _("author")
     APPROVER = "approver", _("approver")
+    OPERATOR = "operator", _("operator")
+    ADMINISTRATOR = "administrator", _("administrator")
     AUDITOR = "auditor", _("auditor")
+    BREAK_GLASS = "break-glass", _("break-glass")
+
+
+class LimitKind(models.TextChoices):
+    """What failed sign-ins are counted by."""
+
+    NAME = "name", _("name")
+    ADDRESS = "address", _("address")
+    PAIR = "pair", _("name and address")
 
 
 class AuditAction(models.TextChoices):
@@ -141,3 +152,16 @@ class AuditAction(models.TextChoices):
     CLUSTER_CHANGED = "cluster.changed", _("changed a cluster")
     SIGNED_IN = "person.signed_in", _("signed in")
     SIGN_IN_FAILED = "person.sign_in_failed", _("failed to sign in")
+    SIGN_IN_REFUSED = "person.sign_in_refused", _("was refused to try signing in")
+    PROVED = "person.proved", _("proved who they are")
+    PERSON_ADDED = "person.added", _("added an account")
+    PERSON_CHANGED = "person.changed", _("changed an account")
+    TEAM_CHANGED = "team.changed", _("changed a team")
+    ROLE_GRANTED = "role.granted", _("granted a role")
+    ROLE_ENDED = "role.ended", _("ended a grant")
+    POLICY_CHANGED = "policy.changed", _("changed a policy")
+    CHANGES_REQUESTED = "changes.requested", _("requested changes")
+    REQUEST_WITHDRAWN = "changes.withdrawn", _("withdrew a request for changes")
+    GLASS_BROKEN = "glass.broken", _("ran a plan without consent")
+    TOKEN_MADE = "token.made", _("made an API token")  # a name, no token
+    TOKEN_ENDED = "token.ended", _("ended an API token")  # a name, no token

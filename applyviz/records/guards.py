@@ -1,8 +1,10 @@
 """What the database itself refuses, on SQLite and PostgreSQL: triggers, installed after each migration.
 
 - Audit entries are never changed or deleted.
-- Nobody approves what they wrote or requested; a spent approval is never changed; none is deleted.
+- Nobody approves what they wrote, edited, decided or requested, under any account of theirs; a spent approval is
+  never changed, an expired one never spent; none is deleted.
 - Nobody agrees to a standing rule of their own; what a rule says is never changed, and none is deleted.
+- Versions of policies and records of broken glass are never changed; grants and memberships are only ever ended.
 - A plan that is complete or failed stays as it is, and so do its object changes.
 Installed after every migration because SQLite loses triggers when a table is rebuilt.
 """
@@ -13,9 +15,25 @@ from dataclasses import dataclass
 
 from django.db import connections
 
-from applyviz.records.enums import Role
-
 _APPROVED = "records_approval"
+# The person behind an account: linked accounts have one name.
+_HUMAN = "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = {0}), 'account-' || {0})"
+_ME = _HUMAN.format("NEW.by_id")
+# Whoever had a hand in a plan: rows that name them, and the column that does.
+_PLAN = "FROM records_plan p JOIN records_review r ON r.id = p.review_id"
+_INVOLVED = (
+    (f"SELECT 1 {_PLAN} WHERE p.id = NEW.plan_id", "r.author_id"),
+    (f"SELECT 1 {_PLAN} JOIN records_plan q ON q.review_id = r.id WHERE p.id = NEW.plan_id", "q.requested_by_id"),
+    (
+        f"SELECT 1 {_PLAN} JOIN records_sourcerevision s ON s.id = p.revision_id WHERE p.id = NEW.plan_id",
+        "s.created_by_id",
+    ),
+    (f"SELECT 1 {_PLAN} JOIN records_decision d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
+)
+_SAME_DIGEST = (
+    "SELECT 1 FROM records_approval a JOIN records_plan o ON o.id = a.plan_id JOIN records_plan p ON p.id = NEW.plan_id"
+    " WHERE o.review_id = p.review_id AND a.digest = NEW.digest AND a.revoked_at IS NULL AND a.spent_at IS NULL"
+)
 _REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
 
 
@@ -37,8 +55,22 @@ GUARDS = (
         "approval_not_ones_own",
         _APPROVED,
         "INSERT",
-        f"EXISTS ({_REVIEWED} AND (r.author_id = NEW.by_id OR p.requested_by_id = NEW.by_id))",
-        "nobody approves what they wrote or requested",
+        " OR ".join(f"EXISTS ({rows} AND {_HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED),
+        "nobody approves what they wrote, edited, decided or requested",
+    ),
+    _Guard(
+        "approval_once_per_human",
+        _APPROVED,
+        "INSERT",
+        f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {_HUMAN.format('a.by_id')} = {_ME})",
+        "one person approves once; a unique consent under any account",
+    ),
+    _Guard(
+        "approval_not_expired",
+        _APPROVED,
+        "UPDATE",
+        "NEW.spent_at IS NOT NULL AND OLD.expires_at IS NOT NULL AND NEW.spent_at > OLD.expires_at",
+        "an expired approval is never spent",
     ),
     _Guard(
         "approval_names_the_digest",
@@ -52,7 +84,7 @@ GUARDS = (
         _APPROVED,
         "UPDATE",
         "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
-        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL",
+        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL OR OLD.expires_at IS DISTINCT FROM NEW.expires_at",
         "an approval is only ever spent or revoked, once",
     ),
     _Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
@@ -73,6 +105,39 @@ GUARDS = (
         "a standing rule starts as a proposal",
     ),
     _Guard("rule_no_delete", "records_standingrule", "DELETE", "", "standing rules are never deleted"),
+    _Guard(
+        "objection_is_fixed",
+        "records_objection",
+        "UPDATE",
+        "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id OR OLD.note <> NEW.note"
+        " OR OLD.withdrawn_at IS NOT NULL",
+        "a request for changes is only ever withdrawn, once",
+    ),
+    _Guard("objection_no_delete", "records_objection", "DELETE", "", "requests for changes are never deleted"),
+    _Guard("glass_no_update", "records_breakglass", "UPDATE", "", "records of broken glass are never changed"),
+    _Guard("glass_no_delete", "records_breakglass", "DELETE", "", "records of broken glass are never deleted"),
+    _Guard("policy_no_update", "records_policyversion", "UPDATE", "", "versions of policies are never changed"),
+    _Guard("policy_no_delete", "records_policyversion", "DELETE", "", "versions of policies are never deleted"),
+    _Guard(
+        "grant_is_fixed",
+        "records_grant",
+        "UPDATE",
+        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.role <> NEW.role"
+        " OR OLD.person_id IS DISTINCT FROM NEW.person_id OR OLD.team_id IS DISTINCT FROM NEW.team_id"
+        " OR OLD.cluster_pattern <> NEW.cluster_pattern OR OLD.namespace_pattern <> NEW.namespace_pattern"
+        " OR OLD.is_cluster_scoped <> NEW.is_cluster_scoped OR OLD.since <> NEW.since",
+        "a grant is only ever ended, once",
+    ),
+    _Guard("grant_no_delete", "records_grant", "DELETE", "", "grants are never deleted"),
+    _Guard(
+        "member_is_fixed",
+        "records_teammember",
+        "UPDATE",
+        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.team_id <> NEW.team_id"
+        " OR OLD.person_id <> NEW.person_id OR OLD.since <> NEW.since",
+        "a membership is only ever ended, once",
+    ),
+    _Guard("member_no_delete", "records_teammember", "DELETE", "", "memberships are never deleted"),
     _Guard(
         "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
     ),
@@ -163,16 +228,3 @@ def remove(using: str) -> None:
             cursor.execute(f"DROP TRIGGER IF EXISTS {guard.name}{suffix}")
         if connection.vendor == "postgresql":
             cursor.execute("DROP TRIGGER IF EXISTS records_auditentry_no_truncate ON records_auditentry")
-
-
-def make_groups(using: str) -> None:
-    """Make the group of every role."""
-    # Late: models exist only after the applications are loaded.
-    from django.contrib.auth.models import Group  # noqa: PLC0415  # slow import
-
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        if Group._meta.db_table not in connection.introspection.table_names(cursor):
-            return
-    for role in Role:
-        Group.objects.using(using).get_or_create(name=role.value)

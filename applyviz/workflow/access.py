@@ -1,21 +1,27 @@
-"""Who may do what: the one place that answers it.
+"""Who may do what, and where: the one place that answers it.
 
-Groups grant rights. Somebody in no group is an outsider and learns nothing (404); a member whose role is
-too weak is told so (403). An auditor reads everything and changes nothing; every member reads the history page by
-page, while taking it away as a file is for auditors and approvers. A superuser holds every role and is still bound
-by *never one's own*.
+Grants give roles, to a person or to a team, on the clusters and namespaces that fit two patterns. Somebody without
+a grant is an outsider and learns nothing (404), and so is everybody else where no grant of theirs reaches; a member
+whose role is too weak is told so (403). A superuser holds every role everywhere. All are bound by *never one's own*.
+
+Rule: what touches several namespaces needs the right in each of them; objects of no namespace only count where the
+grant says so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TypeAlias
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from applyviz.records.enums import Role
+from applyviz.records.models import AuditEntry, Grant, Review, ReviewPlace
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.places import Place, fits, holds_at, is_everywhere, select_covered
 
 Person: TypeAlias = User
 Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
@@ -32,7 +38,8 @@ class Action(StrEnum):
     ACKNOWLEDGE = "acknowledge hazards and end standing rules"
     APPROVE = "approve plans"
     APPLY = "start and cancel apply runs"
-    MANAGE = "manage clusters"
+    BREAK_GLASS = "run a plan without the consent that its policy asks for"
+    MANAGE = "manage clusters, people and policies"
     AUDIT = "verify and export the history"
 
 
@@ -45,27 +52,48 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.DECIDE: frozenset({Role.AUTHOR}),
     Action.ACKNOWLEDGE: frozenset({Role.AUTHOR, Role.APPROVER}),
     Action.APPROVE: frozenset({Role.APPROVER}),
-    Action.APPLY: frozenset({Role.APPROVER}),
-    Action.MANAGE: frozenset(),
-    Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR}),
+    Action.APPLY: frozenset({Role.APPROVER, Role.OPERATOR}),
+    Action.BREAK_GLASS: frozenset({Role.BREAK_GLASS}),
+    Action.MANAGE: frozenset({Role.ADMINISTRATOR}),
+    Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR}),
 }
+# What concerns the installation as a whole; a grant on some clusters only gives nothing of it.
+_OF_THE_WHOLE = frozenset({Action.MANAGE})
 
 
-def roles_of(user: Visitor) -> frozenset[Role]:
-    """The roles of a person; none for a visitor who is not signed in or was deactivated."""
+def list_grants(user: Visitor) -> tuple[Grant, ...]:
+    """The grants of a person that are in force, those of their teams too; none for who was deactivated."""
     if not isinstance(user, User) or not user.is_active:
-        return frozenset()
-    if user.is_superuser:
+        return ()
+    through_team = Q(team__members__person=user, team__members__ended_at=None, team__retired_at=None)
+    return tuple(Grant.objects.filter(Q(person=user) | through_team, ended_at=None).distinct())
+
+
+def _is_superuser(user: Visitor) -> bool:
+    return isinstance(user, User) and user.is_active and user.is_superuser
+
+
+def roles_of(user: Visitor, at: Place | None = None) -> frozenset[Role]:
+    """The roles of a person, anywhere or in one place; none for a visitor and for who was deactivated."""
+    if _is_superuser(user):
         return _ALL
-    names = set(user.groups.values_list("name", flat=True))
-    return frozenset(role for role in Role if role.value in names)
+    return frozenset(Role(grant.role) for grant in list_grants(user) if at is None or holds_at(grant, at))
 
 
-def can(user: Visitor, action: Action) -> bool:
-    """Whether a person's roles grant an action."""
-    if isinstance(user, User) and user.is_active and user.is_superuser:
+def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[Place] | None) -> bool:
+    fitting = [grant for grant in grants if grant.role in _GRANTED[action]]
+    if any(is_everywhere(grant) for grant in fitting):
         return True
-    return not _GRANTED[action].isdisjoint(roles_of(user))
+    if at is None:
+        return bool(fitting) and action not in _OF_THE_WHOLE
+    places = tuple(at)
+    # Nothing is known of a thing without places: then only a grant that holds everywhere is enough.
+    return bool(places) and all(any(holds_at(grant, place) for grant in fitting) for place in places)
+
+
+def can(user: Visitor, action: Action, at: Iterable[Place] | None = None) -> bool:
+    """Whether a person may do something: in all of these places, or, when none is named, anywhere at all."""
+    return _is_superuser(user) or _suffices(list_grants(user), action, at)
 
 
 def is_public(action: Action) -> bool:
@@ -73,14 +101,68 @@ def is_public(action: Action) -> bool:
     return action is Action.EXPLORE and bool(settings.APPLYVIZ_PUBLIC_PLAYGROUND)
 
 
-def require(user: Visitor, action: Action) -> Person:
+def require(user: Visitor, action: Action, at: Iterable[Place] | None = None) -> Person:
     """Let a person pass, or raise.
 
-    - An outsider gets `NotVisibleError`, a member with too weak a role `NotAllowedError`.
+    - Who may not even look there gets `NotVisibleError`, a member with too weak a role `NotAllowedError`.
     """
-    if not isinstance(user, User) or not roles_of(user):
+    if not isinstance(user, User):
         raise NotVisibleError("there is nothing here")
-    if not can(user, action):
-        wanted = " or ".join(sorted(str(role.label) for role in _GRANTED[action])) or "administrator"
-        raise NotAllowedError(f"to {action.value}, {user.get_username()} needs the role {wanted}")
+    if _is_superuser(user):
+        return user
+    grants = list_grants(user)
+    if _suffices(grants, action, None) and any(is_everywhere(g) and g.role in _GRANTED[action] for g in grants):
+        return user
+    places = None if at is None else tuple(at)
+    if not _suffices(grants, Action.LOOK, places):
+        raise NotVisibleError("there is nothing here")
+    if not _suffices(grants, action, places):
+        wanted = " or ".join(sorted(str(role.label) for role in _GRANTED[action]))
+        where = " there" if _suffices(grants, action, None) else ""
+        raise NotAllowedError(f"to {action.value}{where}, {user.get_username()} needs the role {wanted}")
     return user
+
+
+def places_of(review: Review) -> Iterator[Place]:
+    """What a review touches; read only when somebody asks who has no right everywhere."""
+    rows = ReviewPlace.objects.filter(review=review)
+    for slug, namespace in rows.values_list("cluster__slug", "namespace").order_by("pk"):
+        yield Place(slug, namespace)
+
+
+def _looking(user: Visitor) -> tuple[Grant, ...] | None:
+    """The grants that let a person look; None when they see everything."""
+    grants = tuple(grant for grant in list_grants(user) if grant.role in _GRANTED[Action.LOOK])
+    return None if _is_superuser(user) or any(is_everywhere(grant) for grant in grants) else grants
+
+
+def select_reviews(user: Visitor) -> Q:
+    """The reviews that a person sees: those of which every place is theirs."""
+    grants = _looking(user)
+    if grants is None:
+        return Q()
+    places = ReviewPlace.objects.filter(review=OuterRef("pk"))
+    covered = select_covered(grants, cluster="cluster__slug", namespace="namespace")
+    return Q(Exists(places)) & ~Q(Exists(places.exclude(covered)))
+
+
+def limit_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[AuditEntry]:
+    """The entries that a person sees: of reviews they see, and of objects in places of theirs."""
+    grants = _looking(user)
+    if grants is None:
+        return entries
+    reviews = Review.objects.filter(select_reviews(user)).values("number")
+    covered = select_covered(grants, cluster="cluster", namespace="namespace") & ~Q(cluster="")
+    return entries.filter(Q(review__in=reviews) | (Q(review=None) & covered))
+
+
+def sees_cluster(user: Visitor, slug: str) -> bool:
+    """Whether any of a person's grants reaches into a cluster."""
+    grants = _looking(user)
+    return grants is None or any(fits(grant.cluster_pattern, slug) for grant in grants)
+
+
+def sees_places(user: Visitor, places: Iterable[Place]) -> frozenset[Place]:
+    """Those of many places that a person may look at."""
+    grants = _looking(user)
+    return frozenset(p for p in places if grants is None or any(holds_at(grant, p) for grant in grants))

@@ -6,17 +6,35 @@ database refuses the same again (`records/guards.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Approval, ObjectChange, Plan
-from applyviz.workflow import access, audit, viewing
+from applyviz.records.models import Approval, ObjectChange, Objection, Plan, Review
+from applyviz.workflow import access, audit, clock, people, policies, quorum, viewing
 from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.policies import Policy
+from applyviz.workflow.policies.windows import find_closed
+from applyviz.workflow.quorum import list_standing
+
+__all__ = [
+    "about",
+    "approve_plan",
+    "count_missing",
+    "find_approver_blockers",
+    "find_plan_blockers",
+    "find_role_blockers",
+    "find_timing_blockers",
+    "list_objections",
+    "list_standing",
+    "name_unopened",
+    "request_changes",
+    "revoke_approval",
+    "withdraw_request",
+]
 
 
 def about(plan: Plan) -> audit.Subject:
@@ -24,6 +42,36 @@ def about(plan: Plan) -> audit.Subject:
     return audit.Subject(
         cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, plan_digest=plan.digest
     )
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _find_object_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
+    changes = plan.changes
+    for operation, words in ((Operation.REFUSED, "undecided conflicts"), (Operation.ERROR, "errors")):
+        count = changes.filter(operation=operation.value).count()
+        if count:
+            yield f"{_count(count, 'object has', 'objects have')} {words}"
+    unknown = changes.filter(certainty=Certainty.UNKNOWN.value).count()
+    if unknown and not policy.may_run_unknown:
+        yield f"the live state of {_count(unknown, 'object', 'objects')} is unknown"
+    if not policy.may_run_calculated:
+        count = changes.filter(certainty=Certainty.CALCULATED.value, has_effect=True).count()
+        if count:
+            yield f"{_count(count, 'object is', 'objects are')} merely calculated, and the policy wants a dry run"
+    if not changes.filter(has_effect=True).exists():
+        yield "there is nothing to apply"
+
+
+def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
+    if plan.policy_version != policy.version:
+        yield "the policy changed since this plan was made: plan again"
+    mine = people.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
+    for teams in policy.asking:
+        if mine.isdisjoint(teams):
+            yield f"the policy lets only team {' or '.join(teams)} ask for this"
 
 
 def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
@@ -38,25 +86,24 @@ def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
         blockers.append(f"plan {latest.number} took the place of this one")
     if plan.review.state != ReviewState.OPEN:
         blockers.append(f"the review is {plan.review.get_state_display()}")
-    changes = plan.changes
-    for operation, words in ((Operation.REFUSED, "undecided conflicts"), (Operation.ERROR, "errors")):
-        count = changes.filter(operation=operation.value).count()
-        if count:
-            blockers.append(f"{count} object{'s have' if count > 1 else ' has'} {words}")
-    unknown = changes.filter(certainty=Certainty.UNKNOWN.value).count()
-    if unknown:
-        blockers.append(f"the live state of {unknown} object{'s' if unknown > 1 else ''} is unknown")
-    if not changes.filter(has_effect=True).exists():
-        blockers.append("there is nothing to apply")
+    policy = policies.find_policy(plan)
+    blockers += _find_policy_blockers(plan, policy)
+    blockers += _find_object_blockers(plan, policy)
+    blockers += [f"{objection.by.get_username()} requests changes" for objection in list_objections(plan)]
     return tuple(blockers)
+
+
+def find_timing_blockers(policy: Policy) -> tuple[str, ...]:
+    """Why nothing may run under a policy at this moment; empty when it may."""
+    return find_closed(policy.windows, policy.freezes, clock.now())
 
 
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person can never approve this plan; empty when they can."""
-    if not access.can(for_user, Action.APPROVE):
+    if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
         return ("you need the role approver",)
-    if for_user.pk in (plan.review.author_id, plan.requested_by_id):
-        return ("nobody approves what they wrote or requested",)
+    if quorum.is_involved(plan, for_user):
+        return ("nobody approves what they wrote, edited, decided or requested",)
     return ()
 
 
@@ -70,24 +117,28 @@ def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     return find_role_blockers(plan, for_user=for_user) or name_unopened(viewing.find_unopened(plan, by=for_user))
 
 
-def list_standing(plan: Plan) -> list[Approval]:
-    """The approvals that can still be spent on a plan: not revoked, of people still in the role."""
-    rows = plan.approvals.filter(digest=plan.digest, revoked_at=None, spent_at=None).select_related("by")
-    return [approval for approval in rows if access.can(approval.by, Action.APPROVE)]
-
-
 def count_missing(plan: Plan) -> int:
-    """How many approvals a plan still needs by the policy of its cluster."""
-    return max(0, plan.target.cluster.approvals_needed - len(list_standing(plan)))
+    """The fewest approvals that a plan still needs by its policy."""
+    return quorum.count_quorum(plan).missing
+
+
+def _lock(plan: Plan) -> Plan:
+    """The plan anew, in a transaction that no edit of its review can pass."""
+    Review.objects.select_for_update().get(pk=plan.review_id)
+    return Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
+
+
+def _check_digest(plan: Plan, digest: str) -> None:
+    if digest != plan.digest or not digest:
+        raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
 
 
 def _check(plan: Plan, *, by: Person, digest: str) -> None:
-    access.require(by, Action.APPROVE)
+    access.require(by, Action.APPROVE, access.places_of(plan.review))
     own = find_approver_blockers(plan, for_user=by)
     if own:
         raise NotAllowedError(own[0])
-    if digest != plan.digest or not digest:
-        raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
+    _check_digest(plan, digest)
     blockers = find_plan_blockers(plan)
     if blockers:
         raise NotPossibleError("; ".join(blockers))
@@ -100,13 +151,25 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
       not the plan's, or when this person approved it already.
     """
     with transaction.atomic():
-        plan = Plan.objects.select_related("review", "target__cluster").get(pk=plan.pk)
+        plan = _lock(plan)
         _check(plan, by=by, digest=digest)
+        now, lasts = clock.now(), policies.find_policy(plan).approval_lasts
+        mine = [a for a in quorum.list_given(plan) if a.by_id == by.pk]
+        expired = [a.pk for a in mine if a.expires_at is not None and a.expires_at <= now]
+        if len(expired) < len(mine):
+            raise NotPossibleError("you approved this plan already")
+        Approval.objects.filter(pk__in=expired, revoked_at=None, spent_at=None).update(revoked_at=now)
         audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail={"note": note})
         try:
             with transaction.atomic():
                 return Approval.objects.create(
-                    plan=plan, digest=digest, by=by, by_name=by.get_username(), note=note, created_at=timezone.now()
+                    plan=plan,
+                    digest=digest,
+                    by=by,
+                    by_name=by.get_username(),
+                    note=note,
+                    created_at=now,
+                    expires_at=now + lasts if lasts else None,
                 )
         except IntegrityError as error:
             raise NotPossibleError("you approved this plan already") from error
@@ -114,13 +177,56 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
 
 def revoke_approval(approval: Approval, *, by: Person) -> None:
     """Take one's own approval back; impossible once it is spent."""
-    access.require(by, Action.APPROVE)
+    access.require(by, Action.LOOK, access.places_of(approval.plan.review))
     if approval.by_id != by.pk:
         raise NotAllowedError("only who approved can revoke")
     with transaction.atomic():
-        revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(
-            revoked_at=timezone.now()
-        )
+        revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
         if not revoked:
             raise NotPossibleError("this approval was spent or revoked already")
         audit.record(AuditAction.APPROVAL_REVOKED, by=by, about=about(approval.plan))
+
+
+def list_objections(plan: Plan) -> list[Objection]:
+    """Who asks for changes of what this plan's digest does, while they may approve."""
+    if not plan.digest:
+        return []
+    rows = Objection.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
+    found = list(rows.select_related("by", "plan"))
+    places = policies.list_places(plan) if found else ()
+    return [objection for objection in found if access.can(objection.by, Action.APPROVE, places)]
+
+
+def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Objection:
+    """Say that a plan must not run as it is, and why; it blocks every plan with this digest until it is withdrawn.
+
+    - An approval that this person gave is revoked with it.
+    - Raises `NotValidError` without a note, `NotPossibleError` when the plan cannot be agreed upon any more.
+    """
+    if not note.strip():
+        raise NotValidError("say which changes you ask for")
+    with transaction.atomic():
+        plan = _lock(plan)
+        access.require(by, Action.APPROVE, access.places_of(plan.review))
+        _check_digest(plan, digest)
+        if plan.review.state != ReviewState.OPEN or plan.state != PlanState.COMPLETE:
+            raise NotPossibleError("only the complete plan of an open review can be sent back")
+        if any(objection.by_id == by.pk for objection in list_objections(plan)):
+            raise NotPossibleError("you asked for changes already")
+        for approval in quorum.list_given(plan):
+            if approval.by_id == by.pk:
+                revoke_approval(approval, by=by)
+        audit.record(AuditAction.CHANGES_REQUESTED, by=by, about=about(plan), detail={"note": note})
+        return Objection.objects.create(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
+
+
+def withdraw_request(objection: Objection, *, by: Person) -> None:
+    """Take one's own request for changes back."""
+    access.require(by, Action.LOOK, access.places_of(objection.plan.review))
+    if objection.by_id != by.pk:
+        raise NotAllowedError("only who asked for changes can withdraw that")
+    with transaction.atomic():
+        withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
+        if not withdrawn:
+            raise NotPossibleError("it was withdrawn already")
+        audit.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=about(objection.plan))

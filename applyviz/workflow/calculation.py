@@ -5,7 +5,7 @@ A run recomputes with the very code that made the plan, so that equal effects me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,8 +32,8 @@ from applyviz.records.models import Plan, SourceRevision
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.sources.sandboxed import read_bundle
 from applyviz.workflow.decisions import read_decisions
+from applyviz.workflow.places import Place
 
-POLICY_VERSION = "1"
 IDENTITY = "cluster credential"
 
 
@@ -121,13 +121,32 @@ def _look_around(
     return read_neighbours(reader.try_send_all(asked))
 
 
-def prepare(plan: Plan, reader: ClusterReader) -> Calculation:
-    """Make ready to calculate a plan: documents, catalog, neighbours, planner; reads nothing else of the cluster."""
+def _list_places(
+    plan: Plan, documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str
+) -> frozenset[Place]:
+    """Where the objects of the source are, by what the cluster says of their kinds."""
+    slug = plan.target.cluster.slug
+    found = set()
+    for document in documents:
+        resource = catalog.find_resource(document.ref.gvk)
+        is_namespaced = resource is None or resource.is_namespaced
+        found.add(Place(slug, (document.ref.namespace or namespace) if is_namespaced else ""))
+    return frozenset(found)
+
+
+def prepare(
+    plan: Plan, reader: ClusterReader, *, check: Callable[[frozenset[Place]], None] = lambda _: None
+) -> Calculation:
+    """Make ready to calculate a plan: documents, catalog, neighbours, planner; reads nothing else of the cluster.
+
+    - `check` is told where the objects of the source are before any of them is read, and may raise.
+    """
     options = options_from_json(plan.options)
     documents, problems = read_documents(plan.revision)
     crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
     served = discovery.load_catalog(reader)
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
+    check(_list_places(plan, documents, catalog, options.namespace))
     neighbours = _look_around(documents, catalog, options.namespace, reader)
     context = PlanContext(served, _now(), neighbours=neighbours, decisions=read_decisions(plan))
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)

@@ -10,6 +10,7 @@ from applyviz.engine.hazards.model import Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.dangers import classify
 from applyviz.engine.planning.serialize import change_from_json, change_to_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
@@ -42,6 +43,7 @@ def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: 
         conflicts=len(change.conflicts),
         hazards=len(change.hazards),
         worst_hazard=_worst(change),
+        dangers=[danger.value for danger in classify(change)],
         error=masked.error,
         effect=digest_effect(change),
         document=change_to_json(masked),

@@ -100,13 +100,15 @@ def upload_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by:
 def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
     """One cluster by its slug."""
     access.require(for_user, Action.LOOK)
-    try:
-        return Cluster.objects.get(slug=slug)
-    except Cluster.DoesNotExist as error:
-        raise NotVisibleError(f"there is no cluster {slug}") from error
+    found = Cluster.objects.filter(slug=slug).first() if access.sees_cluster(for_user, slug) else None
+    if found is None:
+        raise NotVisibleError(f"there is no cluster {slug}")
+    return found
 
 
 def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
     """The clusters this person may see."""
     access.require(for_user, Action.LOOK)
-    return Cluster.objects.defer("credential")
+    found = Cluster.objects.defer("credential")
+    seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
+    return found.filter(slug__in=seen)

@@ -36,7 +36,7 @@ def add_comment(
 
     - Raises `NotValidError` without text, for a text that is too long, and for a field that is not there.
     """
-    access.require(by, Action.COMMENT)
+    access.require(by, Action.COMMENT, access.places_of(plan.review))
     text = text.strip()
     if not text:
         raise NotValidError("a comment needs a text")

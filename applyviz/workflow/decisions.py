@@ -98,7 +98,7 @@ def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: s
     in_force = {(tuple(d["object"]), tuple(d["path"])): d for d in plan.decisions}
     if not choices:
         return list(in_force.values())
-    access.require(by, Action.DECIDE)
+    access.require(by, Action.DECIDE, access.places_of(plan.review))
     _check_open(plan, choices)
     for ref in dict.fromkeys(choice.ref for choice in choices):
         _record(plan, ref, [choice for choice in choices if choice.ref == ref], by=by, note=note)
@@ -112,7 +112,7 @@ def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
 
     - Raises `NotPossibleError` when the plan carries out no such decision.
     """
-    access.require(by, Action.DECIDE)
+    access.require(by, Action.DECIDE, access.places_of(plan.review))
     if not 0 <= place < len(plan.decisions):
         raise NotPossibleError(f"plan {plan.number} carries out no decision {place}")
     undone = plan.decisions[place]

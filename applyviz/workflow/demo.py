@@ -10,21 +10,26 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.contrib.auth.models import Group
 from django.db import transaction
+from django.utils import timezone
 
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState, Role, RunState
-from applyviz.records.models import ApplyRun, Cluster, Plan, Review
+from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
 from applyviz.workflow.access import Person
 
 SLUG = "demo"
-ROLES = {"alice": Role.AUTHOR, "bob": Role.APPROVER, "charlie": Role.VIEWER}
+ROLES = {
+    "alice": (Role.AUTHOR,),
+    "bob": (Role.APPROVER,),
+    "charlie": (Role.VIEWER,),
+    "dana": (Role.ADMINISTRATOR, Role.OPERATOR, Role.BREAK_GLASS),
+}
 _DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 _STRANGERS = (
     Request(
@@ -53,20 +58,26 @@ class Account:
     """A demo account; the password is made for this installation."""
 
     name: str
-    role: Role
+    roles: tuple[Role, ...]
     password: str
+
+    @property
+    def title(self) -> str:
+        """Its roles as text."""
+        return describe_roles(self.name)
 
 
 def make_accounts() -> tuple[Account, ...]:
-    """Make the three demo people with new passwords."""
+    """Make the demo people with new passwords."""
     accounts = []
-    for name, role in ROLES.items():
+    for name, roles in ROLES.items():
         password = secrets.token_urlsafe(9)
         person, _ = Person.objects.get_or_create(username=name)
         person.set_password(password)
         person.save()
-        person.groups.set([Group.objects.get_or_create(name=role.value)[0]])
-        accounts.append(Account(name, role, password))
+        for role in roles:
+            Grant.objects.get_or_create(person=person, role=role, ended_at=None, defaults={"since": timezone.now()})
+        accounts.append(Account(name, roles, password))
     return tuple(accounts)
 
 
@@ -131,3 +142,8 @@ def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[
 def is_told() -> bool:
     """Whether this installation has anything to show."""
     return Cluster.objects.exists() or Review.objects.exists()
+
+
+def describe_roles(name: str) -> str:
+    """The roles of a demo account as text."""
+    return ", ".join(str(role.label) for role in ROLES[name])

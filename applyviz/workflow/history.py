@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.models import AuditEntry, AuditHead
-from applyviz.workflow.access import Action, Person, require
+from applyviz.workflow.access import Action, Person, Visitor, limit_entries, require
 from applyviz.workflow.audit import STORED, canonical_entry
 
 TEXT_WINDOW = 20_000
@@ -126,16 +126,19 @@ def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
         yield canonical_json(whole) + "\n"
 
 
-def export_entries(chosen: Mapping[str, Any], form: ExportFormat) -> Iterator[str]:
+def export_entries(chosen: Mapping[str, Any], form: ExportFormat, *, for_user: Visitor | None = None) -> Iterator[str]:
     """The entries that fit, oldest first, line by line; the whole of it is never in memory.
 
+    - `for_user`: what that person sees; None for the installation itself.
     - JSON Lines is what the verifier checks; in CSV what a spreadsheet would calculate has a `'` before it.
     """
-    rows = find_entries(chosen).order_by("sequence").values(*STORED).iterator(chunk_size=_CHUNK)
+    entries = find_entries(chosen)
+    seen = entries if for_user is None else limit_entries(entries, for_user)
+    rows = seen.order_by("sequence").values(*STORED).iterator(chunk_size=_CHUNK)
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
 
 
 def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Iterator[str]:
     """The same for somebody who asks for it; raises when the role does not allow it."""
     require(person, Action.AUDIT)
-    return export_entries(chosen, form)
+    return export_entries(chosen, form, for_user=person)

@@ -7,7 +7,7 @@ and not counted as empty. Events, leases and endpoints are left out: controllers
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.reader import ClusterReader
@@ -20,6 +20,7 @@ from applyviz.engine.schema.model import Resource
 from applyviz.records.models import Cluster
 from applyviz.workflow import access
 from applyviz.workflow.access import Action, Visitor
+from applyviz.workflow.places import Place
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
 _LIMIT = "500"
@@ -88,10 +89,13 @@ def _list(reader: ClusterReader) -> Inventory:
 
 
 def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
-    """The objects of a cluster; a cluster that does not answer gives an inventory with the problem."""
+    """The objects of a cluster in places of this person; one that does not answer gives the problem instead."""
     access.require(for_user, Action.LOOK)
     try:
         with connect.open_reader(cluster) as reader:
-            return _list(reader)
+            found = _list(reader)
     except ClusterError as error:
         return Inventory(problem=str(error))
+    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in found.objects})
+    kept = tuple(one for one in found.objects if Place(cluster.slug, one.ref.namespace) in seen)
+    return replace(found, objects=kept)

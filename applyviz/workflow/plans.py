@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -27,11 +27,12 @@ from applyviz.engine.planning.overview import Overview, Overviewer
 from applyviz.engine.planning.serialize import to_json
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
-from applyviz.records.models import ObjectChange, Plan
-from applyviz.workflow import approvals, audit, calculation, changes, digests, failpoints
+from applyviz.records.models import ObjectChange, Plan, ReviewPlace
+from applyviz.workflow import access, approvals, audit, calculation, changes, digests, failpoints, policies
 from applyviz.workflow.access import Action, Visitor, require
-from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.logs import log_unexpected
+from applyviz.workflow.places import Place
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
@@ -80,14 +81,29 @@ def _count(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
     return dict(Counter(change.operation.value for change in stored))
 
 
+def _keep_places(plan: Plan, places: Collection[Place]) -> None:
+    """Remember where a plan reads and writes, before it does; raise where its requester has no right."""
+    for place in sorted(places):
+        if not access.can(plan.requested_by, Action.WRITE, [place]):
+            where = f"namespace {place.namespace}" if place.namespace else "objects of no namespace"
+            raise NotAllowedError(f"{plan.requested_by.get_username()} may not plan for {where} of {place.cluster}")
+    rows = (ReviewPlace(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)
+    ReviewPlace.objects.bulk_create(rows, ignore_conflicts=True)
+
+
 def _calculate(claim: _Claim, reader: Any) -> None:
     plan = claim.plan
     tag_key = plan.tag_key.open_bytes()
-    prepared = calculation.prepare(plan, reader)
+    prepared = calculation.prepare(plan, reader, check=lambda places: _keep_places(plan, places))
     counts: Counter[str] = Counter()
     rows: list[ObjectChange] = []
     overviewer = Overviewer()
+    known = set(access.places_of(plan.review))
     for change in prepared.run():
+        place = Place(plan.target.cluster.slug, change.ref.namespace)
+        if place not in known:  # something that the set prunes
+            _keep_places(plan, {place})
+            known.add(place)
         masked = mask_change(change, tag_key=tag_key)
         row = changes.make_row(change, masked, plan=plan, position=len(rows))
         overviewer.add(masked)
@@ -109,12 +125,13 @@ def _complete(
     claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange], overviewer: Overviewer
 ) -> None:
     plan, finished = claim.plan, prepared.planner.plan()
+    policy_version = policies.find_policy(plan).version
     digest = fingerprint.digest_plan(
         finished,
         key=digests.digest_key(),
         target=plan.target.cluster.uid,
         identity=calculation.IDENTITY,
-        policy_version=calculation.POLICY_VERSION,
+        policy_version=policy_version,
         decisions=plan.decisions,
     )
     with transaction.atomic():
@@ -124,6 +141,7 @@ def _complete(
             state=PlanState.COMPLETE,
             digest=digest,
             digest_key_id=digests.digest_key_id(),
+            policy_version=policy_version,
             cluster_uid=plan.target.cluster.uid,
             counts=_count(finished.changes),
             summary=_summarize(finished, overviewer.find([row.position for row in rows])),
@@ -178,10 +196,14 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
     """One plan of a review by its number."""
     require(for_user, Action.LOOK)
     plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
+    missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
     try:
-        return plans.get(number=number, review__number=review_number)
+        found = plans.get(number=number, review__number=review_number)
     except Plan.DoesNotExist as error:
-        raise NotVisibleError(f"there is no plan {number} of review {review_number}") from error
+        raise missing from error
+    if not access.can(for_user, Action.LOOK, access.places_of(found.review)):
+        raise missing
+    return found
 
 
 def find_unfinished() -> list[int]:

@@ -19,7 +19,7 @@ from applyviz.engine.planning.serialize import options_from_json, options_to_jso
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Cluster, Plan, Review, SourceFile, SourceRevision, Target
+from applyviz.records.models import Cluster, Plan, Review, ReviewPlace, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle
 from applyviz.workflow import access, audit, decisions, outbox
@@ -27,6 +27,7 @@ from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.decisions import Choice
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.numbers import next_number
+from applyviz.workflow.places import Place
 
 
 def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
@@ -95,7 +96,8 @@ def create_review(
 
     - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
     """
-    access.require(by, Action.WRITE)
+    place = Place(cluster.slug, options.namespace)
+    access.require(by, Action.WRITE, [place])
     if not title.strip():
         raise NotValidError("a review needs a title")
     if not bundle.files:
@@ -112,6 +114,7 @@ def create_review(
             updated_at=now,
         )
         target = Target.objects.create(review=review, cluster=cluster)
+        ReviewPlace.objects.create(review=review, cluster=cluster, namespace=place.namespace)
         audit.record(
             AuditAction.REVIEW_CREATED,
             by=by,
@@ -140,7 +143,7 @@ def replan_review(
     - Options that take over decide every open conflict so, field by field: what nobody saw is not forced.
     - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
     """
-    access.require(by, Action.WRITE)
+    access.require(by, Action.WRITE, access.places_of(review))
     with transaction.atomic():
         review = Review.objects.select_for_update().get(pk=review.pk)
         latest = review.latest_plan
@@ -177,7 +180,7 @@ def take_over_conflicts(review: Review, *, by: Person, note: str = "") -> Plan:
 
 def close_review(review: Review, *, by: Person) -> None:
     """End a review without applying it."""
-    access.require(by, Action.WRITE)
+    access.require(by, Action.WRITE, access.places_of(review))
     with transaction.atomic():
         closed = Review.objects.filter(pk=review.pk, state=ReviewState.OPEN).update(
             state=ReviewState.CLOSED, updated_at=timezone.now()
@@ -190,13 +193,18 @@ def close_review(review: Review, *, by: Person) -> None:
 def get_review(number: int, *, for_user: Visitor) -> Review:
     """One review by its number; `NotVisibleError` when there is none or not for this person."""
     access.require(for_user, Action.LOOK)
+    missing = NotVisibleError(f"there is no review {number}")
     try:
-        return Review.objects.select_related("author").get(number=number)
+        found = Review.objects.select_related("author").get(number=number)
     except Review.DoesNotExist as error:
-        raise NotVisibleError(f"there is no review {number}") from error
+        raise missing from error
+    if not access.can(for_user, Action.LOOK, access.places_of(found)):
+        raise missing
+    return found
 
 
 def list_reviews(*, for_user: Visitor) -> QuerySet[Review]:
     """The reviews this person may see, newest first."""
     access.require(for_user, Action.LOOK)
-    return Review.objects.select_related("author").prefetch_related("targets__cluster")
+    seen = Review.objects.filter(access.select_reviews(for_user))
+    return seen.select_related("author").prefetch_related("targets__cluster")

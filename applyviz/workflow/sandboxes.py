@@ -11,6 +11,7 @@ from applyviz.sandbox.http import Response
 from applyviz.workflow import access
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.places import EVERY_NAMESPACE, Place
 
 
 def find_sandbox(slug: str) -> Cluster | None:
@@ -31,7 +32,8 @@ def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str
     - kubectl sends a bearer token over https only, so the token stands in the address for http as well.
     - Only who may apply gets it: the token may write to the sandbox.
     """
-    access.require(for_user, Action.APPLY)
+    everything = [Place(cluster.slug), Place(cluster.slug, EVERY_NAMESPACE)]
+    access.require(for_user, Action.APPLY, everything)
     if not cluster.is_sandbox or cluster.credential is None:
         raise NotVisibleError(f"{cluster.slug} is no sandbox")
     token = cluster.credential.open_bytes().decode()

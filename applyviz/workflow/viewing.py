@@ -6,13 +6,14 @@ Ticks are a reader's own and no part of the history.
 
 from __future__ import annotations
 
-from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
-from applyviz.workflow.access import Action, Person, Visitor, require
+from applyviz.workflow import policies
+from applyviz.workflow.access import Action, Person, Visitor, places_of, require
 from applyviz.workflow.changes import ref_of
 
 
@@ -27,7 +28,7 @@ def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
     - Nothing is kept while the plan has no digest, and nothing for an object that stays as it is.
     - Two requests at once leave one tick.
     """
-    require(by, Action.LOOK)
+    require(by, Action.LOOK, places_of(plan.review))
     if not plan.digest or row.operation == Operation.UNCHANGED:
         return False
     key = name_object(row)
@@ -46,10 +47,11 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
 
 
 def find_unopened(plan: Plan, *, by: Visitor) -> tuple[ObjectChange, ...]:
-    """The objects with a danger that a person has not opened; none when the operator does not ask for it."""
-    if not settings.APPLYVIZ_MUST_OPEN_DANGERS:
+    """The objects with a danger that a person has not opened; none when the policy does not ask for it."""
+    if not policies.find_policy(plan).must_open_dangers:
         return ()
-    rows = plan.changes.filter(worst_hazard=Severity.DANGER.value, has_effect=True).defer("document", "sealed")
+    is_dangerous = Q(worst_hazard=Severity.DANGER.value) | ~Q(dangers=[])
+    rows = plan.changes.filter(is_dangerous, has_effect=True).defer("document", "sealed")
     found = list(rows)
     seen = list_viewed(plan, by=by) if found else frozenset()
     return tuple(row for row in found if name_object(row) not in seen)

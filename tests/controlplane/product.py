@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.workflow import clusters, plans, reviews, runs
+from tests.builders import grant_role
 from tests.controlplane.comparison import JSONObject, make_comparable, read_objects
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.stories import DEFINITIONS, Files, Story
@@ -18,9 +19,8 @@ from tests.controlplane.stories import DEFINITIONS, Files, Story
 
 def make_person(name: str, role: Role) -> User:
     """Somebody with one role."""
-    group, _ = Group.objects.get_or_create(name=role.value)
     person = User.objects.create_user(name)
-    person.groups.add(group)
+    grant_role(person, role)
     return person
 
 

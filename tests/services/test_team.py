@@ -13,11 +13,11 @@ from tests.services.team import Team
 pytestmark = pytest.mark.services
 
 PEOPLE = """
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from applyviz.records.enums import Role
 from applyviz.workflow import clusters
 for name, role in (("alice", Role.AUTHOR), ("bob", Role.APPROVER)):
-    User.objects.create_user(name).groups.add(Group.objects.get_or_create(name=role.value)[0])
+    grant_role(User.objects.create_user(name), role)
 clusters.create_sandbox(slug="box", name="Box")
 """
 REVIEW = """

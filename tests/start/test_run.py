@@ -102,7 +102,7 @@ def get(running: Running, path: str) -> int:
 def test_run_tells_its_story_and_a_second_start_keeps_it(start):
     first = start()
     assert (get(first, "/readyz"), get(first, "/login/")) == (200, 200)
-    assert sorted(first.accounts) == ["alice", "bob", "charlie"]
+    assert sorted(first.accounts) == ["alice", "bob", "charlie", "dana"]
     assert first.press_control_c() == 0
     assert first.is_group_gone()
 

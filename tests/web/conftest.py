@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.plan import Operation
 from applyviz.web.presenters.readings import read_plan
+from tests.builders import grant_role
 from tests.web import builders, rows
 
 
 def _person(name: str, role: str = "") -> User:
     person = User.objects.create_user(name)
     if role:
-        person.groups.add(Group.objects.get_or_create(name=role)[0])
+        grant_role(person, role)
     return person
 
 

@@ -25,6 +25,7 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
+from applyviz.workflow.policies import BUILT_IN
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 DIGEST = "9d1c03ee71" * 6
@@ -96,7 +97,7 @@ def make_plan(
         counts[row.operation] = counts.get(row.operation, 0) + 1
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
     if state == PlanState.COMPLETE:
-        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW}
+        values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": BUILT_IN}
     Plan.objects.filter(pk=plan.pk).update(**values)
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
 
@@ -123,9 +124,11 @@ def add_plan(plan: Plan, changes: Iterable[engine.ObjectChange], *, effect: str 
 
 def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "applied and verified") -> ApplyRun:
     """A run of a plan with one outcome for all objects, and a journal."""
-    Approval.objects.create(plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW, spent_at=NOW)
     run = ApplyRun.objects.create(
         number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, state=state, created_at=NOW, started_at=NOW
+    )
+    Approval.objects.create(
+        plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW, spent_at=NOW, run=run
     )
     for change in plan.changes.all():
         result = ObjectResult.objects.create(

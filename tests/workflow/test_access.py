@@ -11,17 +11,19 @@ from tests.builders import make_person
 
 pytestmark = pytest.mark.django_db
 
+EVERYBODY = set(Role)
 MATRIX = {
-    Action.EXPLORE: {Role.VIEWER, Role.AUTHOR, Role.APPROVER, Role.AUDITOR},
-    Action.LOOK: {Role.VIEWER, Role.AUTHOR, Role.APPROVER, Role.AUDITOR},
-    Action.COMMENT: {Role.VIEWER, Role.AUTHOR, Role.APPROVER},
+    Action.EXPLORE: EVERYBODY,
+    Action.LOOK: EVERYBODY,
+    Action.COMMENT: EVERYBODY - {Role.AUDITOR},
     Action.WRITE: {Role.AUTHOR},
     Action.DECIDE: {Role.AUTHOR},
     Action.ACKNOWLEDGE: {Role.AUTHOR, Role.APPROVER},
     Action.APPROVE: {Role.APPROVER},
-    Action.APPLY: {Role.APPROVER},
-    Action.MANAGE: set(),
-    Action.AUDIT: {Role.APPROVER, Role.AUDITOR},
+    Action.APPLY: {Role.APPROVER, Role.OPERATOR},
+    Action.BREAK_GLASS: {Role.BREAK_GLASS},
+    Action.MANAGE: {Role.ADMINISTRATOR},
+    Action.AUDIT: {Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR},
 }
 
 

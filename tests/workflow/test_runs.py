@@ -8,10 +8,10 @@ from django.utils import timezone
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.records.enums import AuditAction, ReviewState, Role, RunState
-from applyviz.records.models import ApplyRun, AuditEntry, Cluster, JournalEntry
+from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry
 from applyviz.workflow import approvals, chain, clusters, failpoints, runs
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError
-from tests.builders import make_person
+from tests.builders import make_person, make_policy, take_roles
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
 
 pytestmark = pytest.mark.django_db
@@ -343,7 +343,7 @@ def test_run_needs_an_approval_of_somebody_else(team):
 
 
 def test_policy_may_ask_for_two(team):
-    Cluster.objects.update(approvals_needed=2)
+    make_policy(approvals=2)
     plan = team.plan(config_map(a="1"))
     approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
 
@@ -352,7 +352,7 @@ def test_policy_may_ask_for_two(team):
 
 def test_rights_count_when_they_are_used(team):
     run = team.start(team.plan(config_map(a="1")))
-    team.bob.groups.clear()
+    take_roles(team.bob)
 
     team.work(run)
 

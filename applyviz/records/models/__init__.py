@@ -1,44 +1,66 @@
 """The database, one file per group of rows that live and die together.
 
-Review → Target (one per cluster) → Plan (immutable, numbered) → ObjectChange; Decision and Comment hang on
+Team and Grant say who may do what, Policy what must hold first. Review → Target (one per cluster) → Plan
+(immutable, numbered) → ObjectChange; Decision and Comment hang on
 the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
 A StandingRule hangs on its Cluster. Nothing cascades: what was agreed and done stays. PlaygroundInput stands
 alone and goes after some days.
 """
 
-from applyviz.records.models.agreement import Acknowledgement, Approval, Comment, Decision, ViewedObject
+from applyviz.records.models.agreement import (
+    Acknowledgement,
+    Approval,
+    BreakGlass,
+    Comment,
+    Decision,
+    Objection,
+    ViewedObject,
+)
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage
 from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.people import AccountLink, ApiToken, Grant, SignInLimit, Team, TeamMember
 from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
-from applyviz.records.models.reviews import Review, Target
+from applyviz.records.models.policies import Policy, PolicyVersion
+from applyviz.records.models.reviews import Review, ReviewPlace, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
 
 __all__ = [
+    "AccountLink",
     "Acknowledgement",
+    "ApiToken",
     "ApplyRun",
     "Approval",
     "AuditEntry",
     "AuditHead",
+    "BreakGlass",
     "Cluster",
     "Comment",
     "Decision",
+    "Grant",
     "JournalEntry",
     "ObjectChange",
     "ObjectResult",
+    "Objection",
     "OutboxMessage",
     "Plan",
     "PlaygroundInput",
+    "Policy",
+    "PolicyVersion",
     "Review",
+    "ReviewPlace",
     "SandboxMeta",
     "SandboxObject",
     "SandboxState",
+    "SignInLimit",
     "SourceFile",
     "SourceRevision",
     "StandingRule",
     "Target",
+    "Team",
+    "TeamMember",
     "ViewedObject",
 ]

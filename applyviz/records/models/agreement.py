@@ -1,7 +1,7 @@
 """How people agree: decisions, acknowledged hazards, comments, what each has seen, approvals of one plan digest.
 
-The database itself refuses an approval by the review's author or the plan's requester, a second one by
-the same person, and any change to one that was spent (`records/guards.py`).
+The database itself refuses an approval by whoever wrote, edited, decided or requested, under any account of
+theirs, a second one by the same person, and any change to one that was spent (`records/guards.py`).
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ class ViewedObject(models.Model):
 
 
 class Approval(models.Model):
-    """One person's consent to one plan digest; revocable until it is spent, spent once."""
+    """One person's consent to one plan digest; revocable until it is spent, spent once, on `run`.
+
+    It counts for every plan of the review with that digest, until `expires_at`.
+    """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="approvals")
     digest = models.CharField(max_length=80)
@@ -115,8 +118,10 @@ class Approval(models.Model):
     by_name = models.CharField(max_length=150)
     note = models.TextField(blank=True)
     created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
     spent_at = models.DateTimeField(null=True)
+    run = models.ForeignKey("records.ApplyRun", on_delete=models.PROTECT, null=True, related_name="approvals")
 
     class Meta:
         ordering = ["created_at", "id"]
@@ -136,3 +141,40 @@ class Approval(models.Model):
     def is_standing(self) -> bool:
         """Whether it can still be spent."""
         return self.revoked_at is None and self.spent_at is None
+
+
+class Objection(models.Model):
+    """Somebody asks for changes of what one plan digest does; nothing with that digest runs until it is withdrawn."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="objections")
+    digest = models.CharField(max_length=80)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    note = models.TextField()
+    created_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.by_id} objects to plan {self.plan_id}"
+
+
+class BreakGlass(models.Model):
+    """A run that somebody started without the consent that the policy asks for; `missing` is what it lacked."""
+
+    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="broken_glass")
+    digest = models.CharField(max_length=80)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    by_name = models.CharField(max_length=150)
+    reason = models.TextField()
+    ticket = models.CharField(max_length=400)
+    missing = models.JSONField(default=list)
+    policy_version = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.by_name} ran plan {self.plan_id} without consent"

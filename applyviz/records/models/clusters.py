@@ -25,7 +25,6 @@ class Cluster(models.Model):
     credential = SealedField(null=True)
     uid = models.CharField(max_length=80, blank=True)
     version = models.CharField(max_length=40, blank=True)
-    approvals_needed = models.PositiveSmallIntegerField(default=1)
     default_options = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")

@@ -23,6 +23,7 @@ class Plan(models.Model):
     - `tag_key` makes the tags by which masked values are compared within this plan.
     - `counts` is {operation: number}; `summary` what the sentence needs; `problems` what could not be
       read, each {reason, file, line, column}.
+    - `policy_version` names the policies that the digest is bound to, each with its version.
     - `lease_until` and `epoch` let another worker take over planning that was lost.
     """
 
@@ -39,6 +40,7 @@ class Plan(models.Model):
     digest_key_id = models.CharField(max_length=40, blank=True)
     tag_key = SealedField()
     cluster_uid = models.CharField(max_length=80, blank=True)
+    policy_version = models.TextField(blank=True)
     counts = models.JSONField(default=dict)
     summary = models.JSONField(default=dict)
     problems = models.JSONField(default=list)
@@ -61,6 +63,7 @@ class ObjectChange(models.Model):
     """Everything about one object in a plan.
 
     - `document` is the masked JSON that pages, exports and audit read; `sealed` the whole of it.
+    - `dangers` are the classes for which a policy may ask for more (`engine/planning/dangers.py`).
     - `effect` is the keyed hash of what this change does; the runner compares it with live.
     """
 
@@ -79,6 +82,7 @@ class ObjectChange(models.Model):
     conflicts = models.PositiveIntegerField(default=0)
     hazards = models.PositiveIntegerField(default=0)
     worst_hazard = models.CharField(max_length=16, blank=True)
+    dangers = models.JSONField(default=list)
     error = models.TextField(blank=True)
     effect = models.CharField(max_length=80)
     document = models.JSONField()

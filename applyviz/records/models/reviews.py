@@ -49,3 +49,19 @@ class Target(models.Model):
 
     def __str__(self) -> str:
         return f"{self.review_id} on {self.cluster_id}"
+
+
+class ReviewPlace(models.Model):
+    """A namespace that a review touches, "" for objects of none; who may not look at one does not see the review."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="places")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    namespace = models.CharField(max_length=253, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["review", "cluster", "namespace"], name="one_place_per_review"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.review_id}: {self.cluster_id}/{self.namespace}"

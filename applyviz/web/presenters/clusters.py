@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
 
 from applyviz.engine.objects.owners import Owner
-from applyviz.records.models import Cluster
+from applyviz.records.models import Cluster, PolicyVersion
 from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
 from applyviz.web.presenters.owners import OwnerChip, present_owner
-from applyviz.workflow import access, reviews
+from applyviz.workflow import access, policies, reviews
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.inventory import Inventory, LiveObject
+from applyviz.workflow.places import fits
 
 REVIEWS_SHOWN = 10
 
@@ -30,7 +31,7 @@ class ClusterRow:
     server: str
     version: str
     reviews: int
-    approvals_needed: int
+    policies: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class ClusterPage:
     reviews: tuple[ReviewRow, ...]
 
 
-def _present_cluster(cluster: Cluster, review_count: int) -> ClusterRow:
+def _present_cluster(cluster: Cluster, review_count: int, in_force: Sequence[PolicyVersion]) -> ClusterRow:
     return ClusterRow(
         name=cluster.name,
         slug=cluster.slug,
@@ -74,14 +75,15 @@ def _present_cluster(cluster: Cluster, review_count: int) -> ClusterRow:
         server=cluster.server,
         version=cluster.version,
         reviews=review_count,
-        approvals_needed=cluster.approvals_needed,
+        policies=tuple(row.policy.slug for row in in_force if fits(row.cluster_pattern, cluster.slug)),
     )
 
 
 def present_clusters(clusters: QuerySet[Cluster]) -> tuple[ClusterRow, ...]:
     """The rows of the list."""
     counted = clusters.annotate(review_count=Count("targets"), last=Max("targets__review__updated_at"))
-    return tuple(_present_cluster(c, c.review_count) for c in counted)
+    in_force = tuple(policies.list_in_force())
+    return tuple(_present_cluster(c, c.review_count, in_force) for c in counted)
 
 
 def _distinct(owners: Iterable[Owner]) -> tuple[OwnerChip, ...]:
@@ -113,7 +115,7 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
     found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
     rows = tuple(present_review(review) for review in with_latest_plan(found)[:REVIEWS_SHOWN])
     return ClusterPage(
-        cluster=_present_cluster(cluster, len(rows)),
+        cluster=_present_cluster(cluster, len(rows), tuple(policies.list_in_force())),
         uid=cluster.uid,
         kinds=_group_kinds(inventory, cluster),
         total=len(inventory.objects),

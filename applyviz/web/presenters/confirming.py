@@ -18,7 +18,7 @@ from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS, Loo
 from applyviz.web.presenters.plans import Risk
 from applyviz.web.presenters.readings import read_plan
 from applyviz.web.presenters.summaries import present_impact, present_sentence
-from applyviz.workflow import approvals
+from applyviz.workflow import approvals, quorum
 from applyviz.workflow.access import Person
 
 LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE)
@@ -93,8 +93,8 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     """The whole page."""
     options = options_from_json(plan.options)
     changes = list(plan.changes.defer("document", "sealed"))
-    standing = approvals.list_standing(plan)
-    needed = plan.target.cluster.approvals_needed
+    found = quorum.count_quorum(plan)
+    standing, needed = found.standing, found.needed
     blockers = approvals.find_plan_blockers(plan) + approvals.find_approver_blockers(plan, for_user=for_user)
     return Confirmation(
         review_number=plan.review.number,

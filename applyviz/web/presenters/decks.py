@@ -30,6 +30,7 @@ class Standing:
     """What the deck needs to know besides the plan itself."""
 
     approved_by: tuple[str, ...]
+    needed: int
     missing: int
     plan_blockers: tuple[str, ...]
     person_blockers: tuple[str, ...]
@@ -65,7 +66,7 @@ def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
 
 
 def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_ready: bool) -> Step:
-    needed = plan.target.cluster.approvals_needed
+    needed = standing.needed
     if run is not None:
         return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
     note = _("%(given)d of %(needed)d") % {"given": needed - standing.missing, "needed": needed}

@@ -18,7 +18,7 @@ from applyviz.web.presenters.decks import count_effects
 from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.runs import STATE_LOOKS
-from applyviz.workflow import access, reviews, runs
+from applyviz.workflow import access, quorum, reviews, runs
 from applyviz.workflow.access import Action, Person
 
 OPEN_SHOWN = 50
@@ -71,15 +71,14 @@ def _name_blocker(plan: Plan) -> str:
     return "" if count_effects(plan) else _("there is nothing to apply")
 
 
-def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool) -> tuple[str, bool]:
+def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool, is_agreed: bool) -> tuple[str, bool]:
     is_author = person.pk in (review.author_id, plan.requested_by_id)
     if plan.state == PlanState.PLANNING:
         return _("the plan is being calculated"), False
     blocker = _name_blocker(plan)
     if blocker:
         return blocker, is_author
-    given = sum(a.is_standing and a.digest == plan.digest for a in plan.approvals.all())
-    if given >= plan.target.cluster.approvals_needed:
+    if is_agreed:
         return _("approved, waits to be applied"), can_approve
     is_yours = can_approve and not is_author
     return (_("waits for your approval") if is_yours else _("waits for approval")), is_yours
@@ -90,10 +89,13 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     others: list[Waiting] = []
     can_approve = access.can(person, Action.APPROVE)
     open_ones = reviews.list_reviews(for_user=person).prefetch_related(None).filter(state=ReviewState.OPEN)
-    for review in with_latest_plan(open_ones)[:OPEN_SHOWN]:
-        newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
+    # `newest` is filled by the prefetch.
+    found = [(review, review.newest) for review in with_latest_plan(open_ones)[:OPEN_SHOWN]]  # type: ignore[attr-defined]
+    agreed = quorum.find_agreed(plan for _, newest in found for plan in newest)
+    for review, newest in found:
         if newest:
-            what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve)
+            is_agreed = newest[0].pk in agreed
+            what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, is_agreed=is_agreed)
             (mine if is_yours else others).append(Waiting(present_review(review), what, is_yours))
     return mine, others
 

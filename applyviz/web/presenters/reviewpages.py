@@ -31,7 +31,7 @@ from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, R
 from applyviz.web.presenters.readings import Reading, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.web.presenters.summaries import present_impact, present_sentence
-from applyviz.workflow import access, approvals, viewing
+from applyviz.workflow import access, approvals, quorum, viewing
 from applyviz.workflow import comments as use_cases
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.changes import read_masked
@@ -68,11 +68,12 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
-    standing = approvals.list_standing(plan) if plan.digest else []
+    found = quorum.count_quorum(plan)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     return Standing(
-        approved_by=tuple(a.by_name for a in (*standing, *spent)),
-        missing=max(0, plan.target.cluster.approvals_needed - len(standing)),
+        approved_by=tuple(a.by_name for a in (*found.standing, *spent)),
+        needed=found.needed,
+        missing=found.missing,
         plan_blockers=approvals.find_plan_blockers(plan),
         person_blockers=role_blockers or approvals.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),

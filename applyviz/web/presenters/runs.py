@@ -279,7 +279,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
     results = list(run.results.select_related("change").defer("change__document", "change__sealed"))
     plan, state = run.plan, RunState(run.state)
     chosen = position if position is not None else _find_default(results) if run.is_finished else None
-    approvals = plan.approvals.exclude(spent_at=None).values_list("by_name", flat=True)
+    approvals = run.approvals.values_list("by_name", flat=True)
     return RunPage(
         number=run.number,
         title=plan.review.title,

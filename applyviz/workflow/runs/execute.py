@@ -21,10 +21,10 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
-from applyviz.workflow import access, calculation, changes, failpoints
-from applyviz.workflow.access import Action
+from applyviz.workflow import calculation, changes, failpoints
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs import checking
+from applyviz.workflow.runs.consent import find_claim_blockers
 from applyviz.workflow.runs.crew import Crew
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim, LeaseLostError, claim_run
@@ -78,17 +78,9 @@ class _Work:
 
 def _check_rights(claim: Claim) -> None:
     """Rights count when they are used: approvers and requester must still have them."""
-    run = claim.run
-    if not access.can(run.requested_by, Action.APPLY):
-        raise RunStoppedError(f"{run.requested_by.get_username()} may no longer start apply runs")
-    spent = run.plan.approvals.exclude(spent_at=None).select_related("by")
-    for approval in spent:
-        if not access.can(approval.by, Action.APPROVE):
-            raise RunStoppedError(
-                f"{approval.by_name}, who approved, may no longer approve: the plan needs approval again"
-            )
-    if len(spent) < run.plan.target.cluster.approvals_needed:
-        raise RunStoppedError("the policy of the cluster asks for more approvals now")
+    found = find_claim_blockers(claim.run, is_first=claim.is_first)
+    if found:
+        raise RunStoppedError("; ".join(found))
 
 
 def _check_target(claim: Claim, reader: ClusterReader) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from applyviz.records.enums import RunState
-from applyviz.records.models import ApplyRun
+from applyviz.records.models import ApplyRun, Review
 from applyviz.workflow import access
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
@@ -22,16 +22,21 @@ def _with_names() -> QuerySet[ApplyRun]:
 def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
     """One run by its number."""
     access.require(for_user, Action.LOOK)
+    missing = NotVisibleError(f"there is no run {number}")
     try:
-        return _with_names().get(number=number)
+        found = _with_names().get(number=number)
     except ApplyRun.DoesNotExist as error:
-        raise NotVisibleError(f"there is no run {number}") from error
+        raise missing from error
+    if not access.can(for_user, Action.LOOK, access.places_of(found.plan.review)):
+        raise missing
+    return found
 
 
 def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
     """All runs, newest first."""
     access.require(for_user, Action.LOOK)
-    return _with_names()
+    seen = Review.objects.filter(access.select_reviews(for_user))
+    return _with_names().filter(plan__review__in=seen)
 
 
 def find_unfinished(*, now: datetime) -> list[int]:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
-from applyviz.workflow import access, approvals, audit, failpoints, outbox
+from applyviz.workflow import access, approvals, audit, clock, failpoints, outbox, policies, quorum
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.numbers import next_number
@@ -29,22 +29,22 @@ def about(run: ApplyRun) -> audit.Subject:
 def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person cannot start this plan now; empty when they can."""
     blockers = list(approvals.find_plan_blockers(plan))
-    if not access.can(for_user, Action.APPLY):
-        blockers.append("you need the role approver")
-    missing = approvals.count_missing(plan)
-    if missing:
-        blockers.append(f"{missing} approval{'s are' if missing > 1 else ' is'} missing")
+    if not access.can(for_user, Action.APPLY, policies.list_places(plan)):
+        blockers.append("you need the role approver or operator")
+    found = quorum.count_quorum(plan)
+    blockers += [str(need) for need in found.needs if need.missing]
+    blockers += approvals.find_timing_blockers(found.policy)
     return tuple(blockers)
 
 
-def _spend(plan: Plan) -> list[Approval]:
-    standing = approvals.list_standing(plan)
+def _spend(plan: Plan, run: ApplyRun) -> tuple[Approval, ...]:
+    found = quorum.count_quorum(plan)
     spent = Approval.objects.filter(
-        pk__in=[approval.pk for approval in standing], revoked_at=None, spent_at=None
-    ).update(spent_at=timezone.now())
-    if spent != len(standing) or spent < plan.target.cluster.approvals_needed:
+        pk__in=[approval.pk for approval in found.standing], revoked_at=None, spent_at=None
+    ).update(spent_at=clock.now(), run=run)
+    if spent != len(found.standing) or found.missing:
         raise NotPossibleError("an approval was revoked or spent at this very moment; look again")
-    return standing
+    return found.standing
 
 
 def _make_run(plan: Plan, *, by: Person) -> ApplyRun:
@@ -68,9 +68,9 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
 
     - Raises `NotPossibleError` with everything that blocks, or when the digest is not the plan's.
     """
-    access.require(by, Action.APPLY)
+    access.require(by, Action.APPLY, access.places_of(plan.review))
     with transaction.atomic():
-        plan = Plan.objects.select_related("review", "target__cluster").get(pk=plan.pk)
+        plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
             raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
         blockers = find_run_blockers(plan, for_user=by)
@@ -81,9 +81,9 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
         )
         if not taken:
             raise NotPossibleError("the review is being applied already")
-        spent = _spend(plan)
-        failpoints.reach("start.spent")
         run = _make_run(plan, by=by)
+        spent = _spend(plan, run)
+        failpoints.reach("start.spent")
         audit.record(
             AuditAction.RUN_STARTED,
             by=by,
@@ -98,7 +98,7 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
 def approve_and_run(plan: Plan, *, by: Person, digest: str, note: str = "") -> ApplyRun:
     """Approve and start in one step, for a policy that asks for one approval."""
     with transaction.atomic():
-        if not plan.approvals.filter(by=by, digest=digest, revoked_at=None).exists():
+        if all(approval.by_id != by.pk for approval in approvals.list_standing(plan)):
             approvals.approve_plan(plan, by=by, digest=digest, note=note)
         return start_run(plan, by=by, digest=digest)
 
@@ -108,7 +108,7 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
 
     - A run that no worker has picked up yet ends at once, when the next worker looks at it.
     """
-    access.require(by, Action.APPLY)
+    access.require(by, Action.APPLY, access.places_of(run.plan.review))
     with transaction.atomic():
         asked = ApplyRun.objects.filter(pk=run.pk, state__in=RunState.unfinished(), cancel_requested_at=None).update(
             cancel_requested_at=timezone.now(), cancelled_by=by

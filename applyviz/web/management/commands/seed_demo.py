@@ -21,4 +21,4 @@ class Command(BaseCommand):
         if not accounts:
             self.stdout.write(f"The cluster {demo.SLUG} is there already; nothing was changed.")
         for account in accounts:
-            self.stdout.write(f"{account.name:<8} {account.password}   {account.role.label}")
+            self.stdout.write(f"{account.name:<8} {account.password}   {account.title}")

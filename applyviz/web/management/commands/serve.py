@@ -107,7 +107,7 @@ class Command(BaseCommand):
         if self._accounts_file.exists():
             self.stdout.write("Demo accounts (made for this installation):")
             for name, password in json.loads(self._accounts_file.read_text(encoding="utf-8")).items():
-                self.stdout.write(f"  {name:<8} {password}   {demo.ROLES[name].label}")
+                self.stdout.write(f"  {name:<8} {password}   {demo.describe_roles(name)}")
         self.stdout.write("Keys, database and worker are all in this process. Ctrl-C stops everything.\n")
         self.stdout.flush()
 

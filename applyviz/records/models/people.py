@@ -1,0 +1,127 @@
+"""People beyond their accounts: teams, grants of roles, accounts of one human, API tokens, failed sign-ins.
+
+What was granted when stays on record: memberships and grants are ended, never changed or deleted
+(`records/guards.py`), so that the roles of any past day can be told.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import LimitKind, Role
+
+
+class Team(models.Model):
+    """People who are named together; policies and grants refer to its slug."""
+
+    slug = models.SlugField(unique=True, max_length=63)
+    name = models.CharField(max_length=120)
+    created_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TeamMember(models.Model):
+    """Somebody is in a team from one moment to another."""
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="members")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
+    since = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "person"], condition=models.Q(ended_at=None), name="one_membership_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} in {self.team_id}"
+
+
+class Grant(models.Model):
+    """A role for a person or a team, on the clusters and namespaces that fit two patterns.
+
+    - Patterns: `*` stands for any text, `?` for one character; every other character for itself.
+    - Objects of no namespace are covered only where `is_cluster_scoped` says so.
+    """
+
+    role = models.CharField(max_length=16, choices=Role.choices)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="grants")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="grants")
+    cluster_pattern = models.CharField(max_length=63, default="*")
+    namespace_pattern = models.CharField(max_length=63, default="*")
+    is_cluster_scoped = models.BooleanField(default=True)
+    since = models.DateTimeField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(person=None, team__isnull=False) | models.Q(person__isnull=False, team=None),
+                name="grant_to_a_person_or_a_team",
+            )
+        ]
+        indexes = [models.Index(fields=["person", "ended_at"], name="grant_by_person")]
+
+    def __str__(self) -> str:
+        return f"{self.role} on {self.cluster_pattern}/{self.namespace_pattern}"
+
+
+class AccountLink(models.Model):
+    """Accounts with the same `human` are one and the same person, for everything that asks for somebody else."""
+
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="link"
+    )
+    human = models.CharField(max_length=80, db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.person_id} is {self.human}"
+
+
+class ApiToken(models.Model):
+    """A token that acts as its owner, with less: some scopes, some clusters, for some time; its hash alone is kept."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tokens")
+    name = models.CharField(max_length=80)
+    digest = models.CharField(max_length=64, unique=True)
+    start = models.CharField(max_length=12)
+    scopes = models.JSONField(default=list)
+    cluster_pattern = models.CharField(max_length=63, default="*")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.start}…)"
+
+
+class SignInLimit(models.Model):
+    """Failed sign-ins of a bucket; there is a fixed number of buckets, so nothing is ever thrown away."""
+
+    kind = models.CharField(max_length=8, choices=LimitKind.choices)
+    bucket = models.PositiveIntegerField()
+    failures = models.PositiveIntegerField(default=0)
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "bucket"], name="one_row_per_bucket")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.bucket}: {self.failures}"

@@ -1,0 +1,44 @@
+"""Policies: what must hold before a plan runs on some clusters and namespaces, in immutable versions."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Policy(models.Model):
+    """A policy by its name; `number` is that of the version in force."""
+
+    slug = models.SlugField(unique=True, max_length=63)
+    number = models.PositiveIntegerField(default=0)
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return f"{self.slug}@{self.number}"
+
+
+class PolicyVersion(models.Model):
+    """What a policy said from one moment on: where it holds, and its rules (`workflow/policies/rules.py`).
+
+    - Patterns are those of grants; `is_cluster_scoped`: it holds for objects of no namespace as well.
+    """
+
+    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    cluster_pattern = models.CharField(max_length=63, default="*")
+    namespace_pattern = models.CharField(max_length=63, default="*")
+    is_cluster_scoped = models.BooleanField(default=True)
+    rules = models.JSONField(default=dict)
+    note = models.TextField(blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["policy", "-number"]
+        constraints = [models.UniqueConstraint(fields=["policy", "number"], name="one_version_per_number")]
+
+    def __str__(self) -> str:
+        return f"{self.policy_id}@{self.number}"

@@ -1,0 +1,75 @@
+"""Where something is: a cluster and a namespace, "" for the objects of none; and patterns over both.
+
+Rule of patterns: `*` stands for any text, `?` for one character, every other character for itself; case counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from django.db.models import Q
+
+PATTERN = re.compile(r"[a-z0-9.*?-]{1,63}")
+
+
+# Stands for all namespaces at once: no pattern but `*` fits it.
+EVERY_NAMESPACE = "\n"
+
+
+class Place(NamedTuple):
+    """One namespace of one cluster; `namespace` "" means its objects of no namespace."""
+
+    cluster: str
+    namespace: str = ""
+
+
+class Patterned(Protocol):
+    """Something that holds in some places: a grant, a version of a policy."""
+
+    cluster_pattern: str
+    namespace_pattern: str
+    is_cluster_scoped: bool
+
+
+@lru_cache(maxsize=1024)
+def _expression(pattern: str) -> str:
+    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return f"^{''.join(parts)}$"
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a text fits a pattern."""
+    return pattern == "*" or re.fullmatch(_expression(pattern), text) is not None
+
+
+def holds_at(given: Patterned, place: Place) -> bool:
+    """Whether something holds in a place."""
+    if not fits(given.cluster_pattern, place.cluster):
+        return False
+    return fits(given.namespace_pattern, place.namespace) if place.namespace else given.is_cluster_scoped
+
+
+def is_everywhere(given: Patterned) -> bool:
+    """Whether it holds in every place there is."""
+    return given.cluster_pattern == given.namespace_pattern == "*" and given.is_cluster_scoped
+
+
+def _fitting(column: str, pattern: str) -> Q:
+    if pattern == "*":
+        return Q()
+    if not set(pattern) & set("*?"):
+        return Q(**{column: pattern})
+    return Q(**{f"{column}__regex": _expression(pattern)})
+
+
+def select_covered(given: Iterable[Patterned], *, cluster: str, namespace: str) -> Q:
+    """The rows whose place one of them covers; `cluster` and `namespace` name the columns, of slug and namespace."""
+    chosen = Q(pk__in=[])
+    for one in given:
+        named = ~Q(**{namespace: ""}) & _fitting(namespace, one.namespace_pattern)
+        where = named | Q(**{namespace: ""}) if one.is_cluster_scoped else named
+        chosen |= _fitting(cluster, one.cluster_pattern) & where
+    return chosen

@@ -1,0 +1,100 @@
+"""Policies: what must hold before a plan runs; every one that covers an object of the plan counts, the strictest wins.
+
+`find_policy` is the door; what it gives is frozen and complete, so that nobody else reads the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.db.models import F, QuerySet
+
+from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.records.models import Plan, PolicyVersion
+from applyviz.workflow.places import Place, holds_at
+from applyviz.workflow.policies.rules import (
+    BUILT_IN,
+    DangerDemand,
+    Demand,
+    Freeze,
+    OnFailure,
+    Policy,
+    Rules,
+    Window,
+    find_strictest,
+    keep_strictest,
+    rules_from_json,
+    rules_to_json,
+)
+
+__all__ = [
+    "BUILT_IN",
+    "DangerDemand",
+    "Demand",
+    "Freeze",
+    "OnFailure",
+    "Policy",
+    "Rules",
+    "Window",
+    "find_policy",
+    "find_policy_at",
+    "list_dangers",
+    "list_demands",
+    "list_in_force",
+    "list_places",
+    "rules_from_json",
+    "rules_to_json",
+]
+
+
+def list_places(plan: Plan) -> tuple[Place, ...]:
+    """Where a plan writes; while it writes nothing yet, the namespace that it was asked for."""
+    slug = plan.target.cluster.slug
+    rows = plan.changes.exclude(operation=Operation.UNCHANGED.value)
+    found = rows.order_by("namespace").values_list("namespace", flat=True).distinct()
+    return tuple(Place(slug, n) for n in found) or (Place(slug, options_from_json(plan.options).namespace),)
+
+
+def list_in_force() -> QuerySet[PolicyVersion]:
+    """The version in force of every policy that is not retired, by name."""
+    versions = PolicyVersion.objects.filter(number=F("policy__number"), policy__retired_at=None)
+    return versions.select_related("policy").order_by("policy__slug")
+
+
+def find_policy_at(places: Iterable[Place]) -> Policy:
+    """The strictest of all policies that hold in any of some places; the built-in one where none does."""
+    wanted = tuple(places)
+    found = [
+        (row.policy.slug, row.number, rules_from_json(row.rules))
+        for row in list_in_force()
+        if any(holds_at(row, place) for place in wanted)
+    ]
+    return find_strictest(found) if found else Policy(must_open_dangers=settings.APPLYVIZ_MUST_OPEN_DANGERS)
+
+
+def find_policy(plan: Plan) -> Policy:
+    """The policy of a plan: frozen, complete, and with the version that its digest is bound to."""
+    return find_policy_at(list_places(plan))
+
+
+def list_dangers(plan: Plan, policy: Policy) -> dict[DangerClass, int]:
+    """The dangers of a plan and how many objects have each."""
+    rows = plan.changes.filter(has_effect=True)
+    counts: dict[DangerClass, int] = {}
+    for dangers in rows.exclude(dangers=[]).values_list("dangers", flat=True):
+        for danger in dangers:
+            counts[DangerClass(danger)] = counts.get(DangerClass(danger), 0) + 1
+    written = rows.count()
+    if written > policy.many_objects:
+        counts[DangerClass.MANY] = written
+    return counts
+
+
+def list_demands(policy: Policy, dangers: Iterable[DangerClass]) -> tuple[Demand, ...]:
+    """The approvals that a plan with these dangers needs: all of them must be met."""
+    present = set(dangers)
+    more = [Demand(d.approvals, d.team, d.danger.value) for d in policy.danger_demands if d.danger in present]
+    return keep_strictest((*policy.demands, *more))

@@ -1,0 +1,164 @@
+"""The rules of one policy, and the strictest of several: frozen values, read from and written to plain JSON.
+
+Left out on purpose: exceptions. Who must run a plan without the consent that its policy asks for breaks the glass
+(`workflow/breakglass.py`), which is a record of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.planning.serialize import from_json, to_json
+from applyviz.workflow.policies.windows import Freeze, Window, Windows
+
+BUILT_IN = "built-in@1"
+MANY_OBJECTS = 50
+AT_ONCE = 16
+
+
+class OnFailure(StrEnum):
+    """What a run does when an object could not be applied."""
+
+    STOP = "stop"
+    CARRY_ON = "carry on"
+
+
+@dataclass(frozen=True, slots=True)
+class DangerDemand:
+    """How many approvals a plan with a danger needs in all, and from which team ("" anybody's)."""
+
+    danger: DangerClass
+    approvals: int
+    team: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one policy says.
+
+    - `asking_teams`: who may ask (members of any of them; none named: every author); `approvals` from members of
+      `approving_team` ("" anybody who may approve).
+    - `approval_hours` 0: approvals last; `windows` none: always.
+    - `concurrency`: objects of one step that are written at once; `rollout_seconds`: the deadline of the wait.
+    """
+
+    asking_teams: tuple[str, ...] = ()
+    approvals: int = 1
+    approving_team: str = ""
+    for_dangers: tuple[DangerDemand, ...] = ()
+    many_objects: int = MANY_OBJECTS
+    windows: Windows = ()
+    freezes: tuple[Freeze, ...] = ()
+    approval_hours: int = 0
+    may_run_calculated: bool = True
+    may_run_unknown: bool = False
+    must_open_dangers: bool = True
+    on_failure: OnFailure = OnFailure.STOP
+    concurrency: int = AT_ONCE
+    waits_for_rollout: bool = False
+    rollout_seconds: int = 600
+
+
+def rules_to_json(rules: Rules) -> dict[str, Any]:
+    """Write rules as a version stores them; what is at its default is left out."""
+    return dict(to_json(rules))
+
+
+def rules_from_json(data: Mapping[str, Any]) -> Rules:
+    """Read rules back."""
+    read: Rules = from_json(Rules, dict(data))
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Approvals that must be there, and why; `team` "" counts everybody who may approve."""
+
+    approvals: int
+    team: str = ""
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The strictest of all policies that hold for a plan.
+
+    - `version` names each of them with its version, `BUILT_IN` when there is none; it is part of the plan digest.
+    - `asking`: of each group of teams the requester must be in one. `demands`: all must be met, one approval may
+      meet several. `danger_demands` add to them when the plan has that danger.
+    - `windows`: of each group one must be open. `rollout_deadline`: the longest that any of them allows.
+    """
+
+    version: str = BUILT_IN
+    names: tuple[str, ...] = ()
+    asking: tuple[tuple[str, ...], ...] = ()
+    demands: tuple[Demand, ...] = (Demand(1),)
+    danger_demands: tuple[DangerDemand, ...] = ()
+    many_objects: int = MANY_OBJECTS
+    windows: tuple[Windows, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    approval_lasts: timedelta | None = None
+    may_run_calculated: bool = True
+    may_run_unknown: bool = False
+    must_open_dangers: bool = True
+    on_failure: OnFailure = OnFailure.STOP
+    concurrency: int = AT_ONCE
+    waits_for_rollout: bool = False
+    rollout_deadline: timedelta = timedelta(seconds=600)
+
+
+def keep_strictest(demands: Iterable[Demand]) -> tuple[Demand, ...]:
+    """Of several demands on one team the greatest; those that ask for nothing go."""
+    kept: dict[str, Demand] = {}
+    for demand in demands:
+        if demand.approvals > 0 and (demand.team not in kept or demand.approvals > kept[demand.team].approvals):
+            kept[demand.team] = demand
+    return tuple(kept[team] for team in sorted(kept))
+
+
+def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
+    """Put policies (slug, number, rules) together: where they differ, the strictest counts."""
+    chosen = sorted(found, key=lambda one: one[0])
+    rules = [rule for _, _, rule in chosen]
+    lasting = [r.approval_hours for r in rules if r.approval_hours]
+    waiting = [r.rollout_seconds for r in rules if r.waits_for_rollout]
+    stops = any(r.on_failure is OnFailure.STOP for r in rules)
+    return Policy(
+        version=" ".join(f"{slug}@{number}" for slug, number, _ in chosen),
+        names=tuple(slug for slug, _, _ in chosen),
+        asking=tuple(r.asking_teams for r in rules if r.asking_teams),
+        demands=keep_strictest(Demand(r.approvals, r.approving_team, f"policy {slug}") for slug, _, r in chosen),
+        danger_demands=tuple(dict.fromkeys(d for r in rules for d in r.for_dangers)),
+        many_objects=min(r.many_objects for r in rules),
+        windows=tuple(dict.fromkeys(r.windows for r in rules if r.windows)),
+        freezes=tuple(dict.fromkeys(f for r in rules for f in r.freezes)),
+        approval_lasts=timedelta(hours=min(lasting)) if lasting else None,
+        may_run_calculated=all(r.may_run_calculated for r in rules),
+        may_run_unknown=all(r.may_run_unknown for r in rules),
+        must_open_dangers=any(r.must_open_dangers for r in rules),
+        on_failure=OnFailure.STOP if stops else OnFailure.CARRY_ON,
+        concurrency=min(r.concurrency for r in rules),
+        waits_for_rollout=bool(waiting),
+        rollout_deadline=timedelta(seconds=max(waiting or [600])),
+    )
+
+
+__all__ = [
+    "BUILT_IN",
+    "DangerDemand",
+    "Demand",
+    "Freeze",
+    "OnFailure",
+    "Policy",
+    "Rules",
+    "Window",
+    "find_strictest",
+    "keep_strictest",
+    "rules_from_json",
+    "rules_to_json",
+]

@@ -1,0 +1,129 @@
+"""How far a plan is agreed upon: what its policy asks for, whose consent stands, what is missing.
+
+An approval stands while it is neither revoked, spent nor expired, while who gave it still may, and while they had
+no hand in the plan under any account. It belongs to a digest: a re-plan that does the same keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from applyviz.engine.planning.dangers import DangerClass
+from applyviz.records.models import Approval, Decision, Plan
+from applyviz.workflow import access, clock, people, policies
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.policies import Demand, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One demand of the policy, who meets it already, and how many are missing."""
+
+    demand: Demand
+    given_by: tuple[str, ...]
+
+    @property
+    def missing(self) -> int:
+        """How many approvals it still lacks."""
+        return max(0, self.demand.approvals - len(self.given_by))
+
+    def __str__(self) -> str:
+        words = f"{self.missing} approval{'s' if self.missing > 1 else ''}"
+        whose = f" of team {self.demand.team}" if self.demand.team else ""
+        return f"{words}{whose} {'are' if self.missing > 1 else 'is'} missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """What a plan needs and what it has."""
+
+    policy: Policy
+    dangers: dict[DangerClass, int]
+    standing: tuple[Approval, ...]
+    needs: tuple[Need, ...]
+
+    @property
+    def missing(self) -> int:
+        """The fewest approvals that can still make it complete."""
+        return max((need.missing for need in self.needs), default=0)
+
+    @property
+    def needed(self) -> int:
+        """The fewest approvals that meet every demand."""
+        return max((need.demand.approvals for need in self.needs), default=0)
+
+
+def find_involved(plan: Plan) -> frozenset[int]:
+    """The accounts that had a hand in a plan: wrote, edited, decided or requested."""
+    requesters = Plan.objects.filter(review=plan.review_id).values_list("requested_by_id", flat=True)
+    deciders = Decision.objects.filter(review=plan.review_id).values_list("by_id", flat=True)
+    return frozenset({plan.review.author_id, plan.revision.created_by_id, *requesters, *deciders})
+
+
+def is_involved(plan: Plan, person: Person) -> bool:
+    """Whether the human behind an account had a hand in a plan, under any account."""
+    involved = find_involved(plan)
+    if person.pk in involved:
+        return True
+    humans = people.name_humans([person, *Person.objects.filter(pk__in=involved)])
+    return humans[person.pk] in {humans[pk] for pk in involved}
+
+
+def list_given(plan: Plan) -> list[Approval]:
+    """The approvals of a plan's digest in its review that were neither revoked nor spent, expired ones too."""
+    if not plan.digest:
+        return []
+    rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
+    return list(rows.select_related("by", "plan"))
+
+
+def list_standing(plan: Plan) -> list[Approval]:
+    """The approvals that can be spent on a plan now, one per human."""
+    now = clock.now()
+    given = [a for a in list_given(plan) if a.expires_at is None or a.expires_at > now]
+    if not given:
+        return []
+    places = policies.list_places(plan)
+    involved = find_involved(plan)
+    humans = people.name_humans([*(a.by for a in given), *Person.objects.filter(pk__in=involved)])
+    used = {humans[pk] for pk in involved}
+    standing = []
+    for approval in given:
+        if humans[approval.by_id] not in used and access.can(approval.by, Action.APPROVE, places):
+            used.add(humans[approval.by_id])
+            standing.append(approval)
+    return standing
+
+
+def list_dropped(plan: Plan) -> list[Approval]:
+    """Approvals of earlier plans of the review that a plan which does something else does not keep."""
+    rows = Approval.objects.filter(Q(plan__number__lt=plan.number), plan__review=plan.review_id, revoked_at=None)
+    return list(rows.filter(spent_at=None).exclude(digest=plan.digest).select_related("by", "plan"))
+
+
+def meet(demands: Iterable[Demand], standing: Iterable[Approval]) -> tuple[Need, ...]:
+    """Lay approvals against demands; one approval may meet several."""
+    standing, demands = list(standing), list(demands)
+    teams = people.list_teams(a.by for a in standing) if any(d.team for d in demands) else {}
+    return tuple(Need(d, tuple(a.by_name for a in standing if not d.team or d.team in teams[a.by_id])) for d in demands)
+
+
+def count_quorum(plan: Plan, policy: Policy | None = None) -> Quorum:
+    """What a plan needs by its policy, and what it has."""
+    policy = policy or policies.find_policy(plan)
+    dangers = policies.list_dangers(plan, policy)
+    standing = list_standing(plan)
+    return Quorum(policy, dangers, tuple(standing), meet(policies.list_demands(policy, dangers), standing))
+
+
+def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
+    """Which of many plans lack no approval, by their ids; looks closely only at those that may be agreed upon."""
+    plans = list(plans)
+    given = Approval.objects.filter(plan__review__in={p.review_id for p in plans}, revoked_at=None, spent_at=None)
+    digests = set(given.values_list("plan__review_id", "digest"))
+    asks_nothing = any(row.rules.get("approvals") == 0 for row in policies.list_in_force())
+    likely = [p for p in plans if p.digest and (asks_nothing or (p.review_id, p.digest) in digests)]
+    return frozenset(p.pk for p in likely if not count_quorum(p).missing)

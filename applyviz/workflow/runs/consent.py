@@ -1,0 +1,52 @@
+"""Rights count when they are used: is the consent that started a run still one when a worker picks it up?
+
+Asked before the first write and by every worker that resumes. A change window counts for the first worker alone:
+what was begun inside it is ended, not left half done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.records.models import ApplyRun, BreakGlass
+from applyviz.workflow import access, approvals, policies, quorum
+from applyviz.workflow.access import Action
+from applyviz.workflow.places import Place
+
+
+def _find_people(run: ApplyRun, places: tuple[Place, ...]) -> Iterator[str]:
+    plan = run.plan
+    if not access.can(plan.requested_by, Action.WRITE, places):
+        yield f"{plan.requested_by.get_username()}, who asked for the plan, may no longer do so"
+    broken = BreakGlass.objects.filter(plan=plan).select_related("by").first()
+    if broken is not None:
+        if not access.can(broken.by, Action.BREAK_GLASS, places):
+            yield f"{broken.by_name} may no longer run plans without consent"
+        return
+    if not access.can(run.requested_by, Action.APPLY, places):
+        yield f"{run.requested_by.get_username()} may no longer start apply runs"
+    for approval in run.approvals.select_related("by"):
+        if not access.can(approval.by, Action.APPROVE, places):
+            yield f"{approval.by_name}, who approved, may no longer approve: the plan needs approval again"
+
+
+def find_claim_blockers(run: ApplyRun, *, is_first: bool) -> tuple[str, ...]:
+    """Why a run may not write (any more); empty when it may.
+
+    - Who asked, who approved and who started must be active and in their roles, and the policy the same.
+    - `is_first`: no other worker had the run before; then the change window must be open as well.
+    """
+    places = policies.list_places(run.plan)
+    blockers = list(_find_people(run, places))
+    policy = policies.find_policy(run.plan)
+    if policy.version != run.plan.policy_version:
+        blockers.append("the policy changed since the plan was approved: plan again")
+    if BreakGlass.objects.filter(plan=run.plan).exists():
+        return tuple(blockers)
+    spent = tuple(run.approvals.select_related("by"))
+    needs = quorum.meet(policies.list_demands(policy, policies.list_dangers(run.plan, policy)), spent)
+    if any(need.missing for need in needs):
+        blockers.append("the policy asks for more approvals than were given")
+    if is_first:
+        blockers += approvals.find_timing_blockers(policy)
+    return tuple(blockers)
