@@ -127,7 +127,7 @@ def acknowledge_hazards(
 
     - Raises `NotPossibleError` when there is none (left), or the plan is not the one that counts.
     """
-    access.require(by, Action.ACKNOWLEDGE)
+    access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
     with transaction.atomic():
         _require_open(plan)
         mine = name_standing(a for a in list_standing(plan) if a.by_id == by.pk)
@@ -144,7 +144,7 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
 
     - Raises `NotPossibleError` when there is none of this person, or the review is no longer open.
     """
-    access.require(by, Action.ACKNOWLEDGE)
+    access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
     with transaction.atomic():
         _require_open(plan)
         row = plan.changes.defer("document", "sealed").filter(position=position).first()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,6 +22,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import sets
 from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.fileedits import SourceText
 from applyviz.engine.planning.plan import ObjectChange, Problem
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.flow import Catalog
@@ -33,7 +35,9 @@ from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.sources.sandboxed import read_bundle
 from applyviz.workflow.decisions import read_decisions
 from applyviz.workflow.places import Place
+from applyviz.workflow.standing import thaw_rules
 
+_RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
 IDENTITY = "cluster credential"
 
 
@@ -95,6 +99,15 @@ def load_bundle(revision: SourceRevision) -> SourceBundle:
     )
 
 
+def read_sources(revision: SourceRevision) -> dict[str, SourceText]:
+    """The text of each frozen file, with the tool that rendered it; what is no UTF-8 text is left out."""
+    found = {}
+    for file in load_bundle(revision).files:
+        with suppress(UnicodeDecodeError):
+            found[file.name] = SourceText(file.data.decode(), _RENDERED.get(file.provenance.get("from", ""), ""))
+    return found
+
+
 def _is_crd(document: ManifestDocument) -> bool:
     obj = document.obj
     return obj.get("kind") == "CustomResourceDefinition" and str(obj.get("apiVersion")).startswith(
@@ -148,6 +161,13 @@ def prepare(
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
     check(_list_places(plan, documents, catalog, options.namespace))
     neighbours = _look_around(documents, catalog, options.namespace, reader)
-    context = PlanContext(served, _now(), neighbours=neighbours, decisions=read_decisions(plan))
+    context = PlanContext(
+        served,
+        _now(),
+        neighbours=neighbours,
+        decisions=read_decisions(plan),
+        rules=thaw_rules(plan.rules),
+        sources=read_sources(plan.revision),
+    )
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
     return Calculation(reader, catalog, documents, context, planner)

@@ -28,7 +28,7 @@ from applyviz.engine.planning.serialize import to_json
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan, ReviewPlace
-from applyviz.workflow import access, approvals, audit, calculation, changes, digests, failpoints, policies
+from applyviz.workflow import access, approvals, audit, calculation, changes, digests, failpoints, policies, standing
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.logs import log_unexpected
@@ -68,6 +68,8 @@ def _claim(plan_id: int) -> _Claim | None:
         if not claimed:
             return None
         plan = Plan.objects.select_related("review", "target__cluster", "revision").get(pk=plan_id)
+        plan.rules = standing.freeze_rules(plan.target.cluster)
+        Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
         ObjectChange.objects.filter(plan=plan).delete()
     return _Claim(plan, plan.epoch)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from applyviz.engine.hazards.model import Neighbours
 from applyviz.engine.planning.decisions import Decision
+from applyviz.engine.planning.fileedits import SourceText
+from applyviz.engine.planning.standing import StandingRule
 from applyviz.engine.requests.flow import Catalog, Deletion
 
 
@@ -20,6 +22,8 @@ class PlanContext:
     - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
     - `kinds_changed`: served already, and defined anew by the same set.
     - `neighbours`: the other objects that hazards look at.
+    - `rules`: standing rules in force, the first one for a field wins; a decision goes before them.
+    - `sources`: the text of each file, by name, for the edits that decisions ask of it.
     - `decisions`: on conflicts, by the key of their object (`ObjectRef.key`); carried out when planning.
     """
 
@@ -33,4 +37,6 @@ class PlanContext:
     neighbours: Neighbours = field(default_factory=Neighbours)
     applyset: str = ""
     decisions: Mapping[tuple[str, str, str, str], tuple[Decision, ...]] = field(default_factory=dict)
+    rules: tuple[StandingRule, ...] = ()
+    sources: Mapping[str, SourceText] = field(default_factory=dict, repr=False)
     deletion: Deletion = field(default_factory=lambda: Deletion(timeout=60))

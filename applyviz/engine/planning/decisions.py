@@ -7,16 +7,18 @@ conflict that is left was decided as *take over*. What a decision changes goes h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from applyviz.engine.objects.errors import Conflict, ConflictError, PlanError
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
-from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership import serverside
 from applyviz.engine.ownership.managedfields import read_owners
+from applyviz.engine.planning.fileedits import FileEdit, FilePatch
+from applyviz.engine.planning.places import list_places, remove_place, set_place
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import MISSING, find_value
 
@@ -39,16 +41,6 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class FileEdit:
-    """The edit that makes a decision last: what the file says, and what it should say (`is_removed`: nothing)."""
-
-    path: FieldPath
-    before: JSONValue
-    after: JSONValue = None
-    is_removed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Decided:
     """What comes of decisions.
 
@@ -65,13 +57,40 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """One way out of one conflict, shown as its result: the field's value and its owners afterwards."""
+    """One way out of one conflict, shown as its result: the field's value and its owners afterwards.
+
+    - `edit` is what it changes in the body that is sent and in the file; `patch` that edit in the lines of the file.
+    - `is_possible`: False where the manifest has no field of its own that could be left or kept.
+    """
 
     way: Way
     value: JSONValue
     is_present: bool
     owners: tuple[Owner, ...]
     edit: FileEdit | None = None
+    patch: FilePatch | None = None
+    is_possible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWays:
+    """The ways out for one field, and every field manager that is in the way of it."""
+
+    path: FieldPath
+    managers: tuple[str, ...]
+    ways: tuple[WayOut, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A conflict that a change carries the answer to: by a person's decision, or by the standing rule `rule`."""
+
+    path: FieldPath
+    manager: str
+    way: Way
+    rule: int = 0
+    edit: FileEdit | None = None
+    patch: FilePatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,62 +129,9 @@ class Dispute:
         return ()
 
 
-def _is_entry(item: JSONValue, element: PathElement) -> bool:
-    wanted = element_value(element)
-    if element.startswith("v:"):
-        return is_same_json(item, wanted)
-    return isinstance(item, Mapping) and all(k not in item or is_same_json(item[k], v) for k, v in wanted.items())
-
-
-def _find_step(value: JSONValue, element: PathElement) -> str | int | None:
-    """The key or index that an element names in a value, None when it names nothing there."""
-    if isinstance(value, dict):
-        name = element[2:]
-        return name if element.startswith("f:") and name in value else None
-    if not isinstance(value, list):
-        return None
-    if element.startswith("i:"):
-        index = int(element_value(element))
-        return index if index < len(value) else None
-    return next((n for n, item in enumerate(value) if _is_entry(item, element)), None)
-
-
-def _list_places(value: JSONValue, path: FieldPath) -> list[tuple[JSONValue, str | int]]:
-    """Each container on the way to a path, with the step taken in it; shorter when the way ends."""
-    places: list[tuple[JSONValue, str | int]] = []
-    for element in path:
-        step = _find_step(value, element)
-        if step is None:
-            break
-        places.append((value, step))
-        value = value[step]
-    return places
-
-
-def _remove(manifest: JSONObject, path: FieldPath) -> JSONObject:
-    """The manifest without a field, and without the maps and lists that only held it."""
-    edited = clone(dict(manifest))
-    places = _list_places(edited, path)
-    if len(places) < len(path):
-        return manifest
-    for container, step in reversed(places):
-        del container[step]
-        if container:
-            break
-    return dict(edited)
-
-
-def _set(manifest: JSONObject, path: FieldPath, value: JSONValue) -> JSONObject:
-    """The manifest with another value for a field that it names."""
-    edited = clone(dict(manifest))
-    container, step = _list_places(edited, path)[-1]
-    container[step] = clone(value)
-    return dict(edited)
-
-
-def _find_edit(dispute: Dispute, decision: Decision) -> FileEdit | None:
+def find_edit(dispute: Dispute, decision: Decision) -> FileEdit | None:
     """What a decision changes in the file; taking over changes nothing."""
-    places = _list_places(dispute.manifest, decision.path)
+    places = list_places(dispute.manifest, decision.path)
     if decision.way is Way.TAKE_OVER or len(places) < len(decision.path):
         return None
     container, step = places[-1]
@@ -176,29 +142,33 @@ def _find_edit(dispute: Dispute, decision: Decision) -> FileEdit | None:
     return FileEdit(decision.path, before, live)
 
 
-def _edit(manifest: JSONObject, edit: FileEdit | None) -> JSONObject:
+def edit_manifest(manifest: JSONObject, edit: FileEdit | None) -> JSONObject:
+    """A manifest, or the body that is sent for it, with one edit."""
     if edit is None:
         return manifest
-    return _remove(manifest, edit.path) if edit.is_removed else _set(manifest, edit.path, edit.after)
+    return remove_place(manifest, edit.path) if edit.is_removed else set_place(manifest, edit.path, edit.after)
 
 
 def apply_decisions(dispute: Dispute, decisions: Iterable[Decision]) -> Decided:
     """Carry decisions out on a manifest, as far as they go.
 
     - Two different ways for one field are a `PlanError`.
+    - A field manager that no decision names is never forced out.
     """
+    decisions = tuple(decisions)
+    taken = {(d.path, d.manager) for d in decisions if d.way is Way.TAKE_OVER}
     ways: dict[FieldPath, Way] = {}
     edits: dict[FieldPath, FileEdit] = {}
     manifest = dispute.manifest
     for decision in decisions:
         if ways.setdefault(decision.path, decision.way) is not decision.way:
             raise PlanError(f"{render_path(decision.path)} was decided in two ways")
-        edit = _find_edit(dispute, decision)
-        manifest = _edit(manifest, edit)
+        edit = find_edit(dispute, decision)
+        manifest = edit_manifest(manifest, edit)
         if edit is not None:
             edits[edit.path] = edit
     left = dispute.find_conflicts(manifest)
-    open_conflicts = tuple(c for c in left if ways.get(c.path) is not Way.TAKE_OVER)
+    open_conflicts = tuple(c for c in left if (c.path, c.manager) not in taken)
     takes_over = bool(left) and not open_conflicts
     result = None if open_conflicts else dispute.apply(manifest, force=takes_over)
     return Decided(manifest, takes_over, result, open_conflicts, tuple(edits.values()))
@@ -213,7 +183,7 @@ def leave_all(dispute: Dispute, conflicts: tuple[Conflict, ...]) -> JSONObject |
     while conflicts:
         edited = manifest
         for conflict in conflicts:
-            edited = _remove(edited, conflict.path)
+            edited = remove_place(edited, conflict.path)
         if edited == manifest:
             return None
         manifest, conflicts = edited, dispute.find_conflicts(edited)
@@ -225,10 +195,30 @@ def list_ways(dispute: Dispute, conflict: Conflict) -> tuple[WayOut, ...]:
     return tuple(_show_way(dispute, Decision(conflict.path, conflict.manager, way)) for way in Way)
 
 
+def list_ways_together(
+    dispute: Dispute, conflicts: Sequence[Conflict]
+) -> Iterator[tuple[Conflict, tuple[WayOut, ...]]]:
+    """The three ways out of each of many conflicts, where all go the same way: three applies and no more."""
+    results = {}
+    for way in Way:
+        manifest = dispute.manifest
+        for conflict in conflicts:
+            manifest = edit_manifest(manifest, find_edit(dispute, Decision(conflict.path, conflict.manager, way)))
+        results[way] = dispute.apply(manifest, force=True)
+    for conflict in conflicts:
+        decisions = (Decision(conflict.path, conflict.manager, way) for way in Way)
+        yield conflict, tuple(_read_way(dispute, d, find_edit(dispute, d), results[d.way]) for d in decisions)
+
+
 def _show_way(dispute: Dispute, decision: Decision) -> WayOut:
-    edit = _find_edit(dispute, decision)
-    result = dispute.apply(_edit(dispute.manifest, edit), force=True)
+    edit = find_edit(dispute, decision)
+    result = dispute.apply(edit_manifest(dispute.manifest, edit), force=True)
+    return _read_way(dispute, decision, edit, result)
+
+
+def _read_way(dispute: Dispute, decision: Decision, edit: FileEdit | None, result: JSONObject) -> WayOut:
     value = find_value(dispute.kind.root, result, decision.path)
     is_present = value is not MISSING
     owners = read_owners(result).of(decision.path)
-    return WayOut(decision.way, value if is_present else None, is_present, owners, edit)
+    is_possible = edit is not None or decision.way is Way.TAKE_OVER
+    return WayOut(decision.way, value if is_present else None, is_present, owners, edit, is_possible=is_possible)

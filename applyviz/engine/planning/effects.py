@@ -1,8 +1,9 @@
 """The effect of a change: what it does to the live object, and nothing that varies by itself.
 
 Rule: `docs/architecture.md`, invariant 1. In it: operation, existence and uid, request templates, the
-difference live → after by path, conflicts. Not in it: resourceVersion, times, status, what a server allots
-to a new object (addresses, names of tokens), and fields of the ignore list that the manifest does not name.
+difference live → after by path, conflicts, standing rules that had a say. Not in it: resourceVersion, times,
+status, what a server allots to a new object (addresses, names of tokens), and fields of the ignore list that the
+manifest does not name.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def find_difference(
         result = None
     before = without_noise(live) if versions.live is not None else _ABSENT
     after = without_noise(_without_allotted(result, manifest, live)) if result is not None else _ABSENT
-    ignore = tuple(ignore)
+    ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
         if not _is_ignored(path, ignore, manifest):
             yield path, left, right
@@ -148,6 +149,8 @@ def effect(change: ObjectChange, *, ignore: Iterable[PlainPath] = ()) -> JSONObj
             entry["after"] = after
         difference.append(entry)
     conflicts = [[c.manager, c.operation, c.subresource, list(c.path)] for c in change.conflicts]
+    rules = [[a.rule, a.way.value, a.manager, list(a.path)] for a in change.answers if a.rule]
+    ruled = {"rules": rules, "ignored": [list(path) for path in change.ignored]}
     return {
         "object": [*ref.gvk, ref.namespace, ref.name],
         "operation": change.operation.value,
@@ -157,4 +160,5 @@ def effect(change: ObjectChange, *, ignore: Iterable[PlainPath] = ()) -> JSONObj
         "difference": difference,
         "conflicts": sorted(conflicts, key=canonical_json),
         "error": change.error,
+        **{name: found for name, found in ruled.items() if found},
     }

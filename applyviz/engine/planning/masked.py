@@ -11,6 +11,7 @@ from dataclasses import replace
 from applyviz.engine.diff.masking import DEFAULT_POLICY, MaskPolicy, find_secrets, mask, mask_patch, mask_text
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.maskedways import SettlingMask
 from applyviz.engine.planning.plan import ObjectChange, Versions
 
 
@@ -46,6 +47,7 @@ def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DE
         return mask_text(text, secrets) if text and secrets else text
 
     versions = change.versions
+    settling = SettlingMask(change, tag_key=tag_key, policy=policy, secrets=secrets)
     return replace(
         change,
         versions=Versions(
@@ -61,6 +63,9 @@ def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DE
         hazards=tuple(
             replace(h, facts={name: shown_text(fact) for name, fact in h.facts.items()}) for h in change.hazards
         ),
+        ways=tuple(settling.mask_ways(ways) for ways in change.ways),
+        answers=tuple(settling.mask_answer(answer) for answer in change.answers),
+        patch=settling.mask_patch(change.patch, [a.edit for a in change.answers if a.edit]),
         certainty_reason=shown_text(change.certainty_reason),
         warnings=tuple(map(shown_text, change.warnings)),
         error=shown_text(change.error),

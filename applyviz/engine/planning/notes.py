@@ -12,7 +12,9 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.context import PlanContext
+from applyviz.engine.planning.desk import unknown_kind
 from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.releases import Intent, Release, find_releases
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
@@ -48,6 +50,21 @@ def _list_versions(member: Member, context: PlanContext) -> tuple[str, ...]:
     return tuple(g.api_version for g in served)
 
 
+def _find_releases(
+    change: ObjectChange,
+    member: Member,
+    reasons: tuple[FieldReason, ...],
+    options: ApplyOptions,
+    context: PlanContext,
+) -> tuple[Release, ...]:
+    versions = change.versions
+    if options.mode is not ApplyMode.SERVER or versions.live is None or versions.manifest is None:
+        return ()
+    kind = member.kind or unknown_kind(member)
+    intent = Intent(versions.live, versions.manifest, kind, member, options.field_manager, context.now)
+    return tuple(find_releases(intent, reasons))
+
+
 def add_notes(
     change: ObjectChange,
     member: Member,
@@ -75,4 +92,6 @@ def add_notes(
         applyset=context.applyset,
         resource_versions=_list_versions(member, context),
     )
-    return replace(change, hazards=find_hazards(subject), fields=_explain(change, member, document, options))
+    reasons = _explain(change, member, document, options)
+    releases = _find_releases(change, member, reasons, options, context)
+    return replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)

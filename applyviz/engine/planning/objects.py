@@ -13,11 +13,13 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.planning.conclusions import conclude, conclude_error
 from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.decisions import Decided, Dispute, apply_decisions
 from applyviz.engine.planning.desk import Desk, unknown_kind
+from applyviz.engine.planning.effects import PlainPath
 from applyviz.engine.planning.notes import add_notes
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
 from applyviz.engine.planning.rehearsal import Rehearsal
+from applyviz.engine.planning.settling import Case, note_settled, settle
+from applyviz.engine.planning.standing import RuleWay
 from applyviz.engine.planning.verdicts import Judgement, Verdict
 from applyviz.engine.requests.clientside import apply_client_side
 from applyviz.engine.requests.flow import Flow, Outcome
@@ -85,34 +87,28 @@ def plan_member(
     return add_notes(change, member, document=document, options=options, context=context)
 
 
-def _decide(change: ObjectChange, member: Member, options: ApplyOptions, context: PlanContext) -> Decided | None:
-    """What the decisions on the conflicts of a change come to; None when they leave it refused."""
-    decisions = context.decisions.get(change.ref.key, ())
-    if change.operation is not Operation.REFUSED or not decisions or change.versions.live is None:
-        return None
-    dispute = Dispute(
-        change.versions.live,
-        member.obj,
-        member.kind or unknown_kind(member),
-        options.field_manager,
-        context.now,
-        options.subresource,
-    )
-    decided = apply_decisions(dispute, decisions)
-    return None if decided.open_conflicts else decided
-
-
-def _plan_decided(
+def _plan_settled(
     member: Member, *, options: ApplyOptions, context: PlanContext, document: ManifestDocument
 ) -> Flow[ObjectChange]:
-    """Plan one object; when its conflicts are decided, plan it again as decided."""
+    """Plan one object; when its conflicts are settled by decisions or rules, plan it again as they say."""
     change = yield from plan_member(member, options=options, context=context, document=document)
-    decided = _decide(change, member, options, context)
-    if decided is None:
+    settled = settle(Case(change, member, document, options, context))
+    if settled is None:
         return change
-    member = replace(member, obj=decided.manifest)
-    options = replace(options, takes_over=decided.takes_over)
-    return (yield from plan_member(member, options=options, context=context, document=document))
+    if settled.is_open:
+        return note_settled(change, settled)
+    decided = replace(member, obj=settled.manifest)
+    options = replace(options, takes_over=options.takes_over or settled.takes_over)
+    following = yield from plan_member(decided, options=options, context=context, document=document)
+    if following.operation is Operation.REFUSED:  # somebody moved meanwhile: what is open now is shown
+        again = settle(Case(following, member, document, options, context))
+        return note_settled(following, again or settled)
+    return note_settled(following, settled)
+
+
+def _list_ignored(change: ObjectChange, context: PlanContext) -> tuple[PlainPath, ...]:
+    rules = (r for r in context.rules if r.way is RuleWay.IGNORE and r.covers(change.ref))
+    return tuple(dict.fromkeys(rule.plain_path for rule in rules))
 
 
 def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanContext) -> Flow[ObjectChange]:
@@ -129,5 +125,6 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
             error=error.reason,
         )
     else:
-        change = yield from _plan_decided(member, options=options, context=context, document=document)
-    return replace(change, position=document.position, end_line=document.end_line)
+        change = yield from _plan_settled(member, options=options, context=context, document=document)
+    ignored = _list_ignored(change, context)
+    return replace(change, position=document.position, end_line=document.end_line, ignored=ignored)

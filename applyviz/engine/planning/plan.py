@@ -16,6 +16,9 @@ from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.decisions import Answered, FieldWays
+from applyviz.engine.planning.fileedits import FilePatch
+from applyviz.engine.planning.releases import Release
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.model import SchemaOrigin
 
@@ -62,6 +65,11 @@ class ObjectChange:
 
     `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
     apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none.
+
+    - `ways`: what can be decided of its open conflicts; `answers`: what decisions and standing rules say of the
+      others, `patch` the edit of the file for all of them when they are several.
+    - `releases`: how fields can be removed that others keep; `ignored`: places that a standing rule leaves out of
+      comparison.
     """
 
     ref: ObjectRef
@@ -80,6 +88,11 @@ class ObjectChange:
     position: SourcePosition = field(default_factory=SourcePosition)
     end_line: int = 0
     step: int = 0
+    ways: tuple[FieldWays, ...] = ()
+    answers: tuple[Answered, ...] = ()
+    patch: FilePatch | None = None
+    releases: tuple[Release, ...] = ()
+    ignored: tuple[tuple[str, ...], ...] = ()
 
     @property
     def has_effect(self) -> bool:

@@ -6,7 +6,8 @@ import pytest
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.decisions import Decision, Dispute, FileEdit, Way, apply_decisions, list_ways
+from applyviz.engine.planning.decisions import Decision, Dispute, Way, apply_decisions, list_ways
+from applyviz.engine.planning.fileedits import FileEdit
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled

@@ -1,0 +1,282 @@
+"""One field of one document changed in the text of its file: comments, order, anchors and style stay.
+
+Nothing is believed: the new text is read again, and only when every document of it is what it was, and the one
+document is what was wanted, is the edit given. What cannot be edited so says why, and what a person should do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.manifests.stream import is_json_like
+from applyviz.engine.manifests.textnodes import Shape, TextError, TextNode, list_aliases, read_nodes, walk_path
+from applyviz.engine.manifests.writing import write_block, write_block_text, write_inline
+from applyviz.engine.objects.errors import ManifestError, SourcePosition
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
+
+_SEPARATOR = re.compile(r"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
+REMOVED: Final[object] = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The text of one YAML document in its file; `first_line` counts from 1."""
+
+    start: int
+    end: int
+    first_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """`text[start:end]` becomes `new`."""
+
+    start: int
+    end: int
+    new: str = ""
+
+
+def find_span(source: str, line: int) -> Span:
+    """The document of a file that holds a line: between the separators, as kubectl cuts it."""
+    if is_json_like(source):
+        return Span(0, len(source), 1)
+    start, first_line = 0, 1
+    for match in _SEPARATOR.finditer(source):
+        at = source.count("\n", 0, match.start()) + 1
+        if at > line:
+            return Span(start, match.start(), first_line)
+        start, first_line = match.end(), at + 1
+    return Span(start, len(source), first_line)
+
+
+def _refuse(reason: str, file: str, line: int) -> ManifestError:
+    return ManifestError(reason, SourcePosition(file, line))
+
+
+def find_in_object(obj: JSONObject, path: PlainPath) -> bool:
+    """Whether an object has anything at a plain path."""
+    value: JSONValue = obj
+    for step in path:
+        is_entry = isinstance(value, list) and isinstance(step, int) and step < len(value)
+        if not is_entry and not (isinstance(value, Mapping) and step in value):
+            return False
+        value = value[step]
+    return True
+
+
+def change_object(obj: JSONObject, path: PlainPath, value: object) -> JSONObject:
+    """An object with another value at a plain path that it has, or without it (`REMOVED`)."""
+    edited = clone(dict(obj))
+    place: JSONValue = edited
+    for step in path[:-1]:
+        place = place[step]
+    if value is REMOVED:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = clone(value)
+    return dict(edited)
+
+
+def widen_removal(obj: JSONObject, path: PlainPath) -> PlainPath:
+    """The path to remove so that no map or list is left empty behind."""
+    while len(path) > 1:
+        above: JSONValue = obj
+        for step in path[:-1]:
+            above = above[step]
+        if len(above) > 1:
+            break
+        path = path[:-1]
+    return path
+
+
+class _Editor:
+    """Edits one document in its text."""
+
+    def __init__(self, text: str, file: str, first_line: int) -> None:
+        self._text = text
+        self._file = file
+        self._first_line = first_line
+
+    def _line(self, node: TextNode) -> int:
+        return node.line + self._first_line
+
+    def _refuse(self, reason: str, node: TextNode) -> ManifestError:
+        return _refuse(reason, self._file, self._line(node))
+
+    def edit(self, path: PlainPath, value: object, *, item_at: tuple[int, int] | None) -> _Edit:
+        """The edit of the text that gives a field another value, or removes it.
+
+        - `item_at`: line and column of the list item that the path starts in; None for the whole document.
+        """
+        try:
+            root = read_nodes(self._text)
+        except TextError:
+            root = None
+        if root is None:
+            raise _refuse("the text is not one YAML document that could be edited", self._file, self._first_line)
+        *_above, (container, place) = self._walk(root, (*self._find_item(root, item_at), *path))
+        return self._remove(container, place) if value is REMOVED else self._replace(container, place, value)
+
+    def _find_item(self, root: TextNode, item_at: tuple[int, int] | None) -> PlainPath:
+        if item_at is None:
+            return ()
+        place = root.find_pair("items")
+        items = root.pairs[place][1].items if place is not None else ()
+        for index, item in enumerate(items):
+            if (item.line + 1, item.column + 1) == item_at:
+                return ("items", index)
+        raise self._refuse("the object does not stand in the list of its file", root)
+
+    def _walk(self, root: TextNode, path: PlainPath) -> list[tuple[TextNode, int]]:
+        found = []
+        for node, place in walk_path(root, path):
+            if node.shape is Shape.ALIAS:
+                raise self._refuse(
+                    f"the lines come from the alias *{node.word}, which stands for lines elsewhere", node
+                )
+            if place is None:
+                why = (
+                    "a merge key (<<) brings the field in" if node.has_merge else "the field does not stand in the file"
+                )
+                raise self._refuse(why, node)
+            found.append((node, place))
+        self._check_shared(root, found)
+        return found
+
+    def _check_shared(self, root: TextNode, found: list[tuple[TextNode, int]]) -> None:
+        used = set(list_aliases(root))
+        for node, place in found:
+            below = node.pairs[place][1] if node.shape is Shape.MAP else node.items[place]
+            for part in (node, below):
+                if part.anchor and part.anchor in used:
+                    raise self._refuse(f"the lines are shared: other places use them as *{part.anchor}", part)
+
+    # Replacing a value
+
+    def _replace(self, container: TextNode, place: int, value: object) -> _Edit:
+        if container.shape is Shape.LIST:
+            node, key = container.items[place], None
+        else:
+            key, node = container.pairs[place]
+        if node.shape is Shape.ALIAS:
+            return _Edit(node.start, node.end, write_inline(value))
+        start = self._skip_anchor(node)
+        if node.start == node.end and key is not None:
+            return _Edit(self._after_colon(key), self._after_colon(key), " " + write_inline(value))
+        if isinstance(value, (Mapping, list)) and value:
+            is_block = not container.is_flow and not node.is_flow and node.shape is not Shape.SCALAR
+            return _Edit(start, node.end, write_block(value, node.column) if is_block else self._inline(value, node))
+        if isinstance(value, str) and node.style in ("|", ">"):
+            block = write_block_text(value, self._indent_below(container))
+            if block is not None:
+                return _Edit(start, node.end, block)
+        if key is not None and self._text[key.end : start].strip() == ":":
+            return _Edit(key.end, node.end, ": " + self._inline(value, node))
+        return _Edit(start, node.end, self._inline(value, node))
+
+    def _inline(self, value: object, node: TextNode) -> str:
+        style = node.style if node.style in ("'", '"') else ""
+        return write_inline(value, style='"' if is_json_like(self._text) else style)
+
+    def _indent_below(self, container: TextNode) -> int:
+        return container.column + 2
+
+    def _skip_anchor(self, node: TextNode) -> int:
+        if not node.anchor:
+            return node.start
+        match = re.match(r"&\S+\s+", self._text[node.start : node.end])
+        return node.start + match.end() if match else node.start
+
+    def _after_colon(self, key: TextNode) -> int:
+        at = self._text.find(":", key.end)
+        return key.end if at < 0 or "\n" in self._text[key.end : at] else at + 1
+
+    # Removing a pair or an entry
+
+    def _remove(self, container: TextNode, place: int) -> _Edit:
+        spans = [
+            (key.start, value.end if value.end > value.start else self._after_colon(key))
+            for key, value in container.pairs
+        ] or [(item.start, item.end) for item in container.items]
+        if container.is_flow:
+            return self._remove_in_flow(spans, place, container)
+        start, end = spans[place]
+        if container.shape is Shape.LIST:
+            start = self._find_dash(container.items[place])
+        line_start = self._text.rfind("\n", 0, start) + 1
+        next_line = self._next_line(end)
+        if not self._text[line_start:start].strip():
+            return _Edit(line_start, next_line)
+        if place + 1 == len(spans):
+            raise self._refuse("the field shares its line with what stays", container)
+        # The first of several on the line of a dash: the next one takes its place.
+        below = self._text[next_line : spans[place + 1][0]]
+        return _Edit(start, next_line + len(below) - len(below.lstrip()))
+
+    def _remove_in_flow(self, spans: list[tuple[int, int]], place: int, container: TextNode) -> _Edit:
+        if place + 1 < len(spans):
+            return _Edit(spans[place][0], spans[place + 1][0])
+        if place:
+            return _Edit(spans[place - 1][1], spans[place][1])
+        raise self._refuse("nothing would be left of the lines around the field", container)
+
+    def _next_line(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        return len(self._text) if end < 0 else end + 1
+
+    def _find_dash(self, item: TextNode) -> int:
+        at = item.start
+        while at > 0:
+            line_start = self._text.rfind("\n", 0, at) + 1
+            before = self._text[line_start:at].split(" #", 1)[0].rstrip()
+            if before.endswith("-"):
+                return line_start + len(before) - 1
+            if before.strip() and not before.lstrip().startswith("#"):
+                break
+            at = line_start - 1
+        raise self._refuse("the entry of the list does not stand on lines of its own", item)
+
+
+def _find_document(documents: tuple[ManifestDocument, ...], document: ManifestDocument, first_line: int) -> int | None:
+    wanted = document.position.line - first_line + 1, document.position.column
+    places = [(d.position.line, d.position.column) for d in documents]
+    return places.index(wanted) if wanted in places else None
+
+
+def read_original(source: str, document: ManifestDocument) -> JSONObject | None:
+    """The object as its file alone has it; None when the file does not hold it (any more)."""
+    span = find_span(source, document.position.line)
+    found = parse_manifests(source[span.start : span.end].encode(), document.position.file).documents
+    place = _find_document(found, document, span.first_line)
+    return None if place is None else found[place].obj
+
+
+def edit_source(source: str, document: ManifestDocument, path: PlainPath, value: object) -> str:
+    """The text of a file with another value for one field of one document, or without it (`REMOVED`).
+
+    - Raises `ManifestError` with the line and the reason when the text cannot be edited mechanically.
+    """
+    file, span = document.position.file, find_span(source, document.position.line)
+    text = source[span.start : span.end]
+    before = parse_manifests(text.encode(), file).documents
+    place = _find_document(before, document, span.first_line)
+    if place is None or not find_in_object(before[place].obj, path):
+        raise _refuse("the field does not stand in the file", file, document.position.line)
+    position = before[place].position
+    item_at = (position.line, position.column) if before[place].list_kind else None
+    edit = _Editor(text, file, span.first_line).edit(path, value, item_at=item_at)
+    edited = text[: edit.start] + edit.new.replace("\n", "\r\n" if "\r\n" in text else "\n") + text[edit.end :]
+    wanted = [d.obj for d in before]
+    wanted[place] = change_object(wanted[place], path, value)
+    after = parse_manifests(edited.encode(), file)
+    is_as_wanted = len(after.documents) == len(wanted) and all(
+        is_same_json(d.obj, w) for d, w in zip(after.documents, wanted, strict=True)
+    )
+    if not is_as_wanted or after.problems:
+        raise _refuse("the lines cannot be changed without changing more than this field", file, document.position.line)
+    return source[: span.start] + edited + source[span.end :]

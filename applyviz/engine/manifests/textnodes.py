@@ -1,0 +1,173 @@
+"""One YAML document as nodes of its text: where each key, value and entry begins and ends, to the character.
+
+Left out on purpose: what scalars mean (`yamltree` reads that). Nodes are for changing the text and nothing else;
+aliases stay aliases. JSON is read as the flow style of YAML that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.manifests.scalars import HINTS, resolve_plain, write_key
+
+
+class Shape(StrEnum):
+    """What a node is."""
+
+    SCALAR = "scalar"
+    MAP = "map"
+    LIST = "list"
+    ALIAS = "alias"
+
+
+@dataclass(frozen=True, slots=True)
+class TextNode:
+    """A part of the text, `text[start:end]`, without what follows it on its line.
+
+    - `pairs` of a map, `items` of a list; `word` is the text of a scalar or the name of an alias.
+    - `style` is the quote or block mark of a scalar, "" for a plain one.
+    """
+
+    shape: Shape
+    start: int
+    end: int
+    line: int
+    column: int
+    word: str = ""
+    style: str = ""
+    anchor: str = ""
+    is_flow: bool = False
+    pairs: tuple[tuple[TextNode, TextNode], ...] = ()
+    items: tuple[TextNode, ...] = ()
+
+    def find_pair(self, name: str) -> int | None:
+        """The place of the last pair with a key; the last one wins."""
+        found = [n for n, (key, _value) in enumerate(self.pairs) if key.shape is Shape.SCALAR and key.name == name]
+        return found[-1] if found else None
+
+    @property
+    def name(self) -> str:
+        """The name that a key has in JSON: a plain `on` is `true` there."""
+        if self.style or not self.word or self.word[0] not in HINTS:
+            return self.word
+        try:
+            return write_key(resolve_plain(self.word))
+        except ValueError:
+            return self.word
+
+    @property
+    def has_merge(self) -> bool:
+        """Whether a `<<` brings in pairs that do not stand here."""
+        return any(key.word == "<<" and not key.style for key, _value in self.pairs)
+
+
+class TextError(Exception):
+    """The text cannot be read as one YAML document."""
+
+
+def _index_of(mark: Any) -> int:
+    return int(mark.index)
+
+
+def _end_of(text: str, start: int, end: int) -> int:
+    """The end of a scalar without the blank space that block scalars and empty ones run on over."""
+    return start + len(text[start:end].rstrip())
+
+
+class _Builder:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # PyYAML's stubs call the marks of events optional; the C parser always sets them.
+        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=yaml.CLoader))
+
+    def read(self) -> TextNode | None:
+        for event in self._events:
+            if isinstance(event, (AliasEvent, ScalarEvent, MappingStartEvent, SequenceStartEvent)):
+                return self._build(event)
+        return None
+
+    def _build(self, event: Any) -> TextNode:
+        start, line, column = event.start_mark.index, event.start_mark.line, event.start_mark.column
+        if isinstance(event, MappingStartEvent):
+            return self._build_map(event, start, line, column)
+        if isinstance(event, SequenceStartEvent):
+            return self._build_list(event, start, line, column)
+        end = _end_of(self._text, start, event.end_mark.index)
+        if isinstance(event, AliasEvent):
+            return TextNode(Shape.ALIAS, start, end, line, column, word=event.anchor or "")
+        style = event.style or ""
+        return TextNode(Shape.SCALAR, start, end, line, column, event.value, style, event.anchor or "")
+
+    def _build_map(self, event: Any, start: int, line: int, column: int) -> TextNode:
+        pairs = []
+        found: Any = next(self._events)
+        while not isinstance(found, MappingEndEvent):
+            key = self._build(found)
+            pairs.append((key, self._build(next(self._events))))
+            found = next(self._events)
+        end = (
+            _index_of(found.end_mark) if event.flow_style else max((max(k.end, v.end) for k, v in pairs), default=start)
+        )
+        anchor, is_flow = event.anchor or "", bool(event.flow_style)
+        return TextNode(Shape.MAP, start, end, line, column, anchor=anchor, is_flow=is_flow, pairs=tuple(pairs))
+
+    def _build_list(self, event: Any, start: int, line: int, column: int) -> TextNode:
+        items = []
+        found: Any = next(self._events)
+        while not isinstance(found, SequenceEndEvent):
+            items.append(self._build(found))
+            found = next(self._events)
+        end = _index_of(found.end_mark) if event.flow_style else max((i.end for i in items), default=start)
+        anchor, is_flow = event.anchor or "", bool(event.flow_style)
+        return TextNode(Shape.LIST, start, end, line, column, anchor=anchor, is_flow=is_flow, items=tuple(items))
+
+
+def read_nodes(text: str) -> TextNode | None:
+    """The nodes of the first document of a text; None when it is empty.
+
+    - Raises `TextError`.
+    """
+    try:
+        return _Builder(text).read()
+    except (yaml.YAMLError, StopIteration, RecursionError) as error:
+        raise TextError(str(error)) from None
+
+
+def list_aliases(node: TextNode) -> Iterator[str]:
+    """The names of all aliases in a node."""
+    if node.shape is Shape.ALIAS:
+        yield node.word
+    for key, value in node.pairs:
+        yield from list_aliases(key)
+        yield from list_aliases(value)
+    for item in node.items:
+        yield from list_aliases(item)
+
+
+def walk_path(node: TextNode, path: PlainPath) -> Iterator[tuple[TextNode, int | None]]:
+    """Each container on the way to a path with the place of the pair or entry taken; None where the way ends."""
+    for step in path:
+        if node.shape is Shape.MAP and isinstance(step, str):
+            place = node.find_pair(step)
+        elif node.shape is Shape.LIST and isinstance(step, int) and step < len(node.items):
+            place = step
+        else:
+            place = None
+        yield node, place
+        if place is None:
+            return
+        node = node.pairs[place][1] if node.shape is Shape.MAP else node.items[place]

@@ -1,0 +1,243 @@
+"""Do decisions go home? The patch of each is applied by the real tools, and planning again finds no conflict."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.objects.values import clone
+from applyviz.engine.planning.decisions import Decision, Way
+from applyviz.engine.planning.fileedits import SourceText
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.previews import preview
+from applyviz.engine.requests.options import ApplyOptions
+from tests.engine.planning.cluster import Box
+
+TOOLS = {
+    "patch": ("patch", "--strip=1", "--fuzz=0", "--input=edit.patch"),
+    "git apply": ("git", "apply", "edit.patch"),
+}
+THEIRS = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 5
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - {name: web, image: theirs, env: [{name: A, value: theirs}]}
+"""
+BLOCK = """\
+# the shop
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web # the front
+spec:
+  # how many
+  replicas: 3 # as ever
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+        - image: ours
+          # of the image above
+          name: web
+          env:
+            - value: ours
+              name: A
+"""
+FLOW = (
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+    "spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},\n"
+    "  spec: {containers: [{name: web, image: 'ours', env: [{name: A, value: \"ours\"}]}]}}}\n"
+)
+ANCHORS = BLOCK.replace("labels: {app: web}\n", "labels: &labels {app: web}\n").replace("image: ours", "image: &i ours")
+OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {a: b}\n"
+JSON_LIKE = (
+    '{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {\n'
+    '  "replicas": 3,\n  "selector": {"matchLabels": {"app": "web"}},\n  "template": {\n'
+    '    "metadata": {"labels": {"app": "web"}},\n    "spec": {"containers": [{"name": "web", "image": "ours", '
+    '"env": [{"name": "A", "value": "ours"}]}]}}}}\n'
+)
+LISTED = (
+    "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: other}\n"
+    + "".join(("- " if n == 0 else "  ") + line + "\n" for n, line in enumerate(BLOCK.splitlines()[1:]))
+)
+SOURCES = {
+    "block style with comments": BLOCK,
+    "flow style": FLOW,
+    "anchors beside": ANCHORS,
+    "several documents": f"{OTHER}---\n{BLOCK}---\n{OTHER.replace('name: other', 'name: third')}",
+    "first of several": f"{BLOCK}---\n{OTHER}",
+    "a list kind": LISTED,
+    "JSON": JSON_LIKE,
+    "Windows lines": BLOCK.replace("\n", "\r\n"),
+    "no newline at the end": BLOCK.rstrip("\n"),
+}
+
+
+def make_box():
+    box = Box()
+    box.apply(THEIRS, ApplyOptions(field_manager="other"))
+    return box
+
+
+def plan(box, source, **context):
+    found = box.plan(source, sources={"app.yaml": SourceText(source)}, **context).changes
+    return next(change for change in found if change.ref.name == "web")
+
+
+def run_tool(tool, tmp_path, source, patch):
+    if shutil.which(TOOLS[tool][0]) is None:
+        pytest.skip(f"{tool} is not installed")
+    (tmp_path / "app.yaml").write_bytes(source.encode())
+    (tmp_path / "edit.patch").write_bytes(patch.encode())
+    done = subprocess.run(TOOLS[tool], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr, patch)
+    assert "fuzz" not in done.stdout
+    return (tmp_path / "app.yaml").read_bytes().decode()
+
+
+def without_owners(obj):
+    obj = clone(obj)
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("way", [Way.LEAVE, Way.CO_OWN])
+@pytest.mark.parametrize("name", SOURCES)
+def test_each_patch_ends_its_conflict(tmp_path, name, way, tool):
+    box, source = make_box(), SOURCES[name]
+    change = plan(box, source)
+    assert len(change.ways) == 3
+
+    for ways in change.ways:
+        chosen = next(w for w in ways.ways if w.way is way)
+        edited = run_tool(tool, tmp_path, source, chosen.patch.text)
+        again = plan(box, edited)
+
+        assert ways.path not in [c.path for c in again.conflicts]
+        assert len(again.conflicts) == 2
+        assert (
+            edited.splitlines()[chosen.patch.position.line - 1 :]
+            != source.splitlines()[chosen.patch.position.line - 1 :]
+        )
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("way", [Way.LEAVE, Way.CO_OWN])
+@pytest.mark.parametrize("name", SOURCES)
+def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, way, tool):
+    box, source = make_box(), SOURCES[name]
+    first = plan(box, source)
+    decisions = {first.ref.key: tuple(preview_decisions(first, way))}
+
+    decided = plan(box, source, decisions=decisions)
+    again = plan(box, run_tool(tool, tmp_path, source, decided.patch.text))
+
+    assert (decided.operation, again.conflicts) == (again.operation, ())
+    assert without_owners(decided.versions.after) == without_owners(again.versions.after)
+    assert [r.body for r in decided.requests] == [r.body for r in again.requests]
+
+
+def preview_decisions(change, way):
+    return [Decision(ways.path, manager, way) for ways in change.ways for manager in ways.managers]
+
+
+@pytest.mark.parametrize("ways", [(Way.LEAVE,) * 3, (Way.TAKE_OVER, Way.LEAVE, Way.CO_OWN), (Way.TAKE_OVER,) * 3])
+def test_preview_is_what_the_next_plan_sends(ways):
+    box = make_box()
+    first = plan(box, BLOCK)
+    chosen = {f.path: way for f, way in zip(first.ways, ways, strict=True)}
+
+    shown = preview(first, chosen)
+    decisions = [d for f in first.ways for d in preview_decisions(replace(first, ways=(f,)), chosen[f.path])]
+    decided = plan(box, BLOCK, decisions={first.ref.key: tuple(decisions)})
+
+    assert shown.still_open == ()
+    assert [shown.request.body] == [r.body for r in decided.requests] or decided.operation is Operation.UNCHANGED
+    assert [shown.request.query] == [r.query for r in decided.requests] or decided.operation is Operation.UNCHANGED
+    owners = {reason.path: reason.owners_after for reason in decided.fields}
+    for field in shown.fields:
+        assert {o.manager for o in field.way.owners} == {o.manager for o in owners[field.path]}
+
+
+def test_partly_decided_object_sends_nothing_yet():
+    change = plan(make_box(), BLOCK)
+
+    shown = preview(change, {change.ways[0].path: Way.LEAVE})
+
+    assert (shown.request, len(shown.still_open), shown.is_edited, shown.takes_over) == (None, 2, True, False)
+
+
+def test_patch_shows_no_line_of_another_document():
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: canary}\n"
+    change = plan(make_box(), f"{secret}---\n{BLOCK}---\n{secret.replace('name: s', 'name: t')}")
+
+    assert all("canary" not in w.patch.text for f in change.ways for w in f.ways if w.patch)
+
+
+def test_rendered_text_is_not_edited():
+    source = {"app.yaml": SourceText(BLOCK, "kustomize")}
+    (change,) = make_box().plan(BLOCK, sources=source).changes
+
+    patches = {w.patch.reason for w in change.ways[0].ways if w.patch}
+    assert patches == {
+        "Kustomize rendered this text: change what it was rendered from. Remove spec.replicas.",
+        "Kustomize rendered this text: change what it was rendered from. Set spec.replicas to 5.",
+    }
+
+
+def test_merge_key_is_told_with_what_to_do():
+    theirs = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {x: theirs}\n"
+    box = Box()
+    box.apply(theirs, ApplyOptions(field_manager="other"))
+    source = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n"
+        "  annotations: &d {x: ours}\ndata:\n  <<: *d\n  z: ours\n"
+    )
+    change = plan(box, source)
+
+    patches = [w.patch for w in change.ways[0].ways if w.patch]
+    assert [(p.reason, p.position.line) for p in patches] == [
+        ("No patch can be made: a merge key (<<) brings the field in. Remove data.x.", 7),
+        ('No patch can be made: a merge key (<<) brings the field in. Set data.x to "theirs".', 7),
+    ]
+
+
+def test_secret_gets_a_sentence_and_no_lines():
+    theirs = "apiVersion: v1\nkind: Secret\nmetadata: {name: web}\ndata: {p: Y2FuYXJ5LTE=}\n"
+    box = Box()
+    box.apply(theirs, ApplyOptions(field_manager="other"))
+    change = plan(box, theirs.replace("LTE=", "LTI="))
+
+    masked = mask_change(change, tag_key=b"k")
+
+    assert change.ways
+    assert "canary" not in repr(masked)
+    assert "Y2FuYXJ5" not in repr(masked)
+    assert [w.patch.reason for w in masked.ways[0].ways if w.patch] == [
+        "The lines hold secret values, so they are not shown. Remove data.p.",
+        "The lines hold secret values, so they are not shown. Change data.p.",
+    ]
+    values = [w.value for w in masked.ways[0].ways]
+    assert values[0] != values[1] == values[2]
+
+
+def test_lines_beside_a_password_are_not_shown():
+    source = BLOCK.replace("- value: ours\n              name: A", "- value: canary\n              name: DB_PASSWORD")
+    change = mask_change(plan(make_box(), source), tag_key=b"k")
+
+    assert "canary" not in repr(change)

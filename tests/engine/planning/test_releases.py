@@ -1,0 +1,103 @@
+"""The way out of a removal that will not happen: who keeps the field, and a command that does remove it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
+from applyviz.engine.planning.releases import Keeper
+from applyviz.engine.requests.options import ApplyOptions
+from tests.engine.planning.cluster import Box
+
+PATH = "/apis/apps/v1/namespaces/default/deployments/web"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {tier: a}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - {name: first, image: one}
+        - {name: web, image: one, env: [{name: A, value: a}]}
+"""
+WITHOUT = DEPLOYMENT.replace(", env: [{name: A, value: a}]", "").replace(", labels: {tier: a}", "")
+
+
+def make_change(manager="other", **values):
+    box = Box()
+    box.apply(DEPLOYMENT)
+    box.apply(DEPLOYMENT, ApplyOptions(field_manager=manager, **values))
+    return box, box.plan_one(WITHOUT)
+
+
+def test_every_kept_field_has_its_way_out():
+    _box, change = make_change()
+
+    found = {release.path[-1]: release for release in change.releases}
+    assert set(found) >= {"f:tier", "f:value"}
+    assert [(h.owner.manager, h.keeper) for h in found["f:tier"].holders] == [("other", Keeper.APPLIER)]
+    assert found["f:tier"].holders[0].command == (
+        "kubectl apply --server-side --field-manager=other --namespace default --filename"
+    )
+    assert found["f:tier"].returns
+
+
+def test_command_removes_the_field_for_good():
+    box, change = make_change()
+    release = next(r for r in change.releases if r.path[-1] == "f:tier")
+    assert release.is_gone
+
+    words = shlex.split(release.command)
+    assert words[:6] == ["kubectl", "patch", "deployments.apps", "web", "--namespace", "default"]
+    patch = json.loads(words[-1])
+    assert box.sandbox.handle(Request("PATCH", PATH, {"fieldManager": "kubectl-patch"}, JSON_PATCH, patch)).is_ok
+    box.apply(WITHOUT)
+
+    assert "labels" not in box.get(PATH)["metadata"] or "tier" not in box.get(PATH)["metadata"]["labels"]
+
+
+def test_command_makes_sure_that_entries_are_where_they_were():
+    _box, change = make_change()
+    release = next(r for r in change.releases if r.path[-1] == "f:value")
+
+    assert json.loads(shlex.split(release.command)[-1]) == [
+        {"op": "test", "path": "/spec/template/spec/containers/1/name", "value": "web"},
+        {"op": "test", "path": "/spec/template/spec/containers/1/env/0/name", "value": "A"},
+        {"op": "remove", "path": "/spec/template/spec/containers/1/env/0/value"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manager", "keeper"),
+    [
+        ("kubectl-edit", Keeper.BY_HAND),
+        ("kubectl-client-side-apply", Keeper.CLIENT_SIDE),
+        ("kube-controller-manager", Keeper.CONTROLLER),
+        ("helm", Keeper.TOOL),
+    ],
+)
+def test_who_keeps_a_field_is_told_apart(manager, keeper):
+    box = Box()
+    box.apply(DEPLOYMENT)
+    for value in ("b", "a"):
+        body = {"metadata": {"labels": {"tier": value}}}
+        assert box.sandbox.handle(Request("PATCH", PATH, {"fieldManager": manager}, MERGE_PATCH, body)).is_ok
+    box.apply(DEPLOYMENT)
+
+    release = next(r for r in box.plan_one(WITHOUT).releases if r.path[-1] == "f:tier")
+
+    assert [(h.owner.manager, h.keeper) for h in release.holders] == [(manager, keeper)]
+    assert release.returns is (keeper is not Keeper.BY_HAND)
+
+
+def test_nothing_is_offered_where_removals_happen():
+    box = Box()
+    box.apply(DEPLOYMENT)
+
+    assert box.plan_one(WITHOUT).releases == ()

@@ -1,0 +1,159 @@
+"""Do standing rules decide what they name, and nothing else; and is a plan that they decided another plan?"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.exchange import MERGE_PATCH, Request
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.decisions import Decision, Way
+from applyviz.engine.planning.fingerprint import digest_effect
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.standing import RuleWay, StandingRule
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from tests.engine.planning.cluster import Box
+
+REPLICAS = ("f:spec", "f:replicas")
+SCALER = "kube-controller-manager"
+SCALE = "/apis/apps/v1/namespaces/default/deployments/web/scale"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: one}]}
+"""
+
+
+def make_rule(way=RuleWay.LEAVE, **values):
+    named = {"group": "apps", "kind": "Deployment", "namespace": "default", "name": "w*", "manager": SCALER}
+    return StandingRule(**{"number": 7, "path": REPLICAS, "way": way, **named, **values})
+
+
+def scale(box, replicas):
+    body = {"spec": {"replicas": replicas}}
+    assert box.sandbox.handle(Request("PATCH", SCALE, {"fieldManager": SCALER}, MERGE_PATCH, body)).is_ok
+
+
+def make_box():
+    box = Box()
+    box.apply(DEPLOYMENT)
+    scale(box, 5)
+    return box
+
+
+def name_answers(change):
+    return [(a.path, a.manager, a.way, a.rule) for a in change.answers]
+
+
+def test_rule_leaves_a_field_to_the_autoscaler():
+    box = make_box()
+
+    change = box.plan_one(DEPLOYMENT.replace("one", "two"), rules=(make_rule(),))
+
+    assert (change.operation, change.conflicts) == (Operation.UPDATE, ())
+    assert name_answers(change) == [(REPLICAS, SCALER, Way.LEAVE, 7)]
+    assert "replicas" not in change.requests[0].body["spec"]
+    assert change.versions.after["spec"]["replicas"] == 5
+
+
+def test_rule_to_leave_holds_while_the_values_are_equal():
+    box = make_box()
+    text, rules = DEPLOYMENT.replace("one", "two"), (make_rule(),)
+    approved = box.plan_one(text, rules=rules)
+    scale(box, 3)
+
+    now = box.plan_one(text, rules=rules)
+
+    assert now.requests[0].body["spec"] == approved.requests[0].body["spec"]
+    assert digest_effect(now, key=b"k") == digest_effect(approved, key=b"k")
+
+
+def test_rule_takes_over_only_from_whom_it_names():
+    box = make_box()
+
+    by_name = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER),))
+    by_other = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER, manager="kubectl-edit"),))
+
+    assert (by_name.operation, by_name.requests[0].query["force"]) == (Operation.UPDATE, "true")
+    assert (by_other.operation, name_answers(by_other)) == (Operation.REFUSED, [])
+
+
+def test_field_of_two_managers_is_not_forced_by_a_rule_for_one():
+    box = make_box()
+    box.apply(DEPLOYMENT.replace("replicas: 3", "replicas: 5"), ApplyOptions(field_manager="helm"))
+
+    change = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER),))
+    for_all = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER, manager=""),))
+
+    assert change.operation is Operation.REFUSED
+    assert change.ways[0].managers == ("helm", SCALER)
+    assert (for_all.operation, for_all.requests[0].query["force"]) == (Operation.UPDATE, "true")
+
+
+def test_decision_goes_before_a_rule():
+    box = make_box()
+    key = ("apps", "Deployment", "default", "web")
+    decisions = {key: (Decision(REPLICAS, SCALER, Way.TAKE_OVER),)}
+
+    change = box.plan_one(DEPLOYMENT, rules=(make_rule(),), decisions=decisions)
+
+    assert name_answers(change) == [(REPLICAS, SCALER, Way.TAKE_OVER, 0)]
+
+
+def test_rule_names_its_objects():
+    ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "default", "web")
+
+    assert make_rule().covers(ref)
+    assert make_rule(namespace="").covers(ref)
+    assert not make_rule(namespace="shop").covers(ref)
+    assert not make_rule(name="x*").covers(ref)
+    assert not make_rule(kind="StatefulSet").covers(ref)
+
+
+def test_rules_do_not_touch_a_client_side_apply():
+    box = make_box()
+    options = ApplyOptions(mode=ApplyMode.CLIENT)
+
+    change = box.plan_one(DEPLOYMENT, options, rules=(make_rule(),))
+
+    assert change.answers == ()
+    assert change.versions.manifest["spec"]["replicas"] == 3
+
+
+def test_ruled_plan_has_another_digest_with_every_rule():
+    box = make_box()
+    text = DEPLOYMENT.replace("one", "two")
+    rules = [(), (make_rule(),), (make_rule(number=8),), (make_rule(RuleWay.CO_OWN),), (make_rule(RuleWay.IGNORE),)]
+
+    digests = [digest_effect(box.plan_one(text, rules=chosen), key=b"k") for chosen in rules]
+
+    assert len(set(digests)) == len(digests)
+
+
+def test_field_left_out_of_comparison_may_move():
+    """A server that stamps every write answers each dry run with another value."""
+    box = Box()
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {mine: 'x'}}\ndata: {x: 'NEW'}\n"
+    box.apply(text)
+    stamps = iter("abcdef")
+
+    def stamp(request):
+        if not (request.is_write and request.is_dry_run):
+            return None
+        answer = box.sandbox.handle(request)
+        answer.body["metadata"]["annotations"]["stamp"] = next(stamps)
+        return answer
+
+    box.intercept = stamp
+    changed = text.replace("NEW", "NEWER")
+    path = ("f:metadata", "f:annotations", "f:stamp")
+    rule = StandingRule(1, "", "ConfigMap", "", "*", path, RuleWay.IGNORE)
+
+    moved = {digest_effect(box.plan_one(changed), key=b"k") for _ in range(2)}
+    still = {digest_effect(box.plan_one(changed, rules=(rule,)), key=b"k") for _ in range(2)}
+
+    assert (len(moved), len(still)) == (2, 1)
+    assert box.plan_one(changed, rules=(rule,)).ignored == (("metadata", "annotations", "stamp"),)
