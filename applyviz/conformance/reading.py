@@ -2,7 +2,8 @@
 
 A case is one manifest whose apply sent a body: the body of a server-side apply, or the last-applied
 annotation of a client-side one, shows the values kubectl saw. What kubectl adds on its own account
-(default namespace, empty annotations, an ApplySet's label) is set aside where the manifest lacks it.
+(default namespace, empty annotations, an ApplySet's label) is set aside where the manifest lacks it, and
+so is what it takes away (a last-applied annotation, the namespace of a cluster-scoped object).
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def _seen_manifest(exchange: Exchange) -> JSONValue:
     """What the exchange shows of the manifest, None when it shows nothing."""
     if exchange.method not in ("POST", "PATCH") or not isinstance(exchange.body, Mapping):
         return None
+    if exchange.query.get("fieldManager", "").endswith("-applyset"):
+        return None  # the parent of an ApplySet, which no file names
     if exchange.content_type.startswith(APPLY_PATCH):
         return exchange.body
     text = get_at(exchange.body, ("metadata", "annotations", _LAST_APPLIED))
@@ -49,18 +52,21 @@ def _identity(obj: JSONObject) -> tuple[JSONValue, JSONValue, JSONValue]:
     return obj.get("apiVersion"), obj.get("kind"), get_at(obj, ("metadata", "name"))
 
 
-def _without_additions(obj: JSONObject, manifest: JSONObject) -> JSONValue:
-    """`obj` without what kubectl adds to a manifest; only where `manifest` does not hold it."""
+def _without_additions(obj: JSONObject, manifest: JSONObject, seen: JSONObject) -> JSONValue:
+    """`obj` without what kubectl adds to a manifest or takes from it: an annotation of its own, null annotations,
+    the namespace of a kind that has none."""
     copy = clone(obj)
     meta, written = copy.get("metadata"), manifest.get("metadata")
     if not isinstance(meta, dict) or not isinstance(written, Mapping):
         return copy
-    if "namespace" not in written:
+    if not written.get("namespace") or not get_at(seen, ("metadata", "namespace")):
         meta.pop("namespace", None)
+    if meta.get("annotations", "") is None:
+        del meta["annotations"]
     for name, key in (("annotations", _LAST_APPLIED), ("labels", _PART_OF)):
         entries = meta.get(name)
         if isinstance(entries, dict):
-            if key not in (written.get(name) or {}):
+            if key == _LAST_APPLIED or key not in (written.get(name) or {}):
                 entries.pop(key, None)
             if not entries:
                 del meta[name]
@@ -68,8 +74,8 @@ def _without_additions(obj: JSONObject, manifest: JSONObject) -> JSONValue:
 
 
 def _judge(name: str, document: ManifestDocument, seen: JSONObject) -> CaseResult:
-    expected = _without_additions(seen, document.obj)
-    got = _without_additions(document.obj, document.obj)
+    expected = _without_additions(seen, document.obj, seen)
+    got = _without_additions(document.obj, document.obj, seen)
     if is_same_json(expected, got):
         return CaseResult("reading", name, True)
     reason = f"{document.position} is read otherwise by kubectl"

@@ -27,6 +27,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \(\d+\)")
 _QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})\d+")
+_TEXT_VERSION = re.compile(r'("resourceVersion":")\d+')
 _NAMESPACE = re.compile(r"/namespaces/([^/]+)/")
 _MADE_UP = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"})
 _ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
@@ -85,7 +86,8 @@ class _Replay:
         exchanges = [e for s in self.story.steps for e in s.exchanges]
         wanted = {self.story.namespace}
         wanted |= {m.group(1) for e in exchanges if e.answer.is_ok and (m := _NAMESPACE.search(e.path))}
-        made = {(e.body or {}).get("metadata", {}).get("name") for e in exchanges if e.path == "/api/v1/namespaces"}
+        posts = [e for e in exchanges if e.path == "/api/v1/namespaces" and e.method == "POST"]
+        made = {_meta(guess_body(e, self.story) if e.body is None else e.body, "name") for e in posts}
         for name in sorted(wanted - made):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self.sandbox.handle(Request("POST", "/api/v1/namespaces", {}, JSON, body))
@@ -166,8 +168,8 @@ def simplify(value: JSONValue) -> JSONValue:
     """A body without what a server makes up."""
     if isinstance(value, list):
         return [simplify(v) for v in value]
-    if isinstance(value, str) and _UID.fullmatch(value):
-        return "UID"  # a Job's labels hold its uid
+    if isinstance(value, str):  # a Job's labels hold its uid, an annotation may hold a whole object
+        return _TEXT_VERSION.sub(r"\1VERSION", _UID.sub("UID", value))
     if not isinstance(value, Mapping):
         return value
     result: dict[str, Any] = {}

@@ -114,17 +114,27 @@ def _crd_after(exchange: Exchange) -> tuple[str, JSONObject | None] | None:
 
 @dataclass
 class _Definitions:
-    """CustomResourceDefinitions as the writes so far left them."""
+    """CustomResourceDefinitions as the writes so far left them.
+
+    - One that is gone stays in kubectl's cache until it asks anew for the kinds.
+    """
 
     by_name: dict[str, JSONObject] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
 
     def follow(self, exchanges: Sequence[Exchange]) -> None:
         for exchange in exchanges:
             change = _crd_after(exchange)
             if change is not None and change[1] is not None:
                 self.by_name[change[0]] = change[1]
+                self.gone.discard(change[0])
             elif change is not None:
-                self.by_name.pop(change[0], None)
+                self.gone.add(change[0])
+
+    def forget_gone(self) -> None:
+        for name in self.gone:
+            self.by_name.pop(name, None)
+        self.gone.clear()
 
     def catalog(self) -> Catalog:
         return SourceChain(CRDSource(list(self.by_name.values())), bundled()) if self.by_name else bundled()
@@ -223,6 +233,8 @@ def run_story(path: Path) -> Iterator[CaseResult]:
     definitions = _Definitions()
     for step in story.steps:
         for invocation in step.invocations:
+            if invocation.asks_for_kinds:
+                definitions.forget_gone()
             if is_apply(invocation.argv):
                 name = f"{story.name} step {step.number} invocation {invocation.number}"
                 try:

@@ -42,7 +42,8 @@ class Exchange:
 class Invocation:
     """One kubectl that a step started, with the files of that moment and its own exchanges in order.
 
-    `folder` is where it ran, relative to the story's own ("" there).
+    `folder` is where it ran, relative to the story's own ("" there); `asks_for_kinds` when it read anew which
+    kinds there are, which kubectl does when it meets one that its cache does not hold.
     """
 
     step: int
@@ -53,6 +54,7 @@ class Invocation:
     stdin: str | None = None
     folder: str = ""
     rendered: Mapping[str, str] = field(default_factory=dict)
+    asks_for_kinds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def _apply_changes(files: dict[str, str], changed: Mapping[str, str | None]) -> 
 def _read_step(number: int, data: JSONObject, files: dict[str, str]) -> Step:
     _apply_changes(files, data.get("write") or {})
     exchanges = tuple(_read_exchange(r) for r in data.get("requests") or () if not r.get("discovery"))
+    asking = {r.get("invocation") for r in data.get("requests") or () if r.get("discovery") and r["path"] == "/apis"}
     invocations = []
     for index, call in enumerate(data.get("invocations") or ()):
         _apply_changes(files, call.get("changed") or {})
@@ -123,6 +126,7 @@ def _read_step(number: int, data: JSONObject, files: dict[str, str]) -> Step:
                 stdin=call.get("stdin"),
                 folder=call.get("cwd") or "",
                 rendered=call.get("rendered") or {},
+                asks_for_kinds=index in asking,
             )
         )
     return Step(

@@ -124,11 +124,16 @@ class ManifestDocument:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A document that cannot be read or applied; the others go on."""
+    """A document that cannot be read or applied; the others go on.
+
+    - `document`: the object all the same, where only its apiVersion is missing; kubectl goes on with it when
+      it validates nothing. It is not part of the equality of problems.
+    """
 
     reason: str
     position: SourcePosition = field(default_factory=SourcePosition)
     path: FieldPath = ()
+    document: ManifestDocument | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"

@@ -8,7 +8,7 @@ k8s.io/cli-runtime (names are text, labels hold text), and `kubectl apply` (`gen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from applyviz.engine.manifests.documents import (
@@ -30,6 +30,14 @@ def _as_text(value: JSONValue) -> str:
 
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
+_NO_VERSION = "apiVersion not set"
+
+
+@dataclass(eq=False)
+class UnversionedError(ManifestError):
+    """A document without apiVersion, which some readers use nevertheless."""
+
+    document: ManifestDocument | None = None
 
 
 def _below(notes: tuple[_Note, ...], path: PlainPath) -> tuple[_Note, ...]:
@@ -104,11 +112,11 @@ class DocumentReader:
 
     def _read_object(self, obj: JSONObject, path: PlainPath, end_line: int) -> ManifestDocument | ManifestError:
         error = self._find_identity_error(obj, path)
-        if error is not None:
+        if error is not None and error.reason != _NO_VERSION:
             return error
         tree = self._positions.subtree(path)
         position = SourcePosition(self._positions.file, tree[0], tree[1])
-        return ManifestDocument(
+        document = ManifestDocument(
             obj,
             position,
             end_line,
@@ -116,6 +124,7 @@ class DocumentReader:
             _below(self._tree.retyped, path),
             _below(self._tree.duplicates, path),
         )
+        return UnversionedError(error.reason, error.position, error.path, document) if error is not None else document
 
     def _find_identity_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
         missing = [f"{f} not set" for f in ("apiVersion", "kind") if not _as_text(obj.get(f))]

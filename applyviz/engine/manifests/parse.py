@@ -11,7 +11,7 @@ from applyviz.engine.manifests.covers import read_tree
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
 from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError, RefusedValueError
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
-from applyviz.engine.manifests.objects import DocumentReader
+from applyviz.engine.manifests.objects import DocumentReader, UnversionedError
 from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.manifests.stream import (
     Chunk,
@@ -34,7 +34,8 @@ class _FileReader:
         self._cache: dict[str, Scalar] = {}
 
     def note(self, error: ManifestError, *, ends_reading: bool) -> None:
-        self.problems.append(Problem(error.reason, error.position, error.path))
+        document = error.document if isinstance(error, UnversionedError) else None
+        self.problems.append(Problem(error.reason, error.position, error.path, document))
         if ends_reading and self.stops_after is None:
             self.stops_after = len(self.documents)
 

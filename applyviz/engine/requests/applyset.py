@@ -103,7 +103,7 @@ def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = K
     name = name if slash else text
     if not name:
         raise ApplySetError(f'invalid parent reference "{text}": name cannot be blank')
-    resource = _find_plural(catalog, plural.lower(), group)
+    resource = _find_plural(catalog, plural, group)
     if resource is None:
         raise ApplySetError(f'invalid parent reference "{text}": no matches for {kind}')
     if resource.is_namespaced and not namespace:
@@ -111,11 +111,13 @@ def find_parent(text: str, *, namespace: str, catalog: Catalog, tooling: str = K
     return Parent(resource, namespace if resource.is_namespaced else "", name, tooling)
 
 
-def _find_plural(catalog: Catalog, plural: str, group: str) -> Resource | None:
-    for resource in catalog.list_resources():
-        names = (resource.plural, resource.singular or resource.gvk.kind.lower())
-        if plural in names and _is_group(resource.gvk.group, group):
-            return catalog.find_preferred(resource.gvk.group, resource.gvk.kind) or resource
+def _find_plural(catalog: Catalog, name: str, group: str) -> Resource | None:
+    """A resource by its plural, its singular, or else a short name."""
+    found = [r for r in catalog.list_resources() if _is_group(r.gvk.group, group)]
+    plural = name.lower()
+    named = [r for r in found if plural in (r.plural, r.singular or r.gvk.kind.lower())]
+    for resource in named or [r for r in found if name in r.short_names]:
+        return catalog.find_preferred(resource.gvk.group, resource.gvk.kind) or resource
     return None
 
 

@@ -259,7 +259,7 @@ def parse_apply(argv: Sequence[str], env: Mapping[str, str], *, namespace: str =
         options=options,
         filenames=parsed.parts("filename"),
         kustomize=parsed.text("kustomize"),
-        output=parsed.text("output"),
+        output=parsed.text("output") or ("go-template" if parsed.text("template") else ""),
         deletion=Deletion(
             _read_cascade(parsed.text("cascade", "background")),
             parsed.number("grace-period", -1),

@@ -72,7 +72,9 @@ def _readable(run: _Run, file: ParsedFile) -> Sequence[ManifestDocument]:
     validation = run.command.options.validation
     documents = file.documents[: file.kubectl_stops_after]
     if validation is Validation.IGNORE and _reads_on(file):
-        return file.documents
+        unversioned = [p.document for p in file.problems if p.document is not None]
+        found = [*file.documents, *unversioned]
+        return sorted(found, key=lambda d: (d.position.line, d.position.column)) if unversioned else found
     if validation is not Validation.STRICT:
         return documents
     first = 0
@@ -92,7 +94,8 @@ def _read_members(run: _Run, files: Sequence[ParsedFile]) -> list[Member]:
     selector = parse_selector(options.selector)
     members = []
     for file in files:
-        run.errors += [str(p) for p in file.problems]
+        is_lenient = options.validation is Validation.IGNORE and _reads_on(file)
+        run.errors += [str(p) for p in file.problems if p.document is None or not is_lenient]
         for document in _readable(run, file):
             if not selector.matches(read_labels(document.obj)):
                 continue

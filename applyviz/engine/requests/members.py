@@ -7,7 +7,7 @@ refuses another namespace than one that was given explicitly. A kind nobody serv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.paths import fields
@@ -59,13 +59,19 @@ def _place(obj: JSONObject, resource: Resource, options: ApplyOptions) -> JSONOb
     return obj
 
 
+def _find_unversioned(gvk: GroupVersionKind, catalog: Catalog) -> Resource | None:
+    """kubectl finds such a kind by its group, and asks for it under a path without version: always a 404."""
+    found = catalog.find_preferred(gvk.group, gvk.kind)
+    return replace(found, gvk=gvk) if found is not None else None
+
+
 def place_member(obj: JSONObject, *, options: ApplyOptions, catalog: Catalog) -> Member:
     """Place one object.
 
     - Raises `ManifestError` for a kind that is not served, or a namespace that was not meant.
     """
     gvk = GroupVersionKind.from_object(obj)
-    resource = catalog.find_resource(gvk)
+    resource = catalog.find_resource(gvk) if gvk.version else _find_unversioned(gvk, catalog)
     if resource is None:
         raise ManifestError(
             f'no matches for kind "{gvk.kind}" in version "{gvk.api_version}": ensure CRDs are installed first',

@@ -53,7 +53,7 @@ def _move_fields(target: Target, obj: JSONObject) -> Flow[JSONObject | None]:
 
     - The managers are those of the first look; a conflict reads the object again.
     """
-    managers = sorted(set(_annotation_owners(obj, "Update")))
+    managers = tuple(dict.fromkeys(_annotation_owners(obj, "Update")))
     for _ in range(MAX_TRIES if managers else 0):
         entries = list(get_at(obj, ("metadata", "managedFields")) or ())
         upgraded = migrate.upgrade(obj, manager=target.options.field_manager, csa_managers=managers)

@@ -143,7 +143,7 @@ class Resource:
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, an object, or a subresource of it."""
         gvk = self.gvk
-        root = f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
+        root = "/".join(p for p in ("/apis" if gvk.group else "/api", gvk.group, gvk.version) if p)
         if self.is_namespaced and namespace:
             root += f"/namespaces/{namespace}"
         return "/".join(p for p in (f"{root}/{self.plural}", name, subresource) if p)

@@ -82,6 +82,13 @@ def test_every_problem_is_named_and_the_others_go_on() -> None:
     assert parsed.kubectl_stops_after == 1
 
 
+def test_object_without_version_is_a_problem_that_keeps_it() -> None:
+    parsed = read("kind: ConfigMap\nmetadata: {name: a}\n---\nmetadata: {name: b}\n")
+
+    kept = [(p.reason, p.document and p.document.obj["metadata"]["name"]) for p in parsed.problems]
+    assert kept == [("apiVersion not set", "a"), ("[apiVersion not set, kind not set]", None)]
+
+
 def test_documents_know_their_lines_and_their_list() -> None:
     found = [(str(d.position), d.end_line, d.list_kind) for d in read(TEXT).documents]
 

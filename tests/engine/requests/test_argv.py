@@ -87,6 +87,14 @@ def test_namespace_that_is_given_is_enforced():
     assert (options.namespace, options.is_namespace_enforced) == ("other", True)
 
 
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [("", ""), ("-o name", "name"), ("--template={{.kind}}", "go-template"), ("--template=x -o name", "name")],
+)
+def test_template_alone_is_an_output(line, output):
+    assert parse_apply(["apply", "-f", "a.yaml", *line.split()], {}).output == output
+
+
 def test_prune_by_allowlist():
     prune = parse(
         "apply -f a --prune --all --prune-allowlist=core/v1/Pod --prune-allowlist core/v1/Secret"

@@ -253,6 +253,13 @@ def test_parent_that_cannot_be(text, namespace, reason):
         applyset.find_parent(text, namespace=namespace, catalog=bundled())
 
 
+@pytest.mark.parametrize("text", ["configmaps/set", "ConfigMap/set", "cm/set"])
+def test_parent_is_named_by_plural_singular_or_short_name(text):
+    parent = applyset.find_parent(text, namespace="shop", catalog=bundled())
+
+    assert (parent.resource.plural, parent.name) == ("configmaps", "set")
+
+
 def test_identity_of_an_applyset_is_the_specified_one():
     parent = applyset.find_parent("myset", namespace="prune-applyset", catalog=bundled())
 
