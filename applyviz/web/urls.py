@@ -48,6 +48,7 @@ review_urls = [  # reviews/
 run_urls = [  # runs/
     path("<int:number>/", runs.show_run, name="show-run"),
     path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
+    path("<int:number>/undo/", runs.undo, name="undo-run"),
     path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),
 ]
 history_urls = [  # history/

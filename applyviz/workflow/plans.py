@@ -28,7 +28,18 @@ from applyviz.engine.planning.serialize import to_json
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan, ReviewPlace
-from applyviz.workflow import access, approvals, audit, calculation, changes, digests, failpoints, policies, standing
+from applyviz.workflow import (
+    access,
+    approvals,
+    audit,
+    calculation,
+    changes,
+    digests,
+    failpoints,
+    inverse,
+    policies,
+    standing,
+)
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.logs import log_unexpected
@@ -155,6 +166,7 @@ def _complete(
             transaction.set_rollback(True)
             return
         plan.digest = digest
+        inverse.note_moved(plan, finished.changes)
         audit.record(
             AuditAction.PLAN_COMPLETED,
             by=None,

@@ -59,7 +59,7 @@ def make_change(plan: Plan, position: int, change: engine.ObjectChange) -> Objec
         error=change.error,
         effect="effect",
         document=change_to_json(change),
-        sealed=Sealed.of_json({}),
+        sealed=Sealed.of_json(change_to_json(change)),
     )
 
 

@@ -15,7 +15,7 @@ from applyviz.engine.hazards.pruning import find_prune_hazards
 from applyviz.engine.hazards.rules import find_hazards
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, PlanError
-from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
@@ -51,6 +51,32 @@ def find_by_applyset(
 ) -> Flow[list[Prunable]]:
     """What the ApplySet held and the set names no more."""
     return (yield from applyset.find_members(parent, content, visited))
+
+
+def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[Prunable], list[str]]]:
+    """The objects that the options name one by one, and why some of them are not deleted.
+
+    - One that is gone, or was made anew under the same name, is left alone.
+    """
+    found: list[Prunable] = []
+    left: list[str] = []
+    for entry in options.prune.allowlist:
+        group, version, kind, namespace, name, uid = entry.split("/")
+        gvk = GroupVersionKind("" if group == "core" else group, version, kind)
+        ref = ObjectRef(gvk, namespace, name)
+        resource = context.catalog.find_resource(gvk)
+        if resource is None:
+            left.append(f"{ref} is not deleted: the cluster does not serve its kind any more")
+            continue
+        answer = yield Target(resource, namespace, name, options).read()
+        if not answer.is_ok:
+            why = "it is not there any more" if answer.status == 404 else f"it could not be read ({answer.status})"
+            left.append(f"{ref} is not deleted: {why}")
+        elif get_at(answer.body, ("metadata", "uid"), "") != uid:
+            left.append(f"{ref} is not deleted: it was made anew since")
+        else:
+            found.append(Prunable(resource, namespace, dict(answer.body)))
+    return found, left
 
 
 def _read_last_applied(obj: JSONObject) -> JSONObject | None:

@@ -17,7 +17,13 @@ from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.objects import plan_object
 from applyviz.engine.planning.parents import plan_parent
 from applyviz.engine.planning.plan import ObjectChange, Operation, Problem
-from applyviz.engine.planning.prune import find_by_allowlist, find_by_applyset, plan_deletions
+from applyviz.engine.planning.prune import (
+    find_by_allowlist,
+    find_by_applyset,
+    find_named,
+    plan_deletion,
+    plan_deletions,
+)
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.members import place_member
@@ -124,11 +130,28 @@ def _plan_with_applyset(documents: Sequence[ManifestDocument], around: Surroundi
     yield flows
 
 
+def _plan_with_names(documents: Sequence[ManifestDocument], around: Surroundings) -> Stages:
+    changes = _changes((yield _plan_documents(documents, around)))
+    if not _may_prune(changes, around):
+        return
+
+    def search() -> Flow[Result]:
+        found, left = yield from find_named(around.options, around.context)
+        around.problems.extend(Problem(reason) for reason in left)
+        return found
+
+    found = (yield [_caught(search(), around)])[-1]
+    doomed = found if isinstance(found, list) else []
+    yield [plan_deletion(one, options=around.options, context=around.context) for one in doomed]
+
+
 def plan_stages(documents: Sequence[ManifestDocument], around: Surroundings, parent: applyset.Parent | None) -> Stages:
     """All stages of a set; each `send` gives the results of every flow so far."""
     match around.options.prune.mode:
         case PruneMode.ALLOWLIST:
             yield from _plan_with_allowlist(documents, around)
+        case PruneMode.NAMED:
+            yield from _plan_with_names(documents, around)
         case PruneMode.APPLYSET if parent is not None:
             yield from _plan_with_applyset(documents, around, parent)
         case _:

@@ -43,6 +43,7 @@ class PruneMode(StrEnum):
     NONE = "none"
     ALLOWLIST = "allowlist"
     APPLYSET = "applyset"
+    NAMED = "named"
 
 
 class Order(StrEnum):
@@ -54,7 +55,10 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """Prune mode with its allowlist (`group/version/kind` texts) or its ApplySet parent (`kind/name`)."""
+    """Prune mode with its allowlist (`group/version/kind` texts) or its ApplySet parent (`kind/name`).
+
+    - Named: `allowlist` names the very objects to delete, `group/version/kind/namespace/name/uid` each.
+    """
 
     mode: PruneMode = PruneMode.NONE
     allowlist: tuple[str, ...] = ()

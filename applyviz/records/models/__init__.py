@@ -3,8 +3,8 @@
 Team and Grant say who may do what, Policy what must hold first. Review → Target (one per cluster) → Plan
 (immutable, numbered) → ObjectChange; Decision and Comment hang on
 the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
-A StandingRule hangs on its Cluster. Nothing cascades: what was agreed and done stays. PlaygroundInput stands
-alone and goes after some days.
+A StandingRule hangs on its Cluster; an Undo ties a Review to the ApplyRun that it would undo. Nothing cascades:
+what was agreed and done stays. PlaygroundInput stands alone and goes after some days.
 """
 
 from applyviz.records.models.agreement import (
@@ -27,6 +27,7 @@ from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
+from applyviz.records.models.undo import Undo
 
 __all__ = [
     "AccountLink",
@@ -62,5 +63,6 @@ __all__ = [
     "Target",
     "Team",
     "TeamMember",
+    "Undo",
     "ViewedObject",
 ]

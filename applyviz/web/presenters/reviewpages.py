@@ -31,6 +31,7 @@ from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, R
 from applyviz.web.presenters.readings import Reading, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.web.presenters.summaries import present_impact, present_sentence
+from applyviz.web.presenters.undo import present_undo
 from applyviz.workflow import access, approvals, quorum, viewing
 from applyviz.workflow import comments as use_cases
 from applyviz.workflow.access import Action, Person
@@ -112,10 +113,13 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, .
 def _present_problems(plan: Plan) -> Notice:
     count = len(plan.problems)
     lines = tuple(
-        ":".join(str(part) for part in (p.get("file"), p.get("line"), p.get("column")) if part) + f": {p['reason']}"
+        ": ".join(filter(None, (":".join(str(p[k]) for k in ("file", "line", "column") if p.get(k)), p["reason"])))
         for p in plan.problems
     )
-    text = ngettext("%(count)d document could not be read", "%(count)d documents could not be read", count)
+    if all(p.get("file") for p in plan.problems):
+        text = ngettext("%(count)d document could not be read", "%(count)d documents could not be read", count)
+    else:
+        text = ngettext("%(count)d problem came up while planning", "%(count)d problems came up while planning", count)
     return Notice(OBJECT_LOOKS[Operation.ERROR], text % {"count": count}, lines=lines, anchor="problems")
 
 
@@ -140,7 +144,7 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
         notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=_("What moved")))
     if plan.problems:
         notices.append(_present_problems(plan))
-    return tuple(notices)
+    return (*notices, *present_undo(plan))
 
 
 def _present_brief(plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None) -> Brief:

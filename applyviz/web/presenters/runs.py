@@ -18,7 +18,7 @@ from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Notice, Progress
 from applyviz.web.presenters.values import render_yaml
-from applyviz.workflow import access
+from applyviz.workflow import access, inverse
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotVisibleError
 
@@ -33,6 +33,7 @@ OUTCOME_LOOKS: dict[Outcome, Look] = {
     Outcome.FAILED: Look("×", Outcome.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
     Outcome.UNKNOWN: Look("?", Outcome.UNKNOWN.label, "warn"),
     Outcome.SKIPPED: Look("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+    Outcome.LEFT_OUT: Look("−", Outcome.LEFT_OUT.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
 STATE_LOOKS: dict[RunState, Look] = {
     RunState.QUEUED: Look("·", RunState.QUEUED.label, "calm"),
@@ -43,7 +44,7 @@ STATE_LOOKS: dict[RunState, Look] = {
     RunState.CANCELLED: Look("−", RunState.CANCELLED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
 _OPEN = (Outcome.WAITING, Outcome.APPLYING)
-_BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS)
+_BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS, Outcome.LEFT_OUT)
 _ENDINGS: dict[RunState, str | Promise] = {
     RunState.SUCCEEDED: gettext_lazy("Everything that was approved is applied."),
     RunState.FAILED: gettext_lazy("The run stopped at an error; what was applied before it stays applied."),
@@ -157,6 +158,7 @@ class RunPage:
     can_cancel: bool
     is_cancelling: bool
     cancel_url: str
+    undo_url: str
     poll_url: str
 
 
@@ -303,5 +305,8 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         can_cancel=not run.is_finished and run.cancel_requested_at is None and access.can(for_user, Action.APPLY),
         is_cancelling=not run.is_finished and run.cancel_requested_at is not None,
         cancel_url=reverse("runs:cancel-run", args=[run.number]),
+        undo_url=""
+        if inverse.find_undo_blockers(run, for_user=for_user)
+        else reverse("runs:undo-run", args=[run.number]),
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
     )

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.web.presenters.runs import present_result, present_run
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.workflow import inverse
 from applyviz.workflow import runs as use_cases
 from applyviz.workflow.access import Action
 
@@ -37,3 +38,12 @@ def cancel(request: PageRequest, number: int) -> HttpResponse:
     use_cases.cancel_run(run, by=request.user)
     messages.warning(request, _("The run stops after the object that is being written."))
     return redirect("runs:show-run", number)
+
+
+@needs(Action.WRITE, "POST")
+def undo(request: PageRequest, number: int) -> HttpResponse:
+    """Open a review of what would undo a finished run; nothing is applied by it."""
+    run = use_cases.get_run(number, for_user=request.user)
+    review = inverse.create_inverse(run, by=request.user)
+    messages.info(request, _("Nothing is applied yet: this is what would undo the run."))
+    return redirect("reviews:show-review", review.number)

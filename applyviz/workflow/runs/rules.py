@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from django.conf import settings
 
 from applyviz.engine.objects.values import JSONValue
-
-MOST_AT_ONCE = 32
+from applyviz.workflow.policies import OnFailure, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,16 @@ class RunRules:
     def to_json(self) -> dict[str, JSONValue]:
         """As a run stores them."""
         return asdict(self)
+
+    @classmethod
+    def of_policy(cls, policy: Policy) -> RunRules:
+        """As the policy of a plan has them, no more at once than this installation allows."""
+        return cls(
+            carries_on=policy.on_failure is OnFailure.CARRY_ON,
+            at_once=max(1, min(policy.concurrency, settings.APPLYVIZ_RUN_PARALLEL)),
+            waits_for_rollout=policy.waits_for_rollout,
+            rollout_seconds=int(policy.rollout_deadline.total_seconds()),
+        )
 
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue]) -> RunRules:

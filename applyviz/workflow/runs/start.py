@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -12,6 +14,7 @@ from applyviz.workflow import access, approvals, audit, clock, failpoints, outbo
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.numbers import next_number
+from applyviz.workflow.runs.rules import RunRules
 
 
 def about(run: ApplyRun) -> audit.Subject:
@@ -47,12 +50,18 @@ def _spend(plan: Plan, run: ApplyRun) -> tuple[Approval, ...]:
     return found.standing
 
 
-def _make_run(plan: Plan, *, by: Person) -> ApplyRun:
-    now = timezone.now()
+def _make_run(plan: Plan, *, by: Person, waits_for_rollout: bool | None) -> ApplyRun:
+    now, rules = timezone.now(), RunRules.of_policy(policies.find_policy(plan))
+    if waits_for_rollout is not None:  # a policy that waits is not talked out of it
+        rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
     try:
         with transaction.atomic():
             run = ApplyRun.objects.create(
-                number=next_number(ApplyRun.objects.all()), plan=plan, requested_by=by, created_at=now
+                number=next_number(ApplyRun.objects.all()),
+                plan=plan,
+                requested_by=by,
+                created_at=now,
+                rules=rules.to_json(),
             )
     except IntegrityError as error:
         raise NotPossibleError("this plan was run already; a plan runs once") from error
@@ -63,9 +72,10 @@ def _make_run(plan: Plan, *, by: Person) -> ApplyRun:
     return run
 
 
-def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
+def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | None = None) -> ApplyRun:
     """Start applying an approved plan: spend its approvals, make the run, ask for a worker.
 
+    - `waits_for_rollout`: whether a step waits until its objects are ready, where the policy leaves the choice.
     - Raises `NotPossibleError` with everything that blocks, or when the digest is not the plan's.
     """
     access.require(by, Action.APPLY, access.places_of(plan.review))
@@ -81,7 +91,7 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
         )
         if not taken:
             raise NotPossibleError("the review is being applied already")
-        run = _make_run(plan, by=by)
+        run = _make_run(plan, by=by, waits_for_rollout=waits_for_rollout)
         spent = _spend(plan, run)
         failpoints.reach("start.spent")
         audit.record(
@@ -95,12 +105,14 @@ def start_run(plan: Plan, *, by: Person, digest: str) -> ApplyRun:
     return run
 
 
-def approve_and_run(plan: Plan, *, by: Person, digest: str, note: str = "") -> ApplyRun:
+def approve_and_run(
+    plan: Plan, *, by: Person, digest: str, note: str = "", waits_for_rollout: bool | None = None
+) -> ApplyRun:
     """Approve and start in one step, for a policy that asks for one approval."""
     with transaction.atomic():
         if all(approval.by_id != by.pk for approval in approvals.list_standing(plan)):
             approvals.approve_plan(plan, by=by, digest=digest, note=note)
-        return start_run(plan, by=by, digest=digest)
+        return start_run(plan, by=by, digest=digest, waits_for_rollout=waits_for_rollout)
 
 
 def cancel_run(run: ApplyRun, *, by: Person) -> None:

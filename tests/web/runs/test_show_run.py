@@ -79,3 +79,15 @@ def test_author_may_not_cancel(as_alice, run):
 
 def test_cancelling_takes_no_get(as_bob, run):
     assert as_bob.get(reverse("runs:cancel-run", args=[run.number])).status_code == 405
+
+
+def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bob):
+    run = rows.make_run(plan, bob, state="succeeded")
+    address = reverse("runs:undo-run", args=[run.number])
+
+    assert f'action="{address}"' in as_alice.get(url(run)).content.decode()
+    assert address not in as_bob.get(url(run)).content.decode()
+    assert (as_bob.post(address).status_code, as_alice.get(address).status_code) == (403, 405)
+    review = as_alice.post(address)["Location"]
+    assert review.startswith("/reviews/")
+    assert "This review undoes run" in as_alice.get(review, follow=True).content.decode()

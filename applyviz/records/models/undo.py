@@ -1,0 +1,27 @@
+"""A review that undoes a run: which one, and what of it cannot be undone."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from applyviz.records.models.reviews import Review
+from applyviz.records.models.runs import ApplyRun
+
+
+class Undo(models.Model):
+    """The tie between a review and the run that it would undo.
+
+    - `notes` are sentences about what cannot be undone; `moved` are, by the number of a plan, those about what
+      moved since the run and goes back all the same. None holds a value of a field.
+    """
+
+    review = models.OneToOneField(Review, on_delete=models.PROTECT, related_name="undoes")
+    run = models.ForeignKey(ApplyRun, on_delete=models.PROTECT, related_name="undone_by")
+    notes = models.JSONField(default=list)
+    moved = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"review {self.review_id} undoes run {self.run_id}"

@@ -1,0 +1,34 @@
+"""A review that undoes a run: which run, what cannot be undone, what moved since and goes back all the same."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import Plan, Undo
+from applyviz.web.presenters.operations import OBJECT_LOOKS
+from applyviz.web.presenters.plans import Notice
+
+
+def present_undo(plan: Plan) -> tuple[Notice, ...]:
+    """What the page of such a review says above everything else; () for any other review."""
+    undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
+    if undo is None:
+        return ()
+    calm, loud = OBJECT_LOOKS[Operation.UNCHANGED], OBJECT_LOOKS[Operation.REFUSED]
+    url = reverse("runs:show-run", args=[undo.run.number])
+    link = _("Run %(number)d") % {"number": undo.run.number}
+    told = Notice(
+        loud if undo.notes else calm,
+        _("This review undoes run %(number)d") % {"number": undo.run.number},
+        _("What cannot be undone:") if undo.notes else _("It needs approvals of its own, like any other."),
+        lines=tuple(undo.notes),
+        url=url,
+        link=link,
+    )
+    moved = undo.moved.get(str(plan.number)) or ()
+    if not moved:
+        return (told,)
+    text = _("These fields are not as the run left them, and would go back to what was before it all the same.")
+    return (told, Notice(loud, _("Live moved since the run"), text, lines=tuple(moved)))
