@@ -13,16 +13,14 @@ from typing import Any, TypeAlias
 
 from applyviz.engine.explain.source import Spot
 from applyviz.engine.objects.errors import SourcePosition
-from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
-from applyviz.engine.ownership.owning import OwnerCursor
+from applyviz.engine.ownership.owning import OwnerCursor, Owners
 from applyviz.engine.schema.topology import ItemError, Topology
 from applyviz.engine.schema.walk import MISSING
 
 # One value per version, `MISSING` where a version has none; the order of versions is that of the columns.
 Values: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue]
-Owners: TypeAlias = tuple[Owner, ...]
 # A leaf: its values in all versions, its owners before and after, and where the manifest writes it.
 Row: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue, Owners, Owners, SourcePosition]
 AFTER, LIVE, MANIFEST, LAST_APPLIED, MERGED = range(5)
@@ -31,6 +29,7 @@ NOWHERE = SourcePosition()
 _BLANK: Values = (MISSING,) * 5
 _NONE: dict[Any, Any] = {}
 _is_flat = frozenset({dict, list}).isdisjoint
+_is_maps = frozenset({dict, type(MISSING)}).issuperset
 
 
 class _Twice(list[JSONValue]):
@@ -43,22 +42,18 @@ class _At:
     - `is_below_manifest`: a leaf of the manifest stands here or above, so its position is the one to show.
     """
 
-    __slots__ = ("after", "before", "is_below_manifest", "path", "spot")
+    __slots__ = ("is_below_manifest", "owners", "path", "spot")
 
-    def __init__(
-        self, path: FieldPath, before: OwnerCursor, after: OwnerCursor, spot: Spot, is_below_manifest: bool
-    ) -> None:
+    def __init__(self, path: FieldPath, owners: OwnerCursor, spot: Spot, is_below_manifest: bool) -> None:
         self.path = path
-        self.before = before
-        self.after = after
+        self.owners = owners
         self.spot = spot
         self.is_below_manifest = is_below_manifest
 
     def enter(self, place: Topology, element: PathElement) -> _At:
         """One step down; `place` is the topology of this one."""
-        before = self.before.enter(element)
-        after = before if self.after is self.before else self.after.enter(element)
-        return _At((*self.path, element), before, after, self.spot.enter(place, element), self.is_below_manifest)
+        spot = self.spot.enter(place, element)
+        return _At((*self.path, element), self.owners.enter(element), spot, self.is_below_manifest)
 
 
 class RowReader:
@@ -71,9 +66,9 @@ class RowReader:
         self.rows: dict[FieldPath, Row] = {}
         self.reordered: list[FieldPath] = []
 
-    def read(self, place: Topology, versions: Values, before: OwnerCursor, after: OwnerCursor, spot: Spot) -> None:
+    def read(self, place: Topology, versions: Values, owners: OwnerCursor, spot: Spot) -> None:
         """Read objects, `MISSING` where there is none."""
-        self._walk(place, versions, _At((), before, after, spot, False), None)
+        self._walk(place, versions, _At((), owners, spot, False), None)
 
     def _walk(
         self,
@@ -87,20 +82,23 @@ class RowReader:
 
         - `twice`: versions in which the place is a leaf, since entries of one name are there twice.
         """
+        is_map = place is not None and place.is_map and not place.is_atomic_map
+        if place is not None and is_map and not twice and _is_maps(map(type, values)) and all(values):
+            self._walk_map(place, [_NONE if v is MISSING else v for v in values], at)  # most places, for speed
+            return
         leaves, maps, lists = list(twice or _BLANK), [_NONE] * 5, [_NONE] * 5
         has_leaf, has_map, has_list = bool(twice), False, False
         for column, value in enumerate(values):
             if value is MISSING:
                 continue
             kind = type(value)
-            if value and place is not None:
-                if kind is dict and place.is_map and not place.is_atomic_map:
-                    maps[column], has_map = value, True
-                    continue
-                entries = _name_entries(place, value) if kind is list else None
-                if entries is not None:
-                    lists[column], has_list = entries, True
-                    continue
+            if value and is_map and kind is dict:
+                maps[column], has_map = value, True
+                continue
+            entries = _name_entries(place, value) if value and kind is list and place is not None else None
+            if entries is not None:
+                lists[column], has_list = entries, True
+                continue
             leaves[column], has_leaf = value, True
         if has_leaf:
             self._add(leaves, at, above)
@@ -113,18 +111,14 @@ class RowReader:
         """A leaf that is no plain field of a map."""
         at.is_below_manifest = at.is_below_manifest or leaves[MANIFEST] is not MISSING
         position = at.spot.position if at.is_below_manifest else NOWHERE
-        before: Owners = ()
-        after: Owners = ()
-        if above is not None:
-            before, after = above.before.of(at.path[-1]), above.after.of(at.path[-1])
-        after_, live, manifest, last_applied, merged = leaves
-        self.rows[at.path] = (after_, live, manifest, last_applied, merged, before, after, position)
+        before, after = above.owners.of(at.path[-1]) if above is not None else ((), ())
+        now, live, manifest, last_applied, merged = leaves
+        self.rows[at.path] = (now, live, manifest, last_applied, merged, before, after, position)
 
     def _walk_map(self, place: Topology, maps: Sequence[dict[str, JSONValue]], at: _At) -> None:
         after, live, manifest, last_applied, merged = (m.get for m in maps)
         rows, path, spot = self.rows, at.path, at.spot
-        owned_before, owned_after = at.before.of, at.after.of
-        is_one_owner = at.after is at.before
+        owners = at.owners.of
         is_shown = at.is_below_manifest
         for name in _unite(maps):
             wanted = manifest(name, MISSING)
@@ -137,11 +131,9 @@ class RowReader:
             )
             element = "f:" + name
             if _is_flat(map(type, values)):
-                before = owned_before(element)
                 rows[(*path, element)] = (
                     *values,
-                    before,
-                    before if is_one_owner else owned_after(element),
+                    *owners(element),
                     spot.locate(name) if wanted is not MISSING or is_shown else NOWHERE,
                 )
             else:

@@ -90,9 +90,7 @@ class ObjectVersions:
         self.is_deletion = all(v is None for v in (versions.manifest, versions.merged, versions.after))
         self.place = of_root(self.root)
         reader = RowReader()
-        owned_before = before.start()
-        owned_after = owned_before if after is before else after.start()
-        reader.read(self.place, _line_up(versions, self.is_deletion), owned_before, owned_after, start(document))
+        reader.read(self.place, _line_up(versions, self.is_deletion), before.start(after), start(document))
         self.rows = reader.rows
         self.reordered = reader.reordered
         self.after = Column(self.rows, AFTER)

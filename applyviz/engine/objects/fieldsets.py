@@ -203,6 +203,43 @@ def read_fields(fields: JSONValue) -> FieldSet:
     return found or EMPTY
 
 
+class FieldSetMemo:
+    """What fieldsV1 values mean, each read once: for the steps of one plan, that look at the same objects.
+
+    Values are known by their identity and kept alive; like all inputs they are not changed meanwhile.
+    """
+
+    __slots__ = ("_read", "_written")
+
+    def __init__(self) -> None:
+        self._read: dict[int, tuple[JSONValue, FieldSet]] = {}
+        self._written: dict[int, tuple[JSONValue, FieldSet]] = {}
+
+    def read(self, fields: JSONValue) -> FieldSet:
+        """Read fieldsV1.
+
+        - Raises `OwnershipError` for what is no fieldsV1.
+        """
+        known = self._read.get(id(fields))
+        if known is None:
+            known = self._read[id(fields)] = (fields, read_fields(fields))
+        return known[1]
+
+    def write(self, fields: FieldSet) -> dict[str, Any]:
+        """Write a set as fieldsV1."""
+        written = fields.render()
+        self._written[id(written)] = (written, fields)
+        return written
+
+    def recall(self, fields: JSONValue) -> FieldSet:
+        """Like `read`, and a set that was written here is known without reading it back.
+
+        - Whole numbers beyond 2**53 are those that were written, not the floats that reading makes of them.
+        """
+        known = self._written.get(id(fields))
+        return known[1] if known is not None else self.read(fields)
+
+
 def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
     """The set below, None when there is nothing, and whether the field itself is in the set."""
     if fields is None or fields == {}:
@@ -216,10 +253,10 @@ def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
         if text == ".":
             is_member = True
             continue
-        element = _normalize(text)
+        element = text if text[:2] == "f:" else _normalize(text)
         if element is None:
             continue
-        if value == {}:
+        if value is None or (not value and type(value) is dict):  # the common case, for speed
             members.append(element)
             continue
         below, is_itself = _read(value)
@@ -233,8 +270,6 @@ def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
 
 
 def _normalize(text: str) -> PathElement | None:
-    if text.startswith("f:"):
-        return text
     if len(text) > 1 and text[1] == ":" and text[0] not in "kvi":
         return None
     try:

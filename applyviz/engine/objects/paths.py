@@ -9,6 +9,7 @@ and equality is string equality; keys are written with sorted names and compact 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -34,6 +35,9 @@ def _text(value: JSONValue) -> str:
 
 
 _EXACT_LIMIT = 2**53
+_PLAIN = '"[^\x00-\x1f"\\\\<>&\u2028\u2029\ud800-\udfff]*"'
+# Most names of entries are one plain text, which has one spelling only.
+_ONE_SPELLING = re.compile(f"v:{_PLAIN}|k:{{{_PLAIN}:{_PLAIN}}}")
 
 
 class ExactElement(str):
@@ -96,12 +100,15 @@ def element_value(element: PathElement) -> JSONValue:
     return json.loads(text)
 
 
-@lru_cache(maxsize=4096)
+# As large as lists come: with fewer, a longer list would push out its own names in turn and find none of them.
+@lru_cache(maxsize=1 << 14)
 def normalize_element(element: PathElement) -> PathElement:
     """An element as written by anybody, in the one spelling that is used here.
 
     - Raises `ValueError` for texts that are no path element; unknown types stay as they are.
     """
+    if _ONE_SPELLING.fullmatch(element):
+        return element
     if len(element) < 2 or element[1] != ":":
         raise ValueError(f"no path element: {element}")
     if element[0] in "kv":

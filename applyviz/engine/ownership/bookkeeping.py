@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from applyviz.engine.objects.errors import OwnershipError
-from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, from_paths
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo, from_paths
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.comparing import Comparison, compare
@@ -51,8 +51,9 @@ class TakenFieldsError(Exception):
 class Bookkeeper:
     """Ownership of one object in one operation on one subresource ("" for the main resource)."""
 
-    def __init__(self, kind: KindSchema, subresource: str) -> None:
+    def __init__(self, kind: KindSchema, subresource: str, memo: FieldSetMemo | None = None) -> None:
         self.kind = kind
+        self.memo = memo
         self.subresource = subresource
         self.api_version = kind.gvk.api_version
         self.versions = Versions(kind)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from applyviz.engine.objects.errors import OwnershipError
-from applyviz.engine.objects.fieldsets import FieldSet, read_fields
+from applyviz.engine.objects.fieldsets import FieldSet, FieldSetMemo, read_fields
 from applyviz.engine.objects.golang import quote, render_json
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath
@@ -112,17 +112,18 @@ def _print_entry(raw: JSONObject) -> str:
     return "{" + " ".join([*named, moment, *rest]) + "}"
 
 
-def decode(entries: Iterable[JSONObject]) -> Managed:
+def decode(entries: Iterable[JSONObject], memo: FieldSetMemo | None = None) -> Managed:
     """Read raw entries; a later entry of one identity replaces an earlier one.
 
     - Raises `OwnershipError` (without the server's introduction) at the first entry that breaks a rule.
     """
     managed = Managed()
+    read = memo.read if memo is not None else read_fields
     for position, raw in enumerate(entries):
         _check_entry(position, raw)
         identity = identify(raw.get("manager") or "", raw["operation"], raw["apiVersion"], raw.get("subresource") or "")
         try:
-            fields = read_fields(raw.get("fieldsV1"))
+            fields = read(raw.get("fieldsV1"))
         except OwnershipError as error:
             raise OwnershipError(
                 f"error decoding versioned set from {_print_entry(raw)}: error decoding set: {error}"
@@ -153,16 +154,17 @@ def render_entry(raw: JSONObject) -> MutableObject:
     return entry
 
 
-def encode(managed: Managed) -> list[MutableObject]:
+def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableObject]:
     """All entries as the API server writes them, in its order."""
     entries = []
+    write = memo.write if memo is not None else FieldSet.render
     for identity, owned in managed.owned.items():
         raw = {
             "manager": identity.manager,
             "operation": identity.operation,
             "apiVersion": owned.api_version,
             "fieldsType": "FieldsV1",
-            "fieldsV1": owned.fields.render(),
+            "fieldsV1": write(owned.fields),
             "subresource": identity.subresource,
             "time": managed.times.get(identity),
         }
@@ -199,9 +201,9 @@ class FieldOwners:
         """The owners of a field, also those who own an enclosing value as one."""
         return tuple(e.owner for e in self.entries if _owns(e.fields, path))
 
-    def start(self) -> owning.OwnerCursor:
-        """The owners of many fields, found on the way down from the root."""
-        return owning.start([(e.owner, e.fields) for e in self.entries])
+    def start(self, after: FieldOwners) -> owning.OwnerCursor:
+        """The owners of many fields, with those after a change, found on the way down from the root."""
+        return owning.start([(e.owner, e.fields) for e in self.entries], [(e.owner, e.fields) for e in after.entries])
 
 
 def _owns(fields: FieldSet, path: FieldPath) -> bool:
@@ -216,12 +218,13 @@ def _owns(fields: FieldSet, path: FieldPath) -> bool:
     return False
 
 
-def read_owners(obj: JSONObject) -> FieldOwners:
+def read_owners(obj: JSONObject, memo: FieldSetMemo | None = None) -> FieldOwners:
     """Who owns what, from the managedFields of an object; entries that cannot be read are left out."""
     found = []
+    read = memo.recall if memo is not None else read_fields
     for raw in find_entries(obj) or ():
         try:
-            fields = read_fields(raw.get("fieldsV1"))
+            fields = read(raw.get("fieldsV1"))
         except OwnershipError:
             continue
         owner = Owner(

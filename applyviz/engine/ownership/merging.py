@@ -62,7 +62,7 @@ def _merge_map(place: Topology, live: JSONValue, applied: JSONValue) -> JSONValu
             old = live[name]
             if entry is old or (type(entry) is str and entry == old):
                 continue  # the common case, for speed: any place keeps an equal text
-            child = place.find_field(name) or place.entry
+            child = place.children[name]
             outcome = merge(child, old, entry) if child is not None else entry
             if outcome is old:
                 continue

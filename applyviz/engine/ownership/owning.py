@@ -1,27 +1,35 @@
-"""The owners of many fields, found on the way down an object: each step is taken once.
+"""The owners of many fields before and after, found on the way down an object: each step is taken once.
 
-Rule: an entry owns a field that is in its set, and all that is below a field that it owns as one. Sets of
-entries are bits while the walk goes on, and become owners once for each combination.
+Rule: an entry owns a field that is in its set, and all that is below a field that it owns as one. Entries are
+bits while the walk goes on, and become owners once for each combination.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from applyviz.engine.objects.fieldsets import FieldSet
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import PathElement
 
+Owners: TypeAlias = tuple[Owner, ...]
+Entries: TypeAlias = Sequence[tuple[Owner, FieldSet]]
 
-class _Combinations(dict[int, tuple[Owner, ...]]):
-    """Owners by the bits of their entries."""
 
-    def __init__(self, owners: Sequence[Owner]) -> None:
-        super().__init__({0: ()})
-        self._owners = owners
+class _Combinations(dict[int, tuple[Owners, Owners]]):
+    """Owners before and after, by the bits of their entries: those before come first."""
 
-    def __missing__(self, bits: int) -> tuple[Owner, ...]:
-        found = self[bits] = tuple(o for n, o in enumerate(self._owners) if bits >> n & 1)
+    def __init__(self, before: Sequence[Owner], after: Sequence[Owner]) -> None:
+        super().__init__()
+        self._before, self._after = before, after
+
+    def __missing__(self, bits: int) -> tuple[Owners, Owners]:
+        rest = bits >> len(self._before)
+        found = self[bits] = (
+            tuple(o for n, o in enumerate(self._before) if bits >> n & 1),
+            tuple(o for n, o in enumerate(self._after) if rest >> n & 1),
+        )
         return found
 
 
@@ -30,15 +38,13 @@ class OwnerCursor:
 
     __slots__ = ("_combinations", "_entries", "_whole")
 
-    def __init__(
-        self, entries: Sequence[tuple[int, FieldSet]], whole: int, combinations: dict[int, tuple[Owner, ...]]
-    ) -> None:
+    def __init__(self, entries: Sequence[tuple[int, FieldSet]], whole: int, combinations: _Combinations) -> None:
         self._entries = entries
         self._whole = whole  # the bits of those who own this place, or one above it, as one
         self._combinations = combinations
 
-    def of(self, element: PathElement) -> tuple[Owner, ...]:
-        """The owners of one field below."""
+    def of(self, element: PathElement) -> tuple[Owners, Owners]:
+        """The owners of one field below, before and after."""
         bits = self._whole
         for bit, fields in self._entries:
             if element in fields.members:
@@ -59,7 +65,11 @@ class OwnerCursor:
         return OwnerCursor(entries, bits, self._combinations)
 
 
-def start(entries: Sequence[tuple[Owner, FieldSet]]) -> OwnerCursor:
-    """The cursor at the root of an object."""
-    numbered = [(1 << number, fields) for number, (_, fields) in enumerate(entries)]
-    return OwnerCursor(numbered, 0, _Combinations([owner for owner, _ in entries]))
+def start(before: Entries, after: Entries) -> OwnerCursor:
+    """The cursor at the root of an object; a set that both have is walked once."""
+    bits: dict[int, tuple[int, FieldSet]] = {}
+    for number, (_, fields) in enumerate((*before, *after)):
+        known, _ = bits.get(id(fields), (0, fields))
+        bits[id(fields)] = known | 1 << number, fields
+    combinations = _Combinations([owner for owner, _ in before], [owner for owner, _ in after])
+    return OwnerCursor(list(bits.values()), 0, combinations)

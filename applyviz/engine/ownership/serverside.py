@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from applyviz.engine.objects.errors import Conflict, OwnershipError
-from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import BEFORE_FIRST_APPLY, Bookkeeper, TakenFieldsError, strip
@@ -72,7 +72,7 @@ class _Apply:
     def begin(self) -> Managed:
         """The entries before the apply; an object without any is booked to `before-first-apply`."""
         try:
-            managed = decode(find_entries(self.live) or ())
+            managed = decode(find_entries(self.live) or (), self.keeper.memo)
         except OwnershipError as error:
             raise OwnershipError(f"failed to decode managed fields: {error.reason}") from None
         gvk = GroupVersionKind.from_object(self.applied)
@@ -146,29 +146,22 @@ def apply(
     force: bool = False,
     subresource: str = "",
     now: str,
+    memo: FieldSetMemo | None = None,
 ) -> Applied:
     """Apply an object over the live one; `live` is None when the apply creates it.
 
-    - `now`: RFC 3339 time of the request.
+    - `now`: RFC 3339 time of the request; `memo` spares reading the same entries again.
     - Raises `ConflictError` when other managers own what would change, and `OwnershipError` for everything
       else that the API server refuses.
     """
     try:
-        return _apply(live, applied, kind, manager, force, subresource, now)
+        keeper = Bookkeeper(kind, subresource, memo)
+        return _apply(_Apply(keeper, live if live is not None else kind.zero, applied, manager, now), force=force)
     except RecursionError:
         raise OwnershipError("the object is nested too deeply", 400) from None
 
 
-def _apply(
-    live: JSONObject | None,
-    applied: JSONObject,
-    kind: KindSchema,
-    manager: str,
-    force: bool,
-    subresource: str,
-    now: str,
-) -> Applied:
-    operation = _Apply(Bookkeeper(kind, subresource), live if live is not None else kind.zero, applied, manager, now)
+def _apply(operation: _Apply, *, force: bool) -> Applied:
     managed = operation.begin()
     typed = operation.check()
     overridden: tuple[Conflict, ...] = ()
@@ -186,7 +179,7 @@ def _finish(operation: _Apply, before: Managed, outcome: _Outcome, overridden: t
     result = dict(outcome.obj)
     if operation.manager == KUBECTL:
         result = refresh(result, operation.applied)
-    result = with_entries(result, encode(outcome.managed))
+    result = with_entries(result, encode(outcome.managed, operation.keeper.memo))
     mine = outcome.managed.owned.get(operation.identity)
     last = before.owned.get(operation.identity)
     fields = mine.fields if mine else EMPTY

@@ -56,8 +56,9 @@ def _validate_scalar(scalar: str, value: JSONValue) -> list[TypedError] | None:
 
 def _validate_map(place: Topology, value: dict[str, JSONValue], allow_duplicates: bool) -> list[TypedError] | None:
     errors: list[TypedError] | None = None
+    children = place.children
     for name, entry in value.items():
-        child = place.find_field(name) or place.entry
+        child = children[name]
         if child is not None and child.scalar == STRING and type(entry) is str:
             continue  # the common case, for speed
         if child is None:

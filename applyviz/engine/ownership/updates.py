@@ -9,15 +9,16 @@ entries stays without: tracking begins with a create or with the first apply.
 from __future__ import annotations
 
 from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import Bookkeeper
 from applyviz.engine.ownership.managedfields import Managed, decode, encode, find_entries, with_entries
 from applyviz.engine.schema.model import KindSchema
 
 
-def _decode_or_nothing(entries: list[JSONObject] | None) -> Managed:
+def _decode_or_nothing(entries: list[JSONObject] | None, memo: FieldSetMemo | None) -> Managed:
     try:
-        return decode(entries or ())
+        return decode(entries or (), memo)
     except OwnershipError:
         return Managed()
 
@@ -33,14 +34,14 @@ def _says(value: object) -> bool:
     return value is not None and value != ""
 
 
-def _choose_entries(live: JSONObject, new: JSONObject, subresource: str) -> Managed:
+def _choose_entries(live: JSONObject, new: JSONObject, subresource: str, memo: FieldSetMemo | None) -> Managed:
     if subresource:
-        return _decode_or_nothing(find_entries(live))
+        return _decode_or_nothing(find_entries(live), memo)
     sent = find_entries(new)
     if _is_reset(sent):
         return Managed()
-    managed = _decode_or_nothing(sent)
-    return managed if managed.owned else _decode_or_nothing(find_entries(live))
+    managed = _decode_or_nothing(sent, memo)
+    return managed if managed.owned else _decode_or_nothing(find_entries(live), memo)
 
 
 def update(
@@ -51,18 +52,19 @@ def update(
     manager: str,
     subresource: str = "",
     now: str,
+    memo: FieldSetMemo | None = None,
 ) -> list[MutableObject]:
     """managedFields of the object `new` that a write leads to; `live` is None for a create.
 
-    - `now`: RFC 3339 time of the write.
+    - `now`: RFC 3339 time of the write; `memo` spares reading the same entries again.
     - Raises `OwnershipError` when an object does not fit its schema (the API server then drops the entries).
     """
     before = live if live is not None else kind.zero
-    managed = _choose_entries(before, new, subresource)
+    managed = _choose_entries(before, new, subresource, memo)
     if not managed.owned and get_at(before, ("metadata", "uid")):
         return []
-    keeper = Bookkeeper(kind, subresource)
+    keeper = Bookkeeper(kind, subresource, memo)
     try:
-        return encode(keeper.book_update(before, with_entries(new, None), managed, manager, now))
+        return encode(keeper.book_update(before, with_entries(new, None), managed, manager, now), memo)
     except RecursionError:
         raise OwnershipError("the object is nested too deeply", 400) from None

@@ -10,6 +10,7 @@ from applyviz.engine.hazards.model import Subject
 from applyviz.engine.hazards.rules import find_hazards
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import APPLY_PATCH
+from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import unknown_kind
@@ -20,16 +21,25 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
 
 def _explain(
-    change: ObjectChange, member: Member, document: ManifestDocument | None, options: ApplyOptions
+    change: ObjectChange,
+    member: Member,
+    document: ManifestDocument | None,
+    options: ApplyOptions,
+    memo: FieldSetMemo | None,
 ) -> tuple[FieldReason, ...]:
     versions = change.versions
+    before = None if versions.live is None else read_owners(versions.live, memo)
+    if versions.after is versions.live:
+        after = before
+    else:
+        after = None if versions.after is None else read_owners(versions.after, memo)
     return explain(
         versions=versions,
         mode=options.mode,
         manager=options.field_manager,
         kind=member.kind,
-        owners_before=None if versions.live is None else read_owners(versions.live),
-        owners_after=None if versions.after is None else read_owners(versions.after),
+        owners_before=before,
+        owners_after=after,
         conflicts=change.conflicts,
         document=document,
         subresource=options.subresource,
@@ -72,6 +82,7 @@ def add_notes(
     document: ManifestDocument | None,
     options: ApplyOptions,
     context: PlanContext,
+    memo: FieldSetMemo | None = None,
 ) -> ObjectChange:
     """The change with its hazards and the reasons of its fields."""
     versions = change.versions
@@ -92,6 +103,6 @@ def add_notes(
         applyset=context.applyset,
         resource_versions=_list_versions(member, context),
     )
-    reasons = _explain(change, member, document, options)
+    reasons = _explain(change, member, document, options, memo)
     releases = _find_releases(change, member, reasons, options, context)
     return replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)

@@ -8,12 +8,13 @@ https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership import serverside, updates
@@ -60,12 +61,16 @@ def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JS
 
 @dataclass
 class Rehearsal:
-    """One object as it would be after each write so far; `live` is None while it is absent."""
+    """One object as it would be after each write so far; `live` is None while it is absent.
+
+    - `memo`: what the owners of its versions were read as.
+    """
 
     kind: KindSchema
     now: str
     live: JSONObject | None = None
     subresource: str = ""
+    memo: FieldSetMemo = field(default_factory=FieldSetMemo)
 
     def answer(self, request: Request) -> Answer:
         """Answer one request of a flow and remember what it would leave behind."""
@@ -106,6 +111,7 @@ class Rehearsal:
             force=is_forced,
             subresource=self.subresource,
             now=self.now,
+            memo=self.memo,
         ).result
         return result if self.live is not None else _without_zero(result, self.kind.zero, request.body)
 
@@ -133,7 +139,13 @@ class Rehearsal:
         try:
             return list(
                 updates.update(
-                    self.live, new, kind=self.kind, manager=manager, subresource=self.subresource, now=self.now
+                    self.live,
+                    new,
+                    kind=self.kind,
+                    manager=manager,
+                    subresource=self.subresource,
+                    now=self.now,
+                    memo=self.memo,
                 )
             )
         except OwnershipError:

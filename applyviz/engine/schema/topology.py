@@ -36,11 +36,29 @@ _ABSENT = _Absent()
 _is_told_apart = frozenset({str, int, _Absent}).issuperset
 
 
+class _Children(dict[str, "Topology | None"]):
+    """The places below a map by name, each found once; those of entries that are no fields are not kept."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Topology) -> None:
+        super().__init__()
+        self._place = place
+
+    def __missing__(self, name: str) -> Topology | None:
+        found = self._place.find_field(name)
+        if found is None:
+            return self._place.entry
+        self[name] = found
+        return found
+
+
 class Topology:
     """One place: the forms it allows, and how its map entries and list entries are managed.
 
     - `scalar`: the scalar form allowed here, "" for none; `is_map`, `is_list`: whether those forms are.
     - `is_atomic_map`, `is_atomic_list`: the value is owned as one.
+    - `children[name]`: the place of a map entry, declared or not, None where there may be none.
     - `keys`: names of the key fields of a map list, sorted; () for sets and atomic lists.
     - `takes_anything`: no value is wrong here, however deep.
     - `is_free_form`: a map without declared fields that takes anything (topology changes leave it alone).
@@ -54,6 +72,7 @@ class Topology:
         "_names",
         "_node",
         "_only_key",
+        "children",
         "is_atomic_list",
         "is_atomic_map",
         "is_list",
@@ -67,6 +86,7 @@ class Topology:
     def __init__(self, node: SchemaNode | None) -> None:
         self._node = node
         self._fields: dict[str, Topology | None] = {}
+        self.children = _Children(self)
         self._entry: object = _MISSING
         self._item: object = _MISSING
         self._defaults: dict[str, JSONValue] | None = None
@@ -142,7 +162,7 @@ class Topology:
 
     def child(self, name: str) -> Topology | None:
         """The place of a map entry, declared or not."""
-        return self.find_field(name) or self.entry
+        return self.children[name]
 
     @property
     def is_free_form(self) -> bool:
