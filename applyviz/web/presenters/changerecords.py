@@ -119,7 +119,8 @@ def _print_object(
 
 def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectChange, tuple[str, ...]]]:
     """Each object that is printed, with the names of those that change like it."""
-    same = read_plan(plan.pk, plan.digest).same if plan.digest else ()
+    alike = read_plan(plan.pk, plan.digest).same if plan.digest else ()
+    same = [group for group in alike if group.is_same]  # with values of its own each is printed
     leaders = {min(group.positions): group.positions for group in same}
     followers = frozenset().union(*(g.positions for g in same)) - leaders.keys()
     names = {row.position: f"{row.kind} {row.name}" for row in rows}
