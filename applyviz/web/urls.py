@@ -12,6 +12,7 @@ from applyviz.web.views import (
     clusters,
     comparing,
     decisions,
+    files,
     guide,
     history,
     home,
@@ -38,6 +39,11 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", agreement.decide, name="decide"),
     path("<int:number>/plans/<int:plan>/decide/", decisions.decide_everywhere, name="decide-everywhere"),
     path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", decisions.undo, name="undo-decision"),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/files/<str:name>",
+        files.show_file,
+        name="show-file",
+    ),
     path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/fields/<int:index>/",

@@ -18,9 +18,10 @@ from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
+from applyviz.web.presenters.documents import VERSION_WORDS
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectlists import TREE, ListChoice, Only
-from applyviz.web.presenters.objectpanes import VERSION_WORDS, PaneChoice, Tab
+from applyviz.web.presenters.objectpanes import PaneChoice, Tab
 from applyviz.workflow.decisions import Choice
 
 MODES = [
@@ -154,6 +155,8 @@ class PaneForm(forms.Form):
     view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
     noise = forms.BooleanField(required=False)
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
+    start = forms.IntegerField(required=False, min_value=1, max_value=100_000_000)
+    find = forms.CharField(required=False, max_length=200)
 
     @classmethod
     def read_choice(cls, given: Mapping[str, Any], tab: Tab, *, keep: str = "") -> PaneChoice:
@@ -164,6 +167,8 @@ class PaneForm(forms.Form):
             tab,
             FieldFilter(form.cleaned_data.get("show") or FieldFilter.CHANGES),
             form.cleaned_data.get("version") or "after",
+            start=form.cleaned_data.get("start") or 1,
+            find=form.cleaned_data.get("find") or "",
             is_split=form.cleaned_data.get("view") == "split",
             has_noise=bool(form.cleaned_data.get("noise")),
             keep=keep,

@@ -119,10 +119,10 @@ def _print_object(
 
 def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectChange, tuple[str, ...]]]:
     """Each object that is printed, with the names of those that change like it."""
-    alike = read_plan(plan.pk, plan.digest).same if plan.digest else ()
-    same = [group for group in alike if group.is_same]  # with values of its own each is printed
-    leaders = {min(group.positions): group.positions for group in same}
-    followers = frozenset().union(*(g.positions for g in same)) - leaders.keys()
+    found = read_plan(plan.pk, plan.digest).same if plan.digest else ()
+    groups = [group for group in found if group.is_same]  # with values of its own each is printed
+    leaders = {min(group.positions): group.positions for group in groups}
+    followers = frozenset().union(*(g.positions for g in groups)) - leaders.keys()
     names = {row.position: f"{row.kind} {row.name}" for row in rows}
     for row in rows:
         if row.position not in followers:

@@ -122,6 +122,12 @@ def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow
     return tuple(_present_rows(fold_rows(unify_rows(rows), context=1), _NO_GUTTER))
 
 
+def diff_bodies(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
+    """The lines of two request bodies side by side."""
+    old, new = (value if isinstance(value, Mapping) else {"body": value} for value in (before, after))
+    return tuple(_present_rows(fold_rows(diff_lines(old, new), context=2), _NO_GUTTER))
+
+
 def _is_short(value: JSONValue) -> bool:
     if isinstance(value, str):
         return len(value) <= SHORT and "\n" not in value

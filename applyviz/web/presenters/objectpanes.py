@@ -20,12 +20,13 @@ from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
 from applyviz.web.presenters.difflines import DiffRow, present_diff
+from applyviz.web.presenters.documents import VERSION_WORDS, Document, present_document
 from applyviz.web.presenters.fields import FieldFilter, FilterChoice, Section
+from applyviz.web.presenters.kubectl import KubectlRow, present_requests
 from applyviz.web.presenters.lanes import Lane, present_lanes
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
-from applyviz.web.presenters.requests import KubectlRow, RequestRow, present_kubectl, present_request
-from applyviz.web.presenters.values import render_yaml
+from applyviz.web.presenters.requests import RequestRow
 
 Text = str | Promise
 
@@ -46,12 +47,6 @@ _WORDS: dict[Tab, Text] = {
     Tab.REQUESTS: gettext_lazy("Requests"),
     Tab.OWNERS: gettext_lazy("Field owners"),
     Tab.YAML: gettext_lazy("YAML"),
-}
-VERSION_WORDS: dict[str, Text] = {
-    "manifest": gettext_lazy("manifest"),
-    "live": gettext_lazy("live"),
-    "after": gettext_lazy("after apply"),
-    "last_applied": gettext_lazy("last applied"),
 }
 
 
@@ -136,8 +131,8 @@ class Pane:
     kubectl: KubectlRow | None = None
     lanes: tuple[Lane, ...] = ()
     versions: tuple[VersionChoice, ...] = ()
-    text: tuple[str, ...] = ()
-    text_label: Text = ""
+    document: Document | None = None
+    file_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +142,13 @@ class PaneChoice:
     tab: Tab = Tab.CHANGES
     show: FieldFilter = FieldFilter.CHANGES
     version: str = "after"
+    start: int = 1
+    find: str = ""
     is_split: bool = False
     has_noise: bool = False
     is_edited: bool = False
     keep: str = ""
+    file_url_of: Callable[[str], str] | None = None
 
 
 def _where(change: ObjectChange) -> str:
@@ -223,11 +221,11 @@ def _fill_yaml(change: ObjectChange, choice: PaneChoice) -> dict[str, object]:
     shown = (
         choice.version if objects.get(choice.version) is not None else next((n for n, o in objects.items() if o), "")
     )
-    text = render_yaml(objects[shown]) if shown else ""
+    url_of = choice.file_url_of
     return {
         "versions": tuple(VersionChoice(n, w, objects[n] is not None, n == shown) for n, w in VERSION_WORDS.items()),
-        "text": tuple(text.split("\n")) if text else (),
-        "text_label": VERSION_WORDS.get(shown, ""),
+        "document": present_document(change, shown, start=choice.start, find=choice.find) if shown else None,
+        "file_url": url_of(f"{shown}.yaml") if shown and url_of else "",
     }
 
 
@@ -258,10 +256,10 @@ def _fill_tab(
     if choice.tab is Tab.DIFF:
         return _fill_diff(change, choice, options)
     if choice.tab is Tab.REQUESTS:
-        return {
-            "requests": tuple(present_request(r) for r in change.requests),
-            "kubectl": present_kubectl(change, options, is_edited=choice.is_edited),
-        }
+        requests, kubectl = present_requests(
+            change, options, is_edited=choice.is_edited, file_url_of=choice.file_url_of
+        )
+        return {"requests": requests, "kubectl": kubectl}
     if choice.tab is Tab.OWNERS:
         return {"lanes": present_lanes(change.fields, you=options.field_manager)}
     return _fill_yaml(change, choice)

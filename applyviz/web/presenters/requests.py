@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.diff.masking import is_masked
-from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
+from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning import holes
-from applyviz.engine.planning.plan import ObjectChange
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.web.presenters.difflines import DiffRow
 from applyviz.web.presenters.values import render_yaml
 
-Text = str | Promise
+Words = str | Promise
+PRINTED = 32_000
+LINES = 400
+WIDTH = 2_000
 
-_PURPOSES: dict[str, Text] = {
+_PURPOSES: dict[str, Words] = {
     "read": _("reads the live object"),
     "create": _("creates the object"),
     "patch": _("changes what the body names and leaves the rest"),
@@ -36,7 +36,7 @@ _PURPOSES: dict[str, Text] = {
     "list": _("reads a list of objects"),
     "migrate": _("rewrites who owns which field, and no values"),
 }
-_QUERIES: dict[tuple[str, str], Text] = {
+_QUERIES: dict[tuple[str, str], Words] = {
     ("force", "true"): _("conflicts are taken over"),
     ("force", "false"): _("a conflict is refused"),
     ("fieldValidation", "Strict"): _("unknown fields are refused"),
@@ -44,18 +44,18 @@ _QUERIES: dict[tuple[str, str], Text] = {
     ("fieldValidation", "Ignore"): _("unknown fields are dropped silently"),
     ("dryRun", "All"): _("nothing is stored"),
 }
-_DIRECTIVES: dict[str, Text] = {
+_DIRECTIVES: dict[str, Words] = {
     "$patch": _("says what happens to this map or list entry: delete, replace or merge"),
     "$setElementOrder": _("gives the order of a merged list"),
     "$retainKeys": _("drops every key of this map that it does not name"),
     "$deleteFromPrimitiveList": _("removes these values from a list of plain values"),
 }
-_PATCHES: dict[str, Text] = {
+_PATCHES: dict[str, Words] = {
     "delete": _("this map or list entry is removed"),
     "replace": _("this map or list is replaced whole, not merged"),
     "merge": _("this map is merged"),
 }
-_HOLES: dict[str, Text] = {
+_HOLES: dict[str, Words] = {
     "uid": _("the uid of the live object just read"),
     "resourceVersion": _("the version of the live object just read, so that nothing slips in between"),
     "managedFields": _("the field owners of the live object just read"),
@@ -68,7 +68,7 @@ class Named:
 
     name: str
     value: str = ""
-    about: Text = ""
+    about: Words = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class HoleRow:
     """A place in the body that is filled when it is sent."""
 
     path: str
-    about: Text
+    about: Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +84,50 @@ class BodyLine:
     """One line of a body, with what is special about it."""
 
     text: str
-    about: Text = ""
+    about: Words = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text to copy or keep: short enough to be printed, or only a file; empty when masks make it useless."""
+
+    text: str
+    name: str
+    url: str = ""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is offered as a file alone."""
+        return len(self.text) > PRINTED
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What kubectl would send in the place of a request, and where that differs from the plan."""
+
+    is_equal: bool
+    says: tuple[Words, ...]
+    lines: tuple[DiffRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """One request as a page shows it."""
+    """One request as a page shows it; `hidden_lines` of its body are only in the file."""
 
     method: str
     path: str
-    about: Text
+    about: Words
     query: tuple[Named, ...]
     content_type: str
     holes: tuple[HoleRow, ...]
     body: tuple[BodyLine, ...]
-    curl: str
+    hidden_lines: int
+    curl: Text | None
+    file: Text | None
+    beside: Beside | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KubectlRow:
-    """What kubectl would do with the same object, and each way in which that differs from the plan.
-
-    - `text` is empty when it holds masked values: nobody could run it.
-    """
-
-    text: str
-    differences: tuple[Text, ...]
-
-
-def _holds_mask(value: JSONValue) -> bool:
-    if isinstance(value, Mapping):
-        return any(_holds_mask(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_holds_mask(item) for item in value)
-    return isinstance(value, str) and is_masked(value)
-
-
-def _explain_line(line: str, *, is_patch: bool) -> Text:
+def _explain_line(line: str, *, is_patch: bool) -> Words:
     """What a line of a body means that is no plain value."""
     key, colon, value = line.strip().removeprefix("- ").partition(":")
     key = key.strip("'\"")
@@ -133,17 +140,14 @@ def _explain_line(line: str, *, is_patch: bool) -> Text:
     return _("null in a patch: the field is removed") if value.strip() == "null" else ""
 
 
-def _present_body(request: Request) -> tuple[BodyLine, ...]:
-    if request.body is None:
-        return ()
-    is_patch = request.content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH)
-    lines = render_yaml(holes.show(request).body).split("\n")
-    return tuple(BodyLine(line, _explain_line(line, is_patch=is_patch)) for line in lines)
+def render_body(request: Request) -> str:
+    """The body as it is sent, with the name of each hole in its place; YAML, whatever the content type."""
+    return "" if request.body is None else render_yaml(holes.show(request).body)
 
 
-def _write_curl(request: Request) -> str:
+def write_curl(request: Request) -> str:
     """The request for curl; a hole stays open in it. Empty when a value is masked."""
-    if _holds_mask(request.body):
+    if is_masked(request.body):
         return ""
     query = f"?{urlencode(request.query)}" if request.query else ""
     parts = [f"curl --request {request.method}", '--header "Authorization: Bearer $TOKEN"']
@@ -155,8 +159,17 @@ def _write_curl(request: Request) -> str:
     return " \\\n  ".join(parts)
 
 
-def present_request(request: Request) -> RequestRow:
-    """One request with everything explained that a reader may not know."""
+def present_request(
+    request: Request, number: int = 1, *, beside: Beside | None = None, file_url_of: Callable[[str], str] | None = None
+) -> RequestRow:
+    """One request with everything explained that a reader may not know; `file_url_of` says where its files are."""
+    is_patch = request.content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+    text = render_body(request)
+    lines = text.split("\n") if text else []
+
+    def keep(content: str, name: str) -> Text | None:
+        return Text(content, name, file_url_of(name) if file_url_of else "") if content else None
+
     return RequestRow(
         method=request.method,
         path=request.path,
@@ -164,38 +177,9 @@ def present_request(request: Request) -> RequestRow:
         query=tuple(Named(k, v, _QUERIES.get((k, v), "")) for k, v in request.query.items()),
         content_type=request.content_type,
         holes=tuple(HoleRow(render_path(h.path), _HOLES.get(h.rule, h.rule)) for h in request.holes),
-        body=_present_body(request),
-        curl=_write_curl(request) if request.is_write else "",
+        body=tuple(BodyLine(line[:WIDTH], _explain_line(line, is_patch=is_patch)) for line in lines[:LINES]),
+        hidden_lines=len(lines[LINES:]),
+        curl=keep(write_curl(request), f"request-{number}.sh") if request.is_write else None,
+        file=keep(text, f"request-{number}.yaml"),
+        beside=beside,
     )
-
-
-def _differ(change: ObjectChange, *, is_edited: bool) -> Iterator[Text]:
-    """How the plan differs from what kubectl sends; the field manager is told to it in its command."""
-    for request in change.requests:
-        bound = " · ".join(hole.rule for hole in request.holes)
-        if bound:
-            text = gettext("%(method)s is bound to the object that was read (%(fields)s); kubectl does not bind it.")
-            yield text % {"method": request.method, "fields": bound}
-    if is_edited:
-        yield _("Decisions edited this body. kubectl sends the file as it stands: make the edit in the file first.")
-    if any(request.method == "DELETE" for request in change.requests):
-        yield _("This plan deletes the object, with what is needed for it. kubectl does that only when told to.")
-
-
-def present_kubectl(change: ObjectChange, options: ApplyOptions, *, is_edited: bool = False) -> KubectlRow | None:
-    """The same object by kubectl; None when the plan writes nothing that a manifest asks for."""
-    manifest = change.versions.manifest
-    if not change.requests or manifest is None:
-        return None
-    parts = ["kubectl apply"]
-    if options.mode is ApplyMode.SERVER:
-        parts.append("--server-side")
-    parts.append(f"--field-manager={shlex.quote(options.field_manager)}")
-    applied = [r for r in change.requests if r.content_type == APPLY_PATCH]
-    if any(r.query.get("force") == "true" for r in applied):
-        parts.append("--force-conflicts")
-    if change.ref.namespace:
-        parts.append(f"--namespace={shlex.quote(change.ref.namespace)}")
-    command = " ".join((*parts, "--filename=-"))
-    text = "" if _holds_mask(manifest) else f"{command} <<'MANIFEST'\n{render_yaml(manifest)}\nMANIFEST"
-    return KubectlRow(text, tuple(_differ(change, is_edited=is_edited)))

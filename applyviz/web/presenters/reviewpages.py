@@ -238,7 +238,13 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
     return present_pane(
         change,
         options=options_from_json(plan.options),
-        choice=replace(choice, is_edited=_is_edited(plan, change)),
+        choice=replace(
+            choice,
+            is_edited=_is_edited(plan, change),
+            file_url_of=lambda name: reverse(
+                "reviews:show-file", args=[plan.review.number, plan.number, position, name]
+            ),
+        ),
         url_of=lambda tab: _object_url(plan, position, tab),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
