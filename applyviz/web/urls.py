@@ -31,6 +31,7 @@ review_urls = [  # reviews/
     path("<int:number>/compare/", comparing.compare_plans, name="compare-plans"),
     path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
     path("<int:number>/plans/<int:plan>/record/", changerecords.show_record, name="show-record"),
+    path("<int:number>/plans/<int:plan>/events/", reviews.tell_arrivals, name="plan-events"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
     path("<int:number>/plans/<int:plan>/comments/", agreement.add_comment, name="add-comment"),
     path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),
@@ -53,6 +54,7 @@ review_urls = [  # reviews/
 ]
 run_urls = [  # runs/
     path("<int:number>/", runs.show_run, name="show-run"),
+    path("<int:number>/events/", runs.tell_moves, name="run-events"),
     path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
     path("<int:number>/undo/", runs.undo, name="undo-run"),
     path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),

@@ -108,6 +108,8 @@ def _calculate(claim: _Claim, reader: Any) -> None:
     plan = claim.plan
     tag_key = plan.tag_key.open_bytes()
     prepared = calculation.prepare(plan, reader, check=lambda places: _keep_places(plan, places))
+    if not claim.renew(expected=len(prepared.documents)):
+        return
     counts: Counter[str] = Counter()
     rows: list[ObjectChange] = []
     overviewer = Overviewer()

@@ -51,6 +51,7 @@ class ReviewPage:
     object_talk: Talk | None
     progress: Progress | None
     poll_url: str
+    events_url: str
     chosen: ObjectChange | None = None
 
     def context(self) -> dict[str, object]:
@@ -353,6 +354,7 @@ def present_page(
         talk=present_review_talk(plan, said, changes, url_of=url_of),
         object_talk=_present_talk(plan, shown, change, said) if shown is not None and change is not None else None,
         progress=_present_progress(plan, changes),
+        events_url=f"{reverse('reviews:plan-events', args=[plan.review.number, plan.number])}?after={len(changes)}",
         poll_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number])
         if plan.state == PlanState.PLANNING
         else "",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from applyviz.web import streams
 from applyviz.web.forms import sources
 from applyviz.web.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, PollForm, ReplanForm
 from applyviz.web.presenters import reviewpages
+from applyviz.web.presenters.arrivals import find_arrivals
 from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectlists import ListChoice
 from applyviz.web.presenters.objectpanes import Tab
@@ -86,6 +90,13 @@ def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
         viewing.record_viewed(page.chosen, plan, by=request.user)
     name = "reviews/_progress.html" if is_fragment(request) else "reviews/review.html"
     return render(request, name, page.context())
+
+
+@needs(Action.LOOK)
+def tell_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
+    """Each object as it is planned, as server-sent events."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    return streams.tell(request, partial(find_arrivals, found.pk))
 
 
 @needs(Action.LOOK)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
+from applyviz.web import streams
+from applyviz.web.presenters.arrivals import find_moves
 from applyviz.web.presenters.runs import present_result, present_run
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
 from applyviz.workflow import inverse
@@ -20,6 +25,13 @@ def show_run(request: PageRequest, number: int) -> HttpResponse:
     run = use_cases.get_run(number, for_user=request.user)
     name = "runs/_progress.html" if is_fragment(request) else "runs/run.html"
     return render(request, name, {"page": present_run(run, for_user=request.user)})
+
+
+@needs(Action.LOOK)
+def tell_moves(request: PageRequest, number: int) -> HttpResponseBase:
+    """That something of a run moved, as server-sent events."""
+    run = use_cases.get_run(number, for_user=request.user)
+    return streams.tell(request, partial(find_moves, run.pk))
 
 
 @needs(Action.LOOK)

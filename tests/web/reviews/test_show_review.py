@@ -62,13 +62,13 @@ def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, a
     finished = as_alice.get(address, headers=HTMX).content.decode()
     waiting = as_alice.get(address, {"waits": "on"}, headers=HTMX).content.decode()
 
-    assert 'hx-trigger="every' in page
+    assert 'hx-trigger="look, every' in page
     assert 'id="pane-waits"' in page
     swap = '<hx-partial hx-target="#pane"'
     assert (swap in finished, swap in waiting) == (False, True)
     assert "1 of 9 objects planned" in page
-    assert ("<html" in fragment, 'hx-trigger="every' in fragment) == (False, True)
-    assert 'hx-trigger="every' not in finished
+    assert ("<html" in fragment, 'hx-trigger="look, every' in fragment) == (False, True)
+    assert 'hx-trigger="look, every' not in finished
 
 
 def test_failed_plan_tells_the_reason_and_offers_another(as_alice, alice):
@@ -120,5 +120,5 @@ def test_review_asks_the_database_a_fixed_number_of_times(as_alice, alice, objec
     plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(objects)])
     as_alice.get(url(plan))
 
-    with django_assert_num_queries(37):
+    with django_assert_num_queries(38):
         as_alice.get(url(plan))

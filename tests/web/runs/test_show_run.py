@@ -18,7 +18,11 @@ def test_run_shows_how_far_it_is_and_polls(as_viewer, run):
     fragment = as_viewer.get(url(run), headers=HTMX).content.decode()
 
     assert "1 of 1 object done" in page
-    assert ('hx-trigger="every' in page, 'hx-trigger="every' in fragment, "<html" in fragment) == (True, True, False)
+    assert ('hx-trigger="look, every' in page, 'hx-trigger="look, every' in fragment, "<html" in fragment) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_finished_run_stops_polling_and_says_how_it_ended(as_viewer, plan, bob):
@@ -28,7 +32,7 @@ def test_finished_run_stops_polling_and_says_how_it_ended(as_viewer, plan, bob):
     fragment = as_viewer.get(url(run), headers=HTMX).content.decode()
 
     assert "Everything that was approved is applied." in page
-    assert ('hx-trigger="every' in page, 'hx-trigger="every' in fragment) == (False, False)
+    assert ('hx-trigger="look, every' in page, 'hx-trigger="look, every' in fragment) == (False, False)
 
 
 @pytest.mark.parametrize(("state", "text"), [("stale", "Live moved"), ("failed", "stopped at an error")])
