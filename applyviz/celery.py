@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 
 from celery import Celery
+from celery.signals import task_postrun, task_prerun
+
+from applyviz import origins, request_ids
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 
@@ -27,6 +30,20 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     beat_schedule={"sweep": {"task": "applyviz.sweep", "schedule": 5.0}},
 )
+
+
+@task_prerun.connect
+def _hold_origin(task_id: str = "", **_: object) -> None:
+    """What a task does is a worker's doing, and its log lines and audit entries name the task."""
+    origins.current.set(origins.Origin(origins.WORKER))
+    request_ids.current.set(task_id or "-")
+
+
+@task_postrun.connect
+def _let_go(**_: object) -> None:
+    request_ids.current.set("-")
+
+
 # Pool threads resolve the default application; without this they would accept every task and run none.
 app.set_default()
 app.autodiscover_tasks(["applyviz"])

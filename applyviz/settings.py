@@ -81,6 +81,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "applyviz.web.middleware.HealthMiddleware",
     "applyviz.web.middleware.RequestIdMiddleware",
+    "applyviz.web.middleware.OriginMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "applyviz.web.middleware.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

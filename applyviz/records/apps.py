@@ -1,4 +1,4 @@
-"""The data application: after each migration the guards are there."""
+"""The data application: after each migration guards and full text are there."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from django.db.models.signals import post_migrate
 
 def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
-    import applyviz.records.guards as guards  # noqa: PLC0415  # slow import
+    from applyviz.records import guards, words  # noqa: PLC0415  # slow import
 
+    words.install(using)
     guards.install(using)
 
 
@@ -22,5 +23,5 @@ class RecordsConfig(AppConfig):
     label = "records"
 
     def ready(self) -> None:
-        """Install what a table rebuild would lose: triggers."""
+        """Install what a table rebuild would lose: triggers and full text."""
         post_migrate.connect(_prepare, sender=self, dispatch_uid="records.prepare")

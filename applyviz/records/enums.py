@@ -92,6 +92,15 @@ class RolloutState(models.TextChoices):
     GIVEN_UP = "given up", _("no longer waited for")
 
 
+class FindingSort(models.TextChoices):
+    """What a scan of a live cluster finds."""
+
+    CHANGED = "changed", _("changed live")
+    DRIFTED = "drifted", _("drifted")
+    MISSING = "missing", _("deleted live")
+    UNREVIEWED = "unreviewed", _("never reviewed")
+
+
 class EntryState(models.TextChoices):
     """A request of a run: written down before it is sent, answered, or resolved by reading live."""
 
@@ -165,3 +174,9 @@ class AuditAction(models.TextChoices):
     GLASS_BROKEN = "glass.broken", _("ran a plan without consent")
     TOKEN_MADE = "token.made", _("made an API token")  # a name, no token
     TOKEN_ENDED = "token.ended", _("ended an API token")  # a name, no token
+    HISTORY_EXPORTED = "history.exported", _("exported the history")
+    HISTORY_ANCHORED = "history.anchored", _("tied the chains of runs to the global one")
+    HISTORY_PRUNED = "history.pruned", _("removed bodies by a retention policy")
+    RETENTION_CHANGED = "retention.changed", _("changed a retention policy")
+    LIVE_CHANGED = "live.changed", _("changed live without a review")
+    LIVE_DRIFTED = "live.drifted", _("is no longer as it was applied")

@@ -1,6 +1,6 @@
 """What the database itself refuses, on SQLite and PostgreSQL: triggers, installed after each migration.
 
-- Audit entries are never changed or deleted.
+- Audit entries are never changed or deleted; a body may go when an entry of the history tells which policy asked.
 - Nobody approves what they wrote, edited, decided or requested, under any account of theirs; a spent approval is
   never changed, an expired one never spent; none is deleted.
 - Nobody agrees to a standing rule of their own; what a rule says is never changed, and none is deleted.
@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import connections
+
+from applyviz.records.enums import AuditAction
 
 _APPROVED = "records_approval"
 # The person behind an account: linked accounts have one name.
@@ -36,6 +38,27 @@ _SAME_DIGEST = (
 )
 _REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
 
+_FIXED = (
+    *("id", "chain", "sequence", "form", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
+    *("agent", "request_id", "cluster", "review", "plan", "run", '"group"', "kind", "namespace", "name"),
+    *("field_manager", "plan_digest", "detail_hash", "previous_hash", "hash"),
+)
+# Verification needs what these say.
+KEPT_ACTIONS = (AuditAction.RUN_FINISHED, AuditAction.HISTORY_ANCHORED, AuditAction.HISTORY_PRUNED)
+_ASKED = (
+    "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by "
+    f"AND told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
+)
+_PRUNES = " AND ".join(
+    (
+        *(f"OLD.{name} IS NOT DISTINCT FROM NEW.{name}" for name in _FIXED),
+        "OLD.form = 2 AND OLD.pruned_by IS NULL AND NEW.pruned_by IS NOT NULL AND NEW.salt = ''",
+        "CAST(NEW.detail AS text) = '{}'",
+        *(f"OLD.action <> '{action}'" for action in KEPT_ACTIONS),
+        f"EXISTS ({_ASKED})",
+    )
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
@@ -49,7 +72,7 @@ class _Guard:
 
 
 GUARDS = (
-    _Guard("audit_no_update", "records_auditentry", "UPDATE", "", "audit entries are never changed"),
+    _Guard("audit_no_update", "records_auditentry", "UPDATE", f"NOT ({_PRUNES})", "audit entries are never changed"),
     _Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
     _Guard(
         "approval_not_ones_own",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from uuid import uuid4
 
 from django.conf import settings
@@ -15,7 +16,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from applyviz import request_ids
+from applyviz import origins, request_ids
 
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{8,64}")
@@ -63,6 +64,34 @@ class RequestIdMiddleware:
             request_ids.current.reset(token)
         response["X-Request-ID"] = request_id
         return response
+
+
+class OriginMiddleware:
+    """Holds from where a request comes, for the audit: address, shortened user agent, browser session or token."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Hold it while the request is answered."""
+        session = origins.TOKEN if "Authorization" in request.headers else origins.WEB
+        agent = origins.shorten_agent(request.headers.get("User-Agent", ""))
+        held = origins.current.set(origins.Origin(session, _find_address(request), agent))
+        try:
+            return self.get_response(request)
+        finally:
+            origins.current.reset(held)
+
+
+def _find_address(request: HttpRequest) -> str:
+    """Who spoke to us; behind the operator's own proxy, whom that proxy heard (the last one it names)."""
+    told = str(request.META.get("REMOTE_ADDR") or "")
+    if settings.SECURE_PROXY_SSL_HEADER:
+        told = request.headers.get("X-Forwarded-For", told).rpartition(",")[2].strip()
+    try:
+        return str(ip_address(told))[:45]
+    except ValueError:
+        return ""
 
 
 class ContentSecurityPolicyMiddleware:

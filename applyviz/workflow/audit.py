@@ -1,13 +1,16 @@
 """The history that can be trusted: entries are only added, and each one's hash covers the one before.
 
-`record` is called inside the transaction of the row it tells of, before any side effect. The hash is
-sha256 over the previous hash and the entry as canonical JSON; `workflow/chain.py` verifies it.
+`record` is called inside the transaction of the row it tells of, before any side effect. What a worker does in an
+apply run goes into the chain of that run, so that workers do not wait for each other; everything else, and the heads
+of the chains of runs, into the global one (`workflow/chain.py` verifies both, `workflow/anchors.py` ties them).
 Detail holds masked text only; it is the caller's duty to give nothing else.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
@@ -16,20 +19,35 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from applyviz import request_ids
+from applyviz import origins, request_ids
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.words import collect_words
+from applyviz.workflow import access
 from applyviz.workflow.access import Person
 
 SYSTEM = "applyviz"
 GENESIS = "0" * 64
-_HASHED = (
+GLOBAL = 0
+FORM = 2
+# What a person does about a run, and its end, stand in the global chain.
+_OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED})
+_HASHED_1 = (
     "sequence", "action", "actor_id", "actor_name", "request_id", "cluster", "review", "plan", "run", "group", "kind",
     "namespace", "name", "field_manager", "plan_digest", "detail",
 )  # fmt: skip
-STORED = (*_HASHED, "at", "previous_hash", "hash")
+_HASHED_2 = (
+    "form", "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
+    "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
+    "plan_digest", "detail_hash",
+)  # fmt: skip
+STORED = (*_HASHED_2, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
+_SEARCHED = (
+    "action", "actor_name", "cluster", "kind", "namespace", "name", "field_manager", "plan_digest", "request_id",
+    "address", "agent",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +64,43 @@ class Subject:
 
 
 def canonical_entry(row: Mapping[str, Any]) -> dict[str, JSONValue]:
-    """A stored entry (`STORED`) as the hash covers it, and as exports write it."""
-    return {name: row[name] for name in _HASHED} | {"at": row["at"].astimezone(UTC).isoformat(timespec="microseconds")}
+    """A stored entry (`STORED`) as exports write it."""
+    return {name: row[name] for name in STORED if name != "at"} | {"at": render_moment(row)}
+
+
+def render_moment(row: Mapping[str, Any]) -> str:
+    """When an entry was written, as the hash covers it."""
+    text: str = row["at"].astimezone(UTC).isoformat(timespec="microseconds")
+    return text
+
+
+def hash_detail(salt: str, detail: JSONValue) -> str:
+    """The hash that stands for a detail, also when it was removed."""
+    return hashlib.sha256((salt + canonical_json(detail)).encode()).hexdigest()
 
 
 def hash_entry(row: Mapping[str, Any]) -> str:
-    """The hash that an entry with this content has."""
-    text = row["previous_hash"] + canonical_json(canonical_entry(row))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The hash that an entry with this content has: form 1 covers the detail, form 2 its hash."""
+    if row["form"] == 1:
+        text = canonical_json({name: row[name] for name in _HASHED_1} | {"at": render_moment(row)})
+    else:
+        text = json.dumps([render_moment(row), *(row[name] for name in _HASHED_2)], separators=(",", ":"))
+    return hashlib.sha256((row["previous_hash"] + text).encode()).hexdigest()
+
+
+def find_start(run: int) -> str:
+    """What the first entry in the chain of a run follows: the entry that tells of its start."""
+    started = AuditEntry.objects.filter(chain=GLOBAL, run=run, action=AuditAction.RUN_STARTED)
+    return started.order_by("id").values_list("hash", flat=True).first() or GENESIS
+
+
+def hold_head(chain: int) -> AuditHead:
+    """The end of a chain, locked until the surrounding transaction ends; a run's before the global one's."""
+    head = AuditHead.objects.select_for_update().filter(chain=chain).first()
+    if head is None:
+        AuditHead.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
+        head = AuditHead.objects.select_for_update().get(chain=chain)
+    return head
 
 
 def _object_columns(ref: ObjectRef | None) -> dict[str, str]:
@@ -62,35 +109,72 @@ def _object_columns(ref: ObjectRef | None) -> dict[str, str]:
     return {"group": ref.gvk.group, "kind": ref.gvk.kind, "namespace": ref.namespace, "name": ref.name}
 
 
+def _person_columns(by: Person | None) -> dict[str, Any]:
+    """Who, with the roles of this moment, and from where."""
+    origin = origins.current.get()
+    roles = " ".join(sorted(str(role.value) for role in access.roles_of(by))) if by else ""
+    return {
+        "actor": by,
+        "actor_name": by.get_username() if by else SYSTEM,
+        "roles": roles[:200],
+        "session": origin.session,
+        "address": origin.address,
+        "agent": origin.agent,
+        "request_id": request_ids.current.get(),
+    }
+
+
+def _choose_chain(action: AuditAction, about: Subject) -> int:
+    return GLOBAL if about.run is None or action in _OF_RUN_BUT_GLOBAL else about.run
+
+
+def _tell_end(action: AuditAction, about: Subject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The end of a run names the head of its chain, which from then on the global chain vouches for."""
+    told = dict(detail or {})
+    if action is AuditAction.RUN_FINISHED and about.run is not None:
+        head = hold_head(about.run)
+        told["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
+        AuditHead.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=timezone.now())
+    return told
+
+
 def record(
     action: AuditAction, *, by: Person | None, about: Subject, detail: Mapping[str, Any] | None = None
 ) -> AuditEntry:
     """Add one entry; it becomes part of the surrounding transaction.
 
     - `by` None means that applyviz itself acted (a worker).
-    - The head row is locked until that transaction ends, so that the chain has one order.
+    - The head of the entry's chain is locked until that transaction ends, so that the chain has one order.
     """
     with transaction.atomic():
-        AuditHead.objects.get_or_create(id=1)
-        head = AuditHead.objects.select_for_update().get(id=1)
+        told = _tell_end(action, about, detail)
+        head = hold_head(_choose_chain(action, about))
         entry = AuditEntry(
+            chain=head.chain,
             sequence=head.sequence + 1,
+            form=FORM,
             at=timezone.now(),
             action=action.value,
-            actor=by,
-            actor_name=by.get_username() if by else SYSTEM,
-            request_id=request_ids.current.get(),
             cluster=about.cluster,
             review=about.review,
             plan=about.plan,
             run=about.run,
             field_manager=about.field_manager,
             plan_digest=about.plan_digest,
-            detail=dict(detail or {}),
+            detail=told,
+            salt=secrets.token_hex(16),
             previous_hash=head.hash,
+            **_person_columns(by),
             **_object_columns(about.ref),
         )
-        entry.hash = hash_entry({name: getattr(entry, name) for name in STORED[:-1]})
+        seal(entry)
         entry.save(force_insert=True)
-        AuditHead.objects.filter(id=1).update(sequence=entry.sequence, hash=entry.hash)
+        AuditHead.objects.filter(chain=head.chain).update(sequence=entry.sequence, hash=entry.hash)
     return entry
+
+
+def seal(entry: AuditEntry) -> None:
+    """Fill in the words that are searched, and both hashes."""
+    entry.words = collect_words((getattr(entry, name) for name in _SEARCHED), entry.detail)
+    entry.detail_hash = hash_detail(entry.salt, entry.detail)
+    entry.hash = hash_entry({name: getattr(entry, name) for name in STORED[:-1]})

@@ -16,7 +16,7 @@ from applyviz.records.models.agreement import (
     Objection,
     ViewedObject,
 )
-from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage
+from applyviz.records.models.audit from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.people import AccountLink, ApiToken, Grant, SignInLimit, Team, TeamMember
 from applyviz.records.models.plans import ObjectChange, Plan
@@ -25,6 +25,7 @@ from applyviz.records.models.policies import Policy, PolicyVersion
 from applyviz.records.models.reviews import Review, ReviewPlace, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
+from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
 from applyviz.records.models.undo import Undo
@@ -39,10 +40,12 @@ __all__ = [
     "AuditHead",
     "BreakGlass",
     "Cluster",
+    "ClusterScan",
     "Comment",
     "Decision",
     "Grant",
     "JournalEntry",
+    "LiveFinding",
     "ObjectChange",
     "ObjectResult",
     "Objection",
@@ -51,6 +54,7 @@ __all__ = [
     "PlaygroundInput",
     "Policy",
     "PolicyVersion",
+    "RetentionPolicy",
     "Review",
     "ReviewPlace",
     "SandboxMeta",

@@ -1,6 +1,7 @@
 """The tamper-evident history, and the outbox of messages that must not get lost.
 
-Entries are only ever added: triggers refuse every change, and each entry's hash covers the one before.
+Entries are only ever added, each into the chain of its run or into the global chain; triggers refuse every change
+but the removal of a body that a retention policy asked for.
 """
 
 from __future__ import annotations
@@ -12,13 +13,26 @@ from applyviz.records.enums import AuditAction
 
 
 class AuditEntry(models.Model):
-    """One line of the history; the actor's name is copied, so that it stays when the person goes."""
+    """One line of the history; the actor's name and roles are copied, so that they stay as they were then.
 
-    sequence = models.PositiveBigIntegerField(unique=True)
+    - `chain` is 0 for the global chain, else the number of the apply run; `sequence` counts within it.
+    - `form` says what the hash covers: 1 the detail itself, 2 its salted hash, so that a body can be removed.
+    - `detail_hash` is sha256 over `salt` and the detail; `pruned_by` is the global sequence of the entry that tells
+      which retention policy removed detail and salt.
+    - `words` is what full text search looks at (`records/words.py`); it is derived and not hashed.
+    """
+
+    chain = models.PositiveBigIntegerField(default=0)
+    sequence = models.PositiveBigIntegerField()
+    form = models.PositiveSmallIntegerField(default=2)
     at = models.DateTimeField(db_index=True)
     action = models.CharField(max_length=40, choices=AuditAction.choices)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     actor_name = models.CharField(max_length=150)
+    roles = models.CharField(max_length=200, blank=True)
+    session = models.CharField(max_length=20, blank=True)
+    address = models.CharField(max_length=45, blank=True)
+    agent = models.CharField(max_length=120, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     cluster = models.CharField(max_length=63, blank=True)
     review = models.PositiveIntegerField(null=True)
@@ -31,35 +45,66 @@ class AuditEntry(models.Model):
     field_manager = models.CharField(max_length=128, blank=True)
     plan_digest = models.CharField(max_length=80, blank=True)
     detail = models.JSONField(default=dict)
+    salt = models.CharField(max_length=32, blank=True)
+    detail_hash = models.CharField(max_length=64, blank=True)
+    words = models.TextField(blank=True)
+    pruned_by = models.PositiveBigIntegerField(null=True)
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64, unique=True)
 
     class Meta:
-        ordering = ["-sequence"]
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["chain", "sequence"], name="audit_one_per_place")]
         indexes = [
-            models.Index(fields=["kind", "namespace", "name", "-sequence"], name="audit_by_object"),
-            models.Index(fields=["namespace", "-sequence"], name="audit_by_namespace"),
-            models.Index(fields=["actor_name", "-sequence"], name="audit_by_person"),
-            models.Index(fields=["field_manager", "-sequence"], name="audit_by_manager"),
-            models.Index(fields=["action", "-sequence"], name="audit_by_action"),
-            models.Index(fields=["cluster", "-sequence"], name="audit_by_cluster"),
+            models.Index(fields=["kind", "namespace", "name", "-id"], name="audit_by_object"),
+            models.Index(fields=["namespace", "-id"], name="audit_by_namespace"),
+            models.Index(fields=["name", "-id"], name="audit_by_name"),
+            models.Index(fields=["actor_name", "-id"], name="audit_by_person"),
+            models.Index(fields=["field_manager", "-id"], name="audit_by_manager"),
+            models.Index(fields=["action", "-id"], name="audit_by_action"),
+            models.Index(fields=["cluster", "-id"], name="audit_by_cluster"),
             models.Index(fields=["review"], name="audit_by_review"),
             models.Index(fields=["run"], name="audit_by_run"),
+            models.Index(fields=["pruned_by"], name="audit_by_pruning", condition=models.Q(pruned_by__isnull=False)),
         ]
 
     def __str__(self) -> str:
-        return f"{self.sequence} {self.actor_name} {self.action}"
+        return f"{self.chain}:{self.sequence} {self.actor_name} {self.action}"
 
 
 class AuditHead(models.Model):
-    """The end of the chain: one row, locked while an entry is added."""
+    """The end of one chain: one row, locked while an entry is added; `anchored` is what the global chain names."""
 
-    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    chain = models.PositiveBigIntegerField(primary_key=True, default=0)
     sequence = models.PositiveBigIntegerField(default=0)
     hash = models.CharField(max_length=64, default="0" * 64)
+    anchored = models.PositiveBigIntegerField(default=0)
+    anchored_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"{self.sequence} {self.hash[:12]}"
+        return f"{self.chain} {self.sequence} {self.hash[:12]}"
+
+
+class RetentionPolicy(models.Model):
+    """How long bodies of audit entries are kept; hashes stay for ever.
+
+    - `actions` are the kinds of entries it is about, [] means all but those that verification needs.
+    - `has_requests` says whether requests and answers in the journals of finished runs go as well.
+    """
+
+    name = models.CharField(max_length=80, unique=True)
+    days = models.PositiveIntegerField()
+    actions = models.JSONField(default=list, blank=True)
+    has_requests = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class OutboxMessage(models.Model):

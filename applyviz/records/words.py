@@ -1,0 +1,110 @@
+"""Full text of the history: which words an entry has, and how both databases find them.
+
+Words are runs of letters and digits without case. PostgreSQL holds them in a generated `tsvector` with a GIN index,
+SQLite in an FTS5 table that triggers keep; both are made after each migration, because Django knows neither.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+
+from django.db import connections
+from django.db.models.expressions import RawSQL
+
+from applyviz.engine.objects.values import JSONValue
+
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST, _MOST = 64, 4_000
+_TABLE = "records_auditentry"
+_POSTGRESQL = (
+    f"ALTER TABLE {_TABLE} ADD COLUMN IF NOT EXISTS word_vector tsvector "
+    "GENERATED ALWAYS AS (array_to_tsvector(array_remove(string_to_array(words, ' '), ''))) STORED",
+    f"CREATE INDEX IF NOT EXISTS audit_by_words ON {_TABLE} USING gin (word_vector)",
+)
+_SQLITE_TABLE = (
+    "CREATE VIRTUAL TABLE audit_words USING fts5"
+    f"(words, content='{_TABLE}', content_rowid='id', detail=none, prefix='2 3 4')"
+)
+_SQLITE_TRIGGERS = {
+    "audit_words_insert": "AFTER INSERT ON {table} BEGIN "
+    "INSERT INTO audit_words(rowid, words) VALUES (NEW.id, NEW.words); END",
+    "audit_words_delete": "AFTER DELETE ON {table} BEGIN "
+    "INSERT INTO audit_words(audit_words, rowid, words) VALUES ('delete', OLD.id, OLD.words); END",
+    "audit_words_update": "AFTER UPDATE OF words ON {table} BEGIN "
+    "INSERT INTO audit_words(audit_words, rowid, words) VALUES ('delete', OLD.id, OLD.words); "
+    "INSERT INTO audit_words(rowid, words) VALUES (NEW.id, NEW.words); END",
+}
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text, as they are stored and as they are looked for."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return [word[:_LONGEST] for word in _WORD.findall(plain)]
+
+
+def _texts(value: JSONValue) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield str(key)
+            yield from _texts(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from _texts(child)
+    elif isinstance(value, str):
+        yield value
+    elif value is not None:
+        yield json.dumps(value)
+
+
+def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
+    """All words of an entry, each once; of a very long body the first ones alone."""
+    found: dict[str, None] = {}
+    for text in (*columns, *_texts(detail)):
+        found.update(dict.fromkeys(split_words(text)))
+        if len(found) > _MOST:
+            break
+    return " ".join(list(found)[:_MOST])
+
+
+def match(text: str, using: str = "default") -> RawSQL:
+    """The ids of entries that have, for each word of `text`, a word that begins with it; newest first, lazily read.
+
+    - A text without any word is found nowhere.
+    """
+    wanted = split_words(text)
+    if connections[using].vendor == "postgresql":
+        query = " & ".join(f"'{word}':*" for word in wanted)
+        return RawSQL(f"SELECT id FROM {_TABLE} WHERE word_vector @@ %s::tsquery", [query])  # noqa: S611 - no name given
+    query = " AND ".join(f'"{word}" *' for word in wanted) or '""'
+    return RawSQL("SELECT rowid FROM audit_words WHERE audit_words MATCH %s", [query])  # noqa: S611 - no name given
+
+
+def _install_sqlite(using: str) -> None:
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM sqlite_master WHERE name = 'audit_words'")
+        if not cursor.fetchone()[0]:
+            cursor.execute(_SQLITE_TABLE)
+            cursor.execute("INSERT INTO audit_words(audit_words) VALUES ('rebuild')")
+        for name, text in _SQLITE_TRIGGERS.items():
+            cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
+            cursor.execute(f"CREATE TRIGGER {name} {text.format(table=_TABLE)}")
+
+
+def install(using: str) -> None:
+    """Make what searches; nothing happens while the table is not there."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        if _TABLE not in connection.introspection.table_names(cursor):
+            return
+        columns = {column.name for column in connection.introspection.get_table_description(cursor, _TABLE)}
+    if "words" not in columns:
+        return
+    if connection.vendor == "sqlite":
+        _install_sqlite(using)
+        return
+    with connection.cursor() as cursor:
+        for statement in _POSTGRESQL:
+            cursor.execute(statement)
