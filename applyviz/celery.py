@@ -28,7 +28,10 @@ app.conf.update(
     worker_send_task_events=False,
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
-    beat_schedule={"sweep": {"task": "applyviz.sweep", "schedule": 5.0}},
+    beat_schedule={
+        "sweep": {"task": "applyviz.sweep", "schedule": 5.0},
+        "prune": {"task": "applyviz.prune_history", "schedule": 3600.0},
+    },
 )
 
 

@@ -22,6 +22,8 @@ class TaskName(StrEnum):
     MAKE_PLAN = "applyviz.make_plan"
     EXECUTE_RUN = "applyviz.execute_run"
     SWEEP = "applyviz.sweep"
+    SCAN_CLUSTER = "applyviz.scan_cluster"
+    PRUNE_HISTORY = "applyviz.prune_history"
 
 
 def send(name: TaskName, **ids: int) -> bool:

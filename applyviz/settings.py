@@ -144,6 +144,9 @@ APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
 # How many objects of one step a run has on their way at once, where no policy says otherwise.
 APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
 
+# Looking at clusters: how often the live objects of each are compared with what runs wrote; 0 never by itself.
+APPLYVIZ_SCAN_MINUTES = env.number("APPLYVIZ_SCAN_MINUTES", 15)
+
 # Agreeing -----------------------------------------------------------------------------------------
 # Whether who approves must have opened every object with a danger.
 APPLYVIZ_MUST_OPEN_DANGERS = env.flag("APPLYVIZ_MUST_OPEN_DANGERS", default=not APPLYVIZ_IS_PERSONAL)

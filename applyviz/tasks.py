@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from applyviz.queue import TaskName
-from applyviz.workflow import plans, runs, sweep
+from applyviz.workflow import plans, retention, runs, scans, sweep
 
 
 @shared_task(name=TaskName.MAKE_PLAN.value)
@@ -24,3 +24,15 @@ def execute_run(run_id: int) -> None:
 def sweep_unfinished() -> None:
     """Pick up what was lost."""
     sweep.sweep()
+
+
+@shared_task(name=TaskName.SCAN_CLUSTER.value)
+def scan_cluster(scan_id: int) -> None:
+    """Look at the live objects of a cluster."""
+    scans.scan_cluster(scan_id)
+
+
+@shared_task(name=TaskName.PRUNE_HISTORY.value)
+def prune_history() -> None:
+    """Remove what retention policies no longer keep."""
+    retention.prune_all()

@@ -3,10 +3,12 @@
 
     python3 verify_export.py EXPORT.jsonl [--head N:HASH] [--after N:HASH] [--selection]
 
-Every hash is calculated again, and each entry must follow the one before it; the first bad line is named.
-An export is expected to begin with entry 1, or behind the entry that `--after` names. `--head` is a head that was
-published: only with it can missing entries at the end be noticed. `--selection` is for exports of a filter: each
-entry is checked, but nobody can tell whether entries between them are missing.
+Every hash is calculated again, and each entry must follow the one before it in its chain: the global one, or that of
+its apply run, whose heads the global one names. The first bad line is named. A body that a retention policy removed
+leaves its hash, and an entry that tells of it. An export is expected to begin with entry 1, or behind the entry of
+the global chain that `--after` names. `--head` is a head that was published: only with it can missing entries at the
+end be noticed. `--selection` is for exports of a filter: each entry is checked, but nobody can tell whether entries
+between them are missing.
 Exit status: 0 intact, 1 a line is bad, 2 the export cannot be read.
 """
 
@@ -22,12 +24,20 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 GENESIS = "0" * 64
-HASHED = frozenset(
-    (
-        *("sequence", "at", "action", "actor_id", "actor_name", "request_id", "cluster", "review", "plan", "run"),
-        *("group", "kind", "namespace", "name", "field_manager", "plan_digest", "detail"),
-    )
+# What the hash covers: form 1 the detail itself, form 2 its salted hash, in this order and after the moment.
+HASHED_1 = (
+    *("sequence", "at", "action", "actor_id", "actor_name", "request_id", "cluster", "review", "plan", "run"),
+    *("group", "kind", "namespace", "name", "field_manager", "plan_digest", "detail"),
 )
+HASHED_2 = (
+    *("form", "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent"),
+    *("request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager"),
+    *("plan_digest", "detail_hash"),
+)
+NAMES = frozenset((*HASHED_1, *HASHED_2, "salt", "pruned_by", "id", "previous_hash", "hash"))
+# Verification needs what these say, so they never lose their body.
+KEPT = frozenset(("run.finished", "history.anchored", "history.pruned"))
+GLOBAL = 0
 
 
 @dataclass(frozen=True)
@@ -72,67 +82,160 @@ def read_entry(text: str) -> dict[str, Any]:
     entry = json.loads(text, object_pairs_hook=_refuse_twins, parse_constant=_refuse_constant)
     if not isinstance(entry, dict):
         raise ValueError("it is no entry")
-    names = HASHED | {"previous_hash", "hash"}
-    if entry.keys() != names:
-        raise ValueError(f"fields are missing or too many: {', '.join(sorted(entry.keys() ^ names))}")
-    if type(entry["sequence"]) is not int or not all(isinstance(entry[n], str) for n in ("previous_hash", "hash")):
-        raise ValueError("sequence or hash has the wrong type")
+    if entry.keys() != NAMES:
+        raise ValueError(f"fields are missing or too many: {', '.join(sorted(entry.keys() ^ NAMES))}")
+    numbers, texts = ("id", "chain", "sequence", "form"), ("previous_hash", "hash", "detail_hash", "salt", "action")
+    if any(type(entry[n]) is not int for n in numbers) or not all(isinstance(entry[n], str) for n in texts):
+        raise ValueError("a number or a hash has the wrong type")
+    if entry["form"] not in (1, 2) or not isinstance(entry["detail"], dict):
+        raise ValueError("its form is not known")
     return entry
 
 
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def calculate_hash(entry: dict[str, Any]) -> str:
-    """The hash of an entry: sha256 over the hash before it and the rest as JSON with sorted keys, no spaces."""
-    content = {name: entry[name] for name in HASHED}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """The hash of an entry: sha256 over the hash before it and the rest as JSON without spaces."""
+    if entry["form"] == 1:
+        text = _canonical({name: entry[name] for name in HASHED_1})
+    else:
+        text = json.dumps([entry["at"], *(entry[name] for name in HASHED_2)], separators=(",", ":"))
     return hashlib.sha256((entry["previous_hash"] + text).encode()).hexdigest()
 
 
-def find_fault(entry: dict[str, Any], before: Head | None, *, is_selection: bool) -> str:
-    """Why an entry cannot follow `before`; "" when it can."""
-    number = entry["sequence"]
-    if before is not None:
-        if number <= before.sequence:
-            return f"entry {number} stands behind entry {before.sequence}"
-        if not is_selection and number != before.sequence + 1:
-            return f"entry {before.sequence + 1} is missing"
-        if number == before.sequence + 1 and entry["previous_hash"] != before.hash:
-            return f"entry {number} does not follow the entry before it"
-    return "" if entry["hash"] == calculate_hash(entry) else f"the content of entry {number} is not what was written"
+def find_content_fault(entry: dict[str, Any]) -> str:
+    """Why an entry is not as it was written; "" when it is."""
+    if entry["hash"] != calculate_hash(entry):
+        return "the content of {} is not what was written"
+    if entry["form"] == 1:
+        return ""
+    if entry["pruned_by"] is not None:
+        is_left = entry["detail"] or entry["salt"] or entry["action"] in KEPT
+        return "the body of {} is not what was written" if is_left else ""
+    body = hashlib.sha256((entry["salt"] + _canonical(entry["detail"])).encode()).hexdigest()
+    return "" if entry["detail_hash"] == body else "the body of {} is not what was written"
 
 
-def check_line(line: bytes, before: Head | None, head: Head | None, *, is_selection: bool) -> Head:
-    """The entry of a line; raises `ValueError` with the reason when it is bad."""
+def name_entry(chain: int, sequence: int) -> str:
+    return f"entry {sequence} of the chain of run {chain}" if chain else f"entry {sequence}"
+
+
+@dataclass
+class Walk:
+    """Where each chain stands, and what entries said of others."""
+
+    head: Head | None
+    is_selection: bool
+    stands: dict[int, Head]
+    starts: dict[int, str]
+    removed: dict[int, int]
+    told: dict[int, Any]
+    is_whole: bool
+    number: int = 0
+
+    def find_fault(self, entry: dict[str, Any]) -> str:
+        """Why an entry cannot come next; "" when it can."""
+        chain, sequence = entry["chain"], entry["sequence"]
+        before, here = self.stands.get(chain), name_entry(chain, sequence)
+        if entry["id"] <= self.number:
+            return f"{here} stands behind number {self.number}"
+        if before is None and chain and self.is_whole:
+            before = Head(0, self.starts.get(chain, GENESIS))
+        if before is not None:
+            if sequence <= before.sequence:
+                return f"{here} stands behind {name_entry(chain, before.sequence)}"
+            if not self.is_selection and sequence != before.sequence + 1:
+                return f"{name_entry(chain, before.sequence + 1)} is missing"
+            if sequence == before.sequence + 1 and entry["previous_hash"] != before.hash:
+                return f"{here} does not follow the entry before it"
+        return find_content_fault(entry).format(here) or self.find_promise_fault(entry)
+
+    def find_promise_fault(self, entry: dict[str, Any]) -> str:
+        """Whether the published head and the named heads of runs hold."""
+        found = Head(entry["sequence"], entry["hash"])
+        if entry["chain"] != GLOBAL:
+            return ""
+        if self.head is not None and found.sequence == self.head.sequence and found != self.head:
+            return f"entry {found.sequence} is not the published head"
+        if self.is_selection or entry["action"] not in ("history.anchored", "run.finished"):
+            return ""
+        for chain, named in (entry["detail"].get("heads") or {}).items():
+            stands = self.stands.get(int(chain))
+            if stands is None and (not self.is_whole or named.startswith("0:")):
+                continue
+            if stands is None or str(stands) != named:
+                here = name_entry(GLOBAL, entry["sequence"])
+                return f"{here} names {named.partition(':')[0]} entries of run {chain}, which are not there as written"
+        return ""
+
+    def take(self, entry: dict[str, Any]) -> None:
+        """Remember a good entry."""
+        self.number = entry["id"]
+        self.stands[entry["chain"]] = Head(entry["sequence"], entry["hash"])
+        if entry["action"] == "run.started" and entry["run"] is not None:
+            self.starts.setdefault(entry["run"], entry["hash"])
+        if entry["pruned_by"] is not None:
+            self.removed[entry["pruned_by"]] = self.removed.get(entry["pruned_by"], 0) + 1
+        if entry["chain"] == GLOBAL and entry["action"] == "history.pruned":
+            self.told[entry["sequence"]] = entry["detail"]
+
+    def find_end_fault(self) -> str:
+        """Whether all is there up to the published head, and every removal was told of."""
+        last = self.stands.get(GLOBAL, Head())
+        if self.head is not None and not self.is_selection and last.sequence < self.head.sequence:
+            return f"entries {last.sequence + 1} to {self.head.sequence}, the published head, are missing"
+        if self.is_selection or not self.is_whole:
+            return ""
+        for sequence, count in sorted(self.removed.items()):
+            said = self.told.get(sequence, {}).get("entries", "nothing")
+            if said != count:
+                return f"{count} bodies name entry {sequence} as the reason why they are gone, it tells of {said}"
+        return ""
+
+
+def check_line(line: bytes, walk: Walk) -> None:
+    """Take the entry of a line; raises `ValueError` with the reason when it is bad."""
     try:
         entry = read_entry(line.decode())
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"it cannot be read: {error}") from None
-    found = Head(entry["sequence"], entry["hash"])
-    fault = find_fault(entry, before, is_selection=is_selection)
-    if not fault and head is not None and found.sequence == head.sequence and found != head:
-        fault = f"entry {head.sequence} is not the published head"
+    fault = walk.find_fault(entry)
     if fault:
         raise ValueError(fault)
-    return found
+    walk.take(entry)
 
 
-def verify_lines(
-    lines: Iterable[bytes], *, after: Head | None, head: Head | None, is_selection: bool
-) -> tuple[int, Head]:
-    """Check all lines; gives how many there are and the last entry, raises `BadLineError`."""
-    before = after or (None if is_selection else Head())
+def verify_lines(lines: Iterable[bytes], *, after: Head | None, head: Head | None, is_selection: bool) -> Report:
+    """Check all lines; raises `BadLineError` at the first bad one."""
+    start = {} if is_selection else {GLOBAL: after or Head()}
+    walk = Walk(head, is_selection, start, {}, {}, {}, is_whole=after is None and not is_selection)
     number = 0
     for number, line in enumerate(lines, start=1):
         try:
-            before = check_line(line, before, head, is_selection=is_selection)
+            check_line(line, walk)
         except ValueError as error:
             raise BadLineError(number, str(error)) from None
-    last = before or Head()
-    if head is not None and not is_selection and last.sequence < head.sequence:
-        reason = f"entries {last.sequence + 1} to {head.sequence}, the published head, are missing"
-        raise BadLineError(number + 1, reason)
-    return number, last
+    fault = walk.find_end_fault()
+    if fault:
+        raise BadLineError(number + 1, fault)
+    removed = {str(walk.told.get(sequence, {}).get("policy", "")): 0 for sequence in walk.removed}
+    for sequence, count in walk.removed.items():
+        removed[str(walk.told.get(sequence, {}).get("policy", ""))] += count
+    return Report(number, walk.stands.get(GLOBAL, Head()), len(walk.stands.keys() - {GLOBAL}), removed)
+
+
+@dataclass(frozen=True)
+class Report:
+    """How many entries there are, the end of the global chain, and what policies removed."""
+
+    entries: int
+    last: Head
+    runs: int
+    removed: dict[str, int]
 
 
 def main() -> int:
@@ -145,14 +248,16 @@ def main() -> int:
     given = parser.parse_args()
     try:
         with sys.stdin.buffer if given.export == "-" else open(given.export, "rb") as lines:  # noqa: PTH123 - one file
-            count, last = verify_lines(lines, after=given.after, head=given.head, is_selection=given.selection)
+            found = verify_lines(lines, after=given.after, head=given.head, is_selection=given.selection)
     except OSError as error:
         print(f"{given.export}: {error.strerror}", file=sys.stderr)
         return 2
     except BadLineError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{count} entries are intact; last {last}")
+    print(f"{found.entries} entries are intact, {found.runs} chains of runs among them; last {found.last}")
+    for policy, count in sorted(found.removed.items()):
+        print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
     if given.selection:
         print("a selection: whether entries between them are missing cannot be told")
     elif given.head is None:

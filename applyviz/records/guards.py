@@ -45,17 +45,15 @@ _FIXED = (
 )
 # Verification needs what these say.
 KEPT_ACTIONS = (AuditAction.RUN_FINISHED, AuditAction.HISTORY_ANCHORED, AuditAction.HISTORY_PRUNED)
-_ASKED = (
-    "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by "
-    f"AND told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
-)
+_ASKED = "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by"
+_PRUNED_BEFORE = f"told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
 _PRUNES = " AND ".join(
     (
         *(f"OLD.{name} IS NOT DISTINCT FROM NEW.{name}" for name in _FIXED),
         "OLD.form = 2 AND OLD.pruned_by IS NULL AND NEW.pruned_by IS NOT NULL AND NEW.salt = ''",
         "CAST(NEW.detail AS text) = '{}'",
         *(f"OLD.action <> '{action}'" for action in KEPT_ACTIONS),
-        f"EXISTS ({_ASKED})",
+        f"EXISTS ({_ASKED} AND {_PRUNED_BEFORE})",
     )
 )
 

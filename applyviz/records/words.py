@@ -69,17 +69,22 @@ def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
     return " ".join(list(found)[:_MOST])
 
 
-def match(text: str, using: str = "default") -> RawSQL:
-    """The ids of entries that have, for each word of `text`, a word that begins with it; newest first, lazily read.
+def match(text: str, *, above: int = -1, below: int | None = None, using: str = "default") -> RawSQL:
+    """The numbers of entries that have, for each word of `text`, a word that begins with it.
 
-    - A text without any word is found nowhere.
+    - `above` and `below` bound them; a text without any word is found nowhere.
     """
     wanted = split_words(text)
     if connections[using].vendor == "postgresql":
+        name, condition = "id", "word_vector @@ %s::tsquery"
         query = " & ".join(f"'{word}':*" for word in wanted)
-        return RawSQL(f"SELECT id FROM {_TABLE} WHERE word_vector @@ %s::tsquery", [query])  # noqa: S611 - no name given
-    query = " AND ".join(f'"{word}" *' for word in wanted) or '""'
-    return RawSQL("SELECT rowid FROM audit_words WHERE audit_words MATCH %s", [query])  # noqa: S611 - no name given
+        table = _TABLE
+    else:
+        name, condition, table = "rowid", "audit_words MATCH %s", "audit_words"
+        query = " AND ".join(f'"{word}" *' for word in wanted) or '""'
+    end, bounds = ("", []) if below is None else (f" AND {name} < %s", [below])
+    # No name in the text is given from outside.
+    return RawSQL(f"SELECT {name} FROM {table} WHERE {condition} AND {name} > %s{end}", [query, above, *bounds])  # noqa: S608, S611
 
 
 def _install_sqlite(using: str) -> None:

@@ -61,7 +61,10 @@ run_urls = [  # runs/
 ]
 history_urls = [  # history/
     path("", history.list_entries, name="list-entries"),
-    path("<int:sequence>/", history.show_entry, name="show-entry"),
+    path("<int:number>/", history.show_entry, name="show-entry"),
+    path("people/<path:name>/", history.show_person, name="show-person"),
+    path("clusters/<slug:slug>/", history.show_cluster, name="show-cluster"),
+    path("managers/<path:name>/", history.show_manager, name="show-manager"),
     path("export/<slug:form>/", history.export, name="export-entries"),
     path("verify/", history.verify, name="verify-chain"),
     path(
@@ -74,6 +77,15 @@ cluster_urls = [  # clusters/
     path("", clusters.list_clusters, name="list-clusters"),
     path("new/", clusters.add_cluster, name="add-cluster"),
     path("<slug:slug>/", clusters.show_cluster, name="show-cluster"),
+    path("<slug:slug>/state/", clusters.show_state, name="show-state"),
+    path("<slug:slug>/scan/", clusters.scan, name="scan-cluster"),
+    path("<slug:slug>/findings/<slug:sort>/", clusters.list_findings, name="list-findings"),
+    path("<slug:slug>/managers/<path:manager>/", clusters.show_manager, name="field-manager"),
+    path(
+        "<slug:slug>/adopt/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
+        clusters.adopt_object,
+        name="adopt-object",
+    ),
 ]
 guide_urls = [  # guide/
     path("", guide.show_guide, name="show-guide"),

@@ -27,11 +27,13 @@ from applyviz.records.models import AuditEntry, AuditHead
 from applyviz.records.words import collect_words
 from applyviz.workflow import access
 from applyviz.workflow.access import Person
+from applyviz.workflow.places import is_everywhere
 
 SYSTEM = "applyviz"
 GENESIS = "0" * 64
 GLOBAL = 0
 FORM = 2
+_MOST_ROLES = 400
 # What a person does about a run, and its end, stand in the global chain.
 _OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED})
 _HASHED_1 = (
@@ -109,14 +111,24 @@ def _object_columns(ref: ObjectRef | None) -> dict[str, str]:
     return {"group": ref.gvk.group, "kind": ref.gvk.kind, "namespace": ref.namespace, "name": ref.name}
 
 
+def _name_roles(by: Person) -> str:
+    """The roles of this moment, with the places where they hold; those that hold everywhere without."""
+    if by.is_superuser:
+        return "superuser"
+    found = set()
+    for grant in access.list_grants(by):
+        place = f"{grant.cluster_pattern}/{grant.namespace_pattern}"
+        found.add(grant.role if is_everywhere(grant) else f"{grant.role}@{place}")
+    return " ".join(sorted(found))[:_MOST_ROLES]
+
+
 def _person_columns(by: Person | None) -> dict[str, Any]:
     """Who, with the roles of this moment, and from where."""
     origin = origins.current.get()
-    roles = " ".join(sorted(str(role.value) for role in access.roles_of(by))) if by else ""
     return {
         "actor": by,
         "actor_name": by.get_username() if by else SYSTEM,
-        "roles": roles[:200],
+        "roles": _name_roles(by) if by else "",
         "session": origin.session,
         "address": origin.address,
         "agent": origin.agent,
@@ -173,8 +185,13 @@ def record(
     return entry
 
 
+def searched_columns(entry: AuditEntry) -> tuple[str, ...]:
+    """What full text search looks at besides the detail."""
+    return tuple(getattr(entry, name) for name in _SEARCHED)
+
+
 def seal(entry: AuditEntry) -> None:
     """Fill in the words that are searched, and both hashes."""
-    entry.words = collect_words((getattr(entry, name) for name in _SEARCHED), entry.detail)
+    entry.words = collect_words(searched_columns(entry), entry.detail)
     entry.detail_hash = hash_detail(entry.salt, entry.detail)
     entry.hash = hash_entry({name: getattr(entry, name) for name in STORED[:-1]})

@@ -200,7 +200,9 @@ def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
     for sequence, count in sorted(removed.items()):
         if counts.get(sequence) != count:
             said = counts.get(sequence, "nothing")
-            return BadEntry(GLOBAL, sequence, f"{count} bodies name it as the reason why they are gone, it tells of {said}")
+            return BadEntry(
+                GLOBAL, sequence, f"{count} bodies name it as the reason why they are gone, it tells of {said}"
+            )
     return None
 
 

@@ -1,30 +1,34 @@
 """The history for people: which entries a filter names, and how they are exported.
 
-Lists go by sequence and never count: a page is as fast at the end of a long history as at its start. A text is
-looked for in the newest `TEXT_WINDOW` entries first; who wants to look further back, goes on from there.
+Lists go by number and never count: a page is as fast at the end of a long history as at its start. Words are looked
+for in ever larger parts of the history, from its end on, so that common words are found at once and rare ones, too.
 Exports hold what the hash covers, so that `scripts/verify_export.py` can check them without applyviz.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from applyviz.engine.objects.values import canonical_json
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records import words
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry
+from applyviz.workflow import audit
 from applyviz.workflow.access import Action, Person, Visitor, limit_entries, require
 from applyviz.workflow.audit import STORED, canonical_entry
 
-TEXT_WINDOW = 20_000
 _CHUNK = 2_000
+_FIRST_WINDOW, _WIDER = 4_000, 8
+# Numbers are given before the commit: a later moment may have a lower number, by as much as a transaction lasts.
+_SLACK = timedelta(minutes=2)
 _COLUMNS = {
     "cluster": "cluster",
     "group": "group",
@@ -37,17 +41,6 @@ _COLUMNS = {
     "review": "review",
     "run": "run",
 }
-_SEARCHED = (
-    "actor_name",
-    "action",
-    "cluster",
-    "kind",
-    "namespace",
-    "name",
-    "field_manager",
-    "plan_digest",
-    "request_id",
-)
 # What a spreadsheet takes for the start of a formula, wide forms included.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -73,38 +66,57 @@ def _moment(given: date | datetime, *, is_end: bool) -> datetime:
     return timezone.make_aware(datetime.combine(given + timedelta(days=is_end), time()))
 
 
-def _holding(entries: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
-    # SQLite keeps JSON as it was written, with other letters than ASCII escaped; quotes are escaped everywhere.
-    wanted = Q(written__icontains=text) | Q(written__icontains=json.dumps(text)[1:-1])
-    for name in _SEARCHED:
-        wanted |= Q(**{f"{name}__icontains": text})
-    return entries.annotate(written=Cast("detail", TextField())).filter(wanted)
+def _bound(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+    """The entries of a period, also bound by number, which every index ends with."""
+    entries = AuditEntry.objects.order_by("-id")
+    if "since" in chosen:
+        moment = _moment(chosen["since"], is_end=False)
+        first = AuditEntry.objects.filter(at__gte=moment - _SLACK).order_by("at").values_list("id", flat=True).first()
+        entries = entries.filter(at__gte=moment)
+        entries = entries.none() if first is None else entries.filter(id__gte=max(first - _CHUNK, 0))
+    if "until" in chosen:
+        moment = _moment(chosen["until"], is_end=True)
+        last = AuditEntry.objects.filter(at__lte=moment + _SLACK).order_by("-at").values_list("id", flat=True).first()
+        entries = entries.filter(at__lte=moment) if _is_moment(chosen["until"]) else entries.filter(at__lt=moment)
+        entries = entries.none() if last is None else entries.filter(id__lte=last + _CHUNK)
+    return entries
+
+
+def _is_moment(given: date) -> bool:
+    return isinstance(given, datetime)
+
+
+def _filter(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+    return _bound(chosen).filter(**{column: chosen[name] for name, column in _COLUMNS.items() if name in chosen})
 
 
 def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
     """The entries that fit all of `chosen`, newest first.
 
     - Names: cluster, group, namespace, kind, name, person, action, manager, review, run; `since` and `until` are
-      days or moments, both included; `text` stands anywhere in the entry.
+      days or moments, both included; of `text`, each word begins a word of the entry.
     """
-    entries = AuditEntry.objects.order_by("-sequence").filter(
-        **{column: chosen[name] for name, column in _COLUMNS.items() if name in chosen}
-    )
-    if "since" in chosen:
-        entries = entries.filter(at__gte=_moment(chosen["since"], is_end=False))
-    if "until" in chosen:
-        end = _moment(chosen["until"], is_end=True)
-        entries = entries.filter(at__lte=end) if isinstance(chosen["until"], datetime) else entries.filter(at__lt=end)
-    return _holding(entries, chosen["text"]) if chosen.get("text") else entries
+    entries = _filter(chosen)
+    return entries.filter(id__in=words.match(chosen["text"])) if chosen.get("text") else entries
 
 
-def find_window(chosen: Mapping[str, Any], before: int | None) -> int | None:
-    """The oldest sequence that one search looks at; None where the whole history is looked at."""
+def find_page(
+    chosen: Mapping[str, Any], *, before: int | None, count: int, for_user: Visitor | None = None
+) -> list[AuditEntry]:
+    """The newest `count` entries that fit, have a number below `before`, and may be seen by `for_user`."""
+    entries = _filter(chosen) if before is None else _filter(chosen).filter(id__lt=before)
+    entries = (entries if for_user is None else limit_entries(entries, for_user)).defer("words")
     if not chosen.get("text"):
-        return None
-    if before is None:
-        before = 1 + (AuditHead.objects.filter(id=1).values_list("sequence", flat=True).first() or 0)
-    return max(before - TEXT_WINDOW, 1)
+        return list(entries[:count])
+    top = before or 1 + (AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0)
+    found: list[AuditEntry] = []
+    size = _FIRST_WINDOW
+    while len(found) < count and top > 0:
+        floor = max(top - size, 0)
+        part = entries.filter(id__in=words.match(chosen["text"], above=floor - 1, below=top))
+        found += part[: count - len(found)]
+        top, size = floor, size * _WIDER
+    return found
 
 
 def _tame(value: object) -> object:
@@ -113,7 +125,7 @@ def _tame(value: object) -> object:
 
 def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
     writer = csv.writer(_Line())
-    names = [*(name for name in STORED if name != "detail"), "detail"]
+    names = [*(name for name in STORED if name not in ("detail", "salt")), "detail"]
     yield writer.writerow(names)
     for row in rows:
         shown = {**row, **canonical_entry(row), "detail": canonical_json(row["detail"])}
@@ -122,8 +134,25 @@ def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
 
 def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
-        whole = canonical_entry(row) | {"previous_hash": row["previous_hash"], "hash": row["hash"]}
-        yield canonical_json(whole) + "\n"
+        yield canonical_json(canonical_entry(row)) + "\n"
+
+
+def _find_end() -> int:
+    """The last number, once all that have a lower one are committed: no later line may be missing from an export."""
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(f"LOCK TABLE {AuditEntry._meta.db_table} IN SHARE MODE")
+        return AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0
+
+
+def _read_on(entries: QuerySet[AuditEntry]) -> Iterator[Mapping[str, Any]]:
+    """Oldest first, by pages: no cursor stays open while somebody reads slowly, and what is added later is left out."""
+    last, end = 0, _find_end()
+    rows = entries.order_by("id").filter(id__lte=end).values(*STORED)
+    while page := list(rows.filter(id__gt=last)[:_CHUNK]):
+        yield from page
+        last = page[-1]["id"]
 
 
 def export_entries(chosen: Mapping[str, Any], form: ExportFormat, *, for_user: Visitor | None = None) -> Iterator[str]:
@@ -133,12 +162,20 @@ def export_entries(chosen: Mapping[str, Any], form: ExportFormat, *, for_user: V
     - JSON Lines is what the verifier checks; in CSV what a spreadsheet would calculate has a `'` before it.
     """
     entries = find_entries(chosen)
-    seen = entries if for_user is None else limit_entries(entries, for_user)
-    rows = seen.order_by("sequence").values(*STORED).iterator(chunk_size=_CHUNK)
+    rows = _read_on(entries if for_user is None else limit_entries(entries, for_user))
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
+
+
+def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat) -> None:
+    """An export is itself an entry, before its first line is written; `by` None: a command on the server."""
+    told = {name: str(value) for name, value in chosen.items()}
+    audit.record(
+        AuditAction.HISTORY_EXPORTED, by=by, about=audit.Subject(), detail={"form": form.value, "filter": told}
+    )
 
 
 def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Iterator[str]:
     """The same for somebody who asks for it; raises when the role does not allow it."""
     require(person, Action.AUDIT)
+    tell_export(person, chosen, form)
     return export_entries(chosen, form, for_user=person)

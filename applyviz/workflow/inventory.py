@@ -1,29 +1,34 @@
 """What lives in a cluster: its objects with their field managers, values left behind at once.
 
-Kinds are asked one list each, in the order of the cluster's own resources; what may not be listed is named
-and not counted as empty. Events, leases and endpoints are left out: controllers write them all the time.
+Kinds are asked one list each, page after page, in the order of the cluster's own resources; what may not be listed
+is named and not counted as empty, and a cluster with very many objects is read up to a bound. Events, leases and
+endpoints are left out: controllers write them all the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.schema.model import Resource
+from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Cluster
 from applyviz.workflow import access
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.places import Place
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
-_LIMIT = "500"
+_PAGE = 500
+MOST_OBJECTS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,76 @@ class LiveObject:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Objects of a cluster; `unread` names kinds that could not be listed, `problem` why nothing could."""
+    """Objects of a cluster; `unread` names kinds that could not be listed, `problem` why nothing could.
+
+    `is_cut` says that there are more objects than were read.
+    """
 
     objects: tuple[LiveObject, ...] = ()
     unread: tuple[str, ...] = ()
     problem: str = ""
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one field manager owns of one object, by one way of writing."""
+
+    ref: ObjectRef
+    owner: Owner
+    fields: tuple[str, ...]
+    shared_with: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """All that one field manager owns in a cluster."""
+
+    held: tuple[Holding, ...] = ()
+    unread: tuple[str, ...] = ()
+    problem: str = ""
+    is_cut: bool = False
+
+
+@dataclass
+class Listing:
+    """Goes through the live objects of a cluster, whole as the server gives them, and remembers what it met."""
+
+    reader: ClusterReader
+    most: int = MOST_OBJECTS
+    unread: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.catalog: SourceChain = discovery.load_catalog(self.reader)
+
+    def walk(self) -> Iterator[tuple[ObjectRef, JSONObject]]:
+        """Each object with its name; the first pages of all kinds are asked at once, further ones one by one."""
+        resources = _choose_resources(self.catalog.list_resources())
+        requests = [Request("GET", r.path(), {"limit": str(_PAGE)}, purpose="list") for r in resources]
+        for resource, answer in zip(resources, self.reader.try_send_all(requests), strict=True):
+            yield from self._walk_kind(resource, answer)
+
+    def _walk_kind(self, resource: Resource, answer: Answer) -> Iterator[tuple[ObjectRef, JSONObject]]:
+        while True:
+            if not answer.is_ok:
+                if answer.status != 404:
+                    self.unread.append(resource.gvk.kind)
+                return
+            for item in get_at(answer.body, ("items",), []) or ():
+                if self.count >= self.most:
+                    self.is_cut = True
+                    return
+                self.count += 1
+                named = ObjectRef.from_object(item)
+                whole = {"apiVersion": resource.gvk.api_version, "kind": resource.gvk.kind, **item}
+                yield ObjectRef(resource.gvk, named.namespace, named.name), whole
+            rest = get_at(answer.body, ("metadata", "continue"), "")
+            if not rest:
+                return
+            query = {"limit": str(_PAGE), "continue": str(rest)}
+            answer = self.reader.try_send(Request("GET", resource.path(), query, purpose="list"))
 
 
 def _read_owner(entry: JSONObject) -> Owner:
@@ -49,12 +119,11 @@ def _read_owner(entry: JSONObject) -> Owner:
     return Owner(*(text if isinstance(text, str) else "" for text in texts))
 
 
-def _read_object(item: JSONObject, resource: Resource) -> LiveObject:
+def _read_object(ref: ObjectRef, item: JSONObject) -> LiveObject:
     entries = get_at(item, ("metadata", "managedFields"), [])
-    named = ObjectRef.from_object(item)
     created = get_at(item, ("metadata", "creationTimestamp"), "")
     return LiveObject(
-        ref=ObjectRef(resource.gvk, named.namespace, named.name),
+        ref=ref,
         owners=tuple(_read_owner(entry) for entry in entries if isinstance(entry, dict)),
         created=created if isinstance(created, str) else "",
     )
@@ -69,23 +138,8 @@ def _choose_resources(found: tuple[Resource, ...]) -> list[Resource]:
     return list(chosen.values())
 
 
-def _read_answers(resources: list[Resource], answers: list[Answer]) -> Iterator[LiveObject | str]:
-    for resource, answer in zip(resources, answers, strict=True):
-        if not answer.is_ok:
-            if answer.status != 404:
-                yield resource.gvk.kind
-            continue
-        for item in get_at(answer.body, ("items",), []):
-            yield _read_object(item, resource)
-
-
-def _list(reader: ClusterReader) -> Inventory:
-    resources = _choose_resources(discovery.load_catalog(reader).list_resources())
-    requests = [Request("GET", resource.path(), {"limit": _LIMIT}, purpose="list") for resource in resources]
-    found = list(_read_answers(resources, reader.try_send_all(requests)))
-    objects = [one for one in found if isinstance(one, LiveObject)]
-    objects.sort(key=lambda one: (one.ref.gvk.kind, one.ref.namespace, one.ref.name))
-    return Inventory(tuple(objects), tuple(one for one in found if isinstance(one, str)))
+def _order(ref: ObjectRef) -> tuple[str, str, str]:
+    return ref.gvk.kind, ref.namespace, ref.name
 
 
 def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
@@ -93,9 +147,38 @@ def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     access.require(for_user, Action.LOOK)
     try:
         with connect.open_reader(cluster) as reader:
-            found = _list(reader)
+            listing = Listing(reader)
+            objects = [_read_object(ref, item) for ref, item in listing.walk()]
     except ClusterError as error:
         return Inventory(problem=str(error))
-    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in found.objects})
-    kept = tuple(one for one in found.objects if Place(cluster.slug, one.ref.namespace) in seen)
-    return replace(found, objects=kept)
+    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in objects})
+    objects = [one for one in objects if Place(cluster.slug, one.ref.namespace) in seen]
+    objects.sort(key=lambda one: _order(one.ref))
+    return Inventory(tuple(objects), tuple(listing.unread), is_cut=listing.is_cut)
+
+
+def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
+    owners = read_owners(item)
+    for owned in owners.entries:
+        if owned.owner.manager != manager:
+            continue
+        paths = tuple(owned.fields)
+        others = {o.manager for path in paths for o in owners.of(path) if o.manager != manager}
+        yield Holding(ref, owned.owner, tuple(render_path(path) for path in paths), tuple(sorted(others)))
+
+
+def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
+    """All fields that one field manager owns in a cluster, object by object, in places of this person."""
+    access.require(for_user, Action.LOOK)
+    held: list[Holding] = []
+    try:
+        with connect.open_reader(cluster) as reader:
+            listing = Listing(reader)
+            for ref, item in listing.walk():
+                held.extend(_hold(ref, item, manager))
+    except ClusterError as error:
+        return Holdings(problem=str(error))
+    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in held})
+    held = [one for one in held if Place(cluster.slug, one.ref.namespace) in seen]
+    held.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))
+    return Holdings(tuple(held), tuple(listing.unread), is_cut=listing.is_cut)

@@ -9,7 +9,7 @@ from applyviz.records.models import AuditHead
 
 def next_number(rows: QuerySet[Model]) -> int:
     """One more than the greatest number among `rows`; call it inside a transaction."""
-    AuditHead.objects.get_or_create(id=1)
-    AuditHead.objects.select_for_update().get(id=1)
+    AuditHead.objects.get_or_create(chain=0)
+    AuditHead.objects.select_for_update().get(chain=0)
     greatest: int | None = rows.aggregate(greatest=Max("number"))["greatest"]
     return (greatest or 0) + 1

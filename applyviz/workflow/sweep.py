@@ -9,14 +9,18 @@ from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
-from applyviz.workflow import outbox, plans, playgrounds, runs
+from applyviz.workflow import anchors, outbox, plans, playgrounds, runs, scans
 
 
 def sweep() -> int:
     """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
     now = timezone.now()
     playgrounds.remove_expired(now=now)
+    anchors.tie_loose(older_than=anchors.EVERY)
     sent = outbox.resend(now=now)
+    scans.request_due(now=now)
+    for scan_id in scans.find_unfinished(now=now):
+        sent += queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id)
     for plan_id in plans.find_unfinished():
         sent += queue.send(TaskName.MAKE_PLAN, plan_id=plan_id)
     return sent + runs.resume_unfinished_runs()

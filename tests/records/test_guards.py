@@ -32,7 +32,7 @@ def refused(action):
 
 
 TRIGGERS = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'audit_words%'",
     "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT LIKE '%_no_truncate'",
 }
 

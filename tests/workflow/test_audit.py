@@ -14,13 +14,13 @@ from tests.builders import make_person
 pytestmark = pytest.mark.django_db
 
 
-def write(count=5):
+def write(count=5, *, run=None):
     ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
     return [
         audit.record(
             AuditAction.OBJECT_RESULT,
             by=None,
-            about=audit.Subject(cluster="box", run=1, ref=ref),
+            about=audit.Subject(cluster="box", run=run, ref=ref),
             detail={"n": n, "ratio": 0.5, "words": ["ü", None, True]},
         )
         for n in range(count)
@@ -50,7 +50,7 @@ def test_empty_chain_is_intact():
     ("sql", "bad", "reason"),
     [
         ("UPDATE records_auditentry SET actor_name = 'mallory' WHERE sequence = 3", 3, "content"),
-        ("UPDATE records_auditentry SET detail = '{}' WHERE sequence = 2", 2, "content"),
+        ("UPDATE records_auditentry SET detail = '{}' WHERE sequence = 2", 2, "body"),
         ("DELETE FROM records_auditentry WHERE sequence = 4", 4, "missing"),
         ("DELETE FROM records_auditentry WHERE sequence = 5", 5, "end"),
         ("DELETE FROM records_auditentry", 1, "end"),
@@ -63,8 +63,8 @@ def test_first_bad_entry_is_named(sql, bad, reason):
 
     report = chain.verify_chain()
 
-    assert (report.is_intact, report.bad_sequence) == (False, bad)
-    assert reason in report.reason
+    assert (report.bad.chain, report.bad.sequence) == (0, bad)
+    assert reason in report.bad.reason
 
 
 def test_rewritten_entry_breaks_the_next_one():
@@ -74,7 +74,7 @@ def test_rewritten_entry_breaks_the_next_one():
     forged = audit.hash_entry({name: getattr(second, name) for name in audit.STORED})
     tamper(f"UPDATE records_auditentry SET actor_name = 'mallory', hash = '{forged}' WHERE sequence = 2")
 
-    assert chain.verify_chain().bad_sequence == 3
+    assert chain.verify_chain().bad.sequence == 3
 
 
 def test_entry_copies_the_name_and_the_request():

@@ -16,7 +16,7 @@ from applyviz.records.models.agreement import (
     Objection,
     ViewedObject,
 )
-from applyviz.records.models.audit from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
+from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.people import AccountLink, ApiToken, Grant, SignInLimit, Team, TeamMember
 from applyviz.records.models.plans import ObjectChange, Plan

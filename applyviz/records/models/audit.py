@@ -9,8 +9,6 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import AuditAction
-
 
 class AuditEntry(models.Model):
     """One line of the history; the actor's name and roles are copied, so that they stay as they were then.
@@ -26,10 +24,10 @@ class AuditEntry(models.Model):
     sequence = models.PositiveBigIntegerField()
     form = models.PositiveSmallIntegerField(default=2)
     at = models.DateTimeField(db_index=True)
-    action = models.CharField(max_length=40, choices=AuditAction.choices)
+    action = models.CharField(max_length=40)  # an `AuditAction`; what older or newer versions wrote stays readable
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     actor_name = models.CharField(max_length=150)
-    roles = models.CharField(max_length=200, blank=True)
+    roles = models.CharField(max_length=400, blank=True)
     session = models.CharField(max_length=20, blank=True)
     address = models.CharField(max_length=45, blank=True)
     agent = models.CharField(max_length=120, blank=True)

@@ -33,9 +33,7 @@ class ClusterScan(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["cluster"], condition=models.Q(finished_at=None), name="one_scan_at_a_time"
-            )
+            models.UniqueConstraint(fields=["cluster"], condition=models.Q(finished_at=None), name="one_scan_at_a_time")
         ]
 
     def __str__(self) -> str:

@@ -1,11 +1,14 @@
-"""Adding a live cluster by an uploaded kubeconfig."""
+"""Adding a live cluster by an uploaded kubeconfig; adopting an object that was made without a review."""
 
 from __future__ import annotations
 
 from django import forms
+from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster
+from applyviz.web.forms.reviews import MODES
 
 MOST_BYTES = 512 * 1024
 
@@ -31,3 +34,24 @@ class AddClusterForm(forms.Form):
         if given.size > MOST_BYTES:
             raise forms.ValidationError(_("A kubeconfig is smaller than 512 KiB."))
         return bytes(given.read())
+
+
+class AdoptForm(forms.Form):
+    """How a live object is taken under review."""
+
+    title = forms.CharField(label=_("Title"), max_length=200)
+    reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
+    mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
+    field_manager = forms.CharField(
+        label=_("Field manager"),
+        max_length=128,
+        initial=PRODUCT_MANAGER,
+        validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
+    )
+
+    def read_options(self, namespace: str) -> ApplyOptions:
+        """The choices as the engine takes them."""
+        chosen = self.cleaned_data
+        return ApplyOptions(
+            mode=ApplyMode(chosen["mode"]), field_manager=chosen["field_manager"], namespace=namespace or "default"
+        )

@@ -62,7 +62,8 @@ class VerificationForm(forms.Form):
         max_length=100,
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
-    after = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
+    after = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
+    checked = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
 
     def clean_head(self) -> Head | None:
         """The head, None without one."""

@@ -6,6 +6,7 @@ The in-memory broker forgets everything when the process ends; the sweep at star
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +14,8 @@ from django.conf import settings
 from applyviz import queue
 from applyviz.celery import app
 from applyviz.queue import TaskName
+
+_PRUNE_SECONDS = 3600.0
 
 
 class EmbeddedWorker:
@@ -44,7 +47,11 @@ class EmbeddedWorker:
         self._worker.stop()
 
     def _tick(self) -> None:
+        pruned = 0.0
         while True:
             queue.send(TaskName.SWEEP)
+            if not pruned or time.monotonic() - pruned > _PRUNE_SECONDS:
+                pruned = time.monotonic()
+                queue.send(TaskName.PRUNE_HISTORY)
             if self._stopping.wait(settings.APPLYVIZ_SWEEP_SECONDS):
                 return

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import Cluster, PolicyVersion
+from applyviz.web.presenters.findings import Findings, present_findings
 from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
+from applyviz.web.presenters.objectlinks import link_object
+from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.owners import OwnerChip, present_owner
 from applyviz.workflow import access, policies, reviews
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.inventory import Inventory, LiveObject
 from applyviz.workflow.places import fits
+from applyviz.workflow.rights import VERBS, ClusterState, Health
 
 REVIEWS_SHOWN = 10
 
@@ -40,7 +47,7 @@ class ObjectRow:
 
     name: str
     namespace: str
-    owners: tuple[OwnerChip, ...]
+    owners: tuple[tuple[OwnerChip, str], ...]
     created: str
     history_url: str
 
@@ -64,6 +71,9 @@ class ClusterPage:
     unread: tuple[str, ...]
     problem: str
     reviews: tuple[ReviewRow, ...]
+    findings: Findings
+    is_cut: bool
+    managers: tuple[tuple[str, str, int], ...]
 
 
 def _present_cluster(cluster: Cluster, review_count: int, in_force: Sequence[PolicyVersion]) -> ClusterRow:
@@ -93,13 +103,24 @@ def _distinct(owners: Iterable[Owner]) -> tuple[OwnerChip, ...]:
 
 def _present_object(one: LiveObject, cluster: Cluster) -> ObjectRow:
     ref = one.ref
-    query = f"?cluster={cluster.slug}&kind={ref.gvk.kind}&namespace={ref.namespace}&name={ref.name}"
+    chips = tuple(
+        (chip, reverse("clusters:field-manager", args=[cluster.slug, chip.name]) if chip.name else "")
+        for chip in _distinct(one.owners)
+    )
     return ObjectRow(
         name=ref.name,
         namespace=ref.namespace,
-        owners=_distinct(one.owners),
+        owners=chips,
         created=one.created,
-        history_url=reverse("history:list-entries") + query,
+        history_url=link_object(cluster.slug, ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name),
+    )
+
+
+def _count_managers(inventory: Inventory, cluster: Cluster) -> tuple[tuple[str, str, int], ...]:
+    counts = Counter(name for one in inventory.objects for name in {owner.manager for owner in one.owners} if name)
+    return tuple(
+        (name, reverse("clusters:field-manager", args=[cluster.slug, name]), count)
+        for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     )
 
 
@@ -122,9 +143,74 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
         unread=inventory.unread,
         problem=inventory.problem,
         reviews=rows,
+        findings=present_findings(cluster, for_user=for_user),
+        is_cut=inventory.is_cut,
+        managers=_count_managers(inventory, cluster),
     )
 
 
 def can_add(person: Person) -> bool:
     """Whether this person may add a cluster."""
     return access.can(person, Action.MANAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class RightRow:
+    """What may be done to objects of one kind: a word for each verb."""
+
+    kind: str
+    group: str
+    verdicts: tuple[tuple[str, Look], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    """How a cluster is, who we are there, what that identity may do, and what this person may do here."""
+
+    health: Look
+    version: str
+    identity: str
+    verbs: tuple[str, ...]
+    rights: tuple[RightRow, ...]
+    own: tuple[tuple[Any, Look], ...]
+    problem: str
+
+
+_YES, _NO, _UNTOLD = (
+    Look("✓", gettext_lazy("yes"), "add"),
+    Look("×", gettext_lazy("no"), "calm"),  # noqa: RUF001 - a cross
+    Look("?", gettext_lazy("not told"), "warn"),
+)
+_HEALTH = {
+    Health.READY: Look("✓", gettext_lazy("ready"), "add"),
+    Health.NOT_READY: Look("×", gettext_lazy("not ready"), "remove"),  # noqa: RUF001 - a cross
+    Health.UNKNOWN: Look("?", gettext_lazy("unknown"), "warn"),
+}
+_OWN: tuple[tuple[Action, Any], ...] = (
+    (Action.LOOK, gettext_lazy("look at reviews, runs and history")),
+    (Action.WRITE, gettext_lazy("open reviews")),
+    (Action.APPROVE, gettext_lazy("approve plans of others")),
+    (Action.APPLY, gettext_lazy("start apply runs")),
+    (Action.AUDIT, gettext_lazy("verify and export the history")),
+)
+
+
+def _verdict(allowed: bool | None) -> Look:
+    return _UNTOLD if allowed is None else _YES if allowed else _NO
+
+
+def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) -> StatePage:
+    """The state of a cluster as its page shows it."""
+    rights = tuple(
+        RightRow(row.plural, row.group, tuple(zip(VERBS, map(_verdict, row.allowed), strict=True)))
+        for row in state.rights
+    )
+    return StatePage(
+        health=_HEALTH[state.health],
+        version=state.version or cluster.version,
+        identity=state.identity,
+        verbs=VERBS,
+        rights=rights,
+        own=tuple((text, _verdict(access.can(for_user, action))) for action, text in _OWN),
+        problem=state.problem,
+    )

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz import origins
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry
 from applyviz.web.presenters.objectlinks import link_object
@@ -19,7 +20,7 @@ from applyviz.web.presenters.plans import Fact
 from applyviz.web.presenters.runs import OUTCOME_LOOKS
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow.errors import NotVisibleError
-from applyviz.workflow.history import find_entries, find_window
+from applyviz.workflow.history import find_page
 
 PER_PAGE = 50
 _LOOKS: dict[str, Look] = {
@@ -32,6 +33,7 @@ _LOOKS: dict[str, Look] = {
     "cluster": Look("·", "", "calm"),
     "comment": Look("·", "", "calm"),
     "person": Look("·", "", "calm"),
+    "live": Look("!", "", "warn"),
 }
 _LOUD = {AuditAction.PLAN_FAILED, AuditAction.SIGN_IN_FAILED, AuditAction.RUN_CANCELLED, AuditAction.APPROVAL_REVOKED}
 _ALARM = Look("!", "", "warn")
@@ -41,7 +43,7 @@ _ALARM = Look("!", "", "warn")
 class EntryRow:
     """One entry in the list."""
 
-    sequence: int
+    number: int
     url: str
     at: datetime
     look: Look
@@ -60,11 +62,10 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """Some entries, newest first, and where older ones are; a search for a text looks back only so far at once."""
+    """Some entries, newest first, and where older ones are."""
 
     rows: tuple[EntryRow, ...]
     older_url: str
-    looked_back_to: int | None
     query: str
     is_filtered: bool
     is_first: bool
@@ -81,6 +82,8 @@ class EntryPage:
     previous_hash: str
     before_url: str
     after_url: str
+    pruned: EntryRow | None
+    pruned_policy: str
 
 
 def _address(chosen: Mapping[str, Any], **more: object) -> str:
@@ -130,61 +133,81 @@ def _name_action(entry: AuditEntry) -> tuple[Look, str]:
 def present_entry(entry: AuditEntry) -> EntryRow:
     """One row."""
     look, what = _name_action(entry)
-    newest = reverse("history:list-entries")
     return EntryRow(
-        sequence=entry.sequence,
-        url=reverse("history:show-entry", args=[entry.sequence]),
+        number=entry.pk,
+        url=reverse("history:show-entry", args=[entry.pk]),
         at=entry.at,
         look=look,
         who=entry.actor_name,
         what=what,
         about=_about(entry),
-        who_url=newest + _address({"person": entry.actor_name}),
+        who_url=reverse("history:show-person", args=[entry.actor_name]),
         object=_describe_object(entry),
         object_url=link_object(entry.cluster, entry.group, entry.kind, entry.namespace, entry.name),
         cluster=entry.cluster,
-        cluster_url=newest + _address({"cluster": entry.cluster}),
+        cluster_url=reverse("history:show-cluster", args=[entry.cluster]) if entry.cluster else "",
         manager=entry.field_manager,
-        manager_url=newest + _address({"manager": entry.field_manager}),
+        manager_url=reverse("history:show-manager", args=[entry.field_manager]) if entry.field_manager else "",
         links=_present_links(entry),
     )
 
 
 def present_history(chosen: Mapping[str, Any], *, before: int | None) -> HistoryPage:
-    """One page of entries; `before` is a sequence, so that a long history needs no counting."""
-    floor = find_window(chosen, before)
-    entries = find_entries(chosen)
-    if before is not None:
-        entries = entries.filter(sequence__lt=before)
-    if floor is not None:
-        entries = entries.filter(sequence__gte=floor)
-    found = list(entries[: PER_PAGE + 1])
-    shown, is_cut = found[:PER_PAGE], floor is not None and floor > 1 and len(found) <= PER_PAGE
-    older = _address(chosen, before=shown[-1].sequence) if len(found) > PER_PAGE else ""
+    """One page of entries; `before` is a number, so that a long history needs no counting."""
+    found = find_page(chosen, before=before, count=PER_PAGE + 1)
+    shown = found[:PER_PAGE]
     return HistoryPage(
         rows=tuple(present_entry(entry) for entry in shown),
-        older_url=_address(chosen, before=floor) if is_cut else older,
-        looked_back_to=floor if is_cut else None,
+        older_url=_address(chosen, before=shown[-1].pk) if len(found) > PER_PAGE else "",
         query=_address(chosen),
         is_filtered=bool(chosen),
         is_first=before is None,
     )
 
 
-def present_entry_page(sequence: int) -> EntryPage:
-    """One entry with its neighbours in the chain."""
-    near = {e.sequence: e for e in AuditEntry.objects.filter(sequence__gte=sequence - 1, sequence__lte=sequence + 1)}
-    entry = near.get(sequence)
+def _present_origin(entry: AuditEntry) -> str:
+    kinds = {
+        origins.WEB: _("browser session"),
+        origins.TOKEN: _("access token"),
+        origins.WORKER: _("worker"),
+        origins.COMMAND: _("command on the server"),
+    }
+    where = [str(kinds.get(entry.session, entry.session)), entry.address, entry.agent]
+    return " · ".join(filter(None, where))
+
+
+def _present_chain(entry: AuditEntry) -> str:
+    if entry.chain:
+        return _("entry %(place)d in the chain of run %(run)d") % {"place": entry.sequence, "run": entry.chain}
+    return _("entry %(place)d in the global chain") % {"place": entry.sequence}
+
+
+def present_entry_page(number: int) -> EntryPage:
+    """One entry with its neighbours in its chain."""
+    entry = AuditEntry.objects.filter(pk=number).first()
     if entry is None:
-        raise NotVisibleError(f"there is no entry {sequence}")
-    row = present_entry(entry)
-    named = {"plan digest": entry.plan_digest, "request id": entry.request_id}
+        raise NotVisibleError(f"there is no entry {number}")
+    chained = AuditEntry.objects.filter(chain=entry.chain, sequence__in=[entry.sequence - 1, entry.sequence + 1])
+    near = {
+        sequence: reverse("history:show-entry", args=[pk]) for sequence, pk in chained.values_list("sequence", "pk")
+    }
+    pruned = AuditEntry.objects.filter(chain=0, sequence=entry.pruned_by).first() if entry.pruned_by else None
+    facts = (
+        Fact(_("Roles then"), entry.roles.replace(" ", ", ")),
+        Fact(_("From"), _present_origin(entry)),
+        Fact(_("Plan digest"), entry.plan_digest, is_code=True),
+        Fact(_("Request"), entry.request_id if entry.request_id != "-" else "", is_code=True),
+        Fact(_("Place"), _present_chain(entry)),
+        Fact(_("Hash of the body"), entry.detail_hash, is_code=True),
+    )
     return EntryPage(
-        row=row,
-        facts=tuple(Fact(label, text, is_code=True) for label, text in named.items() if text and text != "-"),
+        row=present_entry(entry),
+        facts=tuple(fact for fact in facts if fact.text),
         detail=render_yaml(entry.detail) if entry.detail else "",
         hash=entry.hash,
         previous_hash=entry.previous_hash,
-        before_url=reverse("history:show-entry", args=[sequence - 1]) if sequence - 1 in near else "",
-        after_url=reverse("history:show-entry", args=[sequence + 1]) if sequence + 1 in near else "",
+        before_url=near.get(entry.sequence - 1, ""),
+        after_url=near.get(entry.sequence + 1, ""),
+        pruned=present_entry(pruned) if pruned else None,
+        pruned_policy=str(pruned.detail.get("policy", "")) if pruned else "",
     )

@@ -1,4 +1,4 @@
-"""Home: what waits for this person, what is being applied, what ran last."""
+"""Home: what waits for this person, what is being applied, what drifted, what ran last."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Plan, Review
 from applyviz.web.presenters.decks import count_effects
+from applyviz.web.presenters.findings import DriftRow, present_drifted
 from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.runs import STATE_LOOKS
@@ -56,6 +57,7 @@ class Home:
     others: tuple[Waiting, ...]
     running: tuple[RunRow, ...]
     last: tuple[RunRow, ...]
+    drifted: tuple[DriftRow, ...]
     can_write: bool
     is_moving: bool
 
@@ -128,6 +130,7 @@ def present_home(person: Person) -> Home:
         others=tuple(others),
         running=running,
         last=present_runs(found.exclude(state__in=RunState.unfinished())[:LAST_SHOWN]),
+        drifted=present_drifted(for_user=person),
         can_write=access.can(person, Action.WRITE),
         is_moving=bool(running) or is_planning,
     )

@@ -80,7 +80,7 @@ def read_address(cluster: str, group: str, kind: str, namespace: str, name: str)
 
 
 def _person_url(name: str) -> str:
-    return f"{reverse('history:list-entries')}?{urlencode({'person': name})}"
+    return reverse("history:show-person", args=[name])
 
 
 def _present_plan(change: ObjectChange) -> Event:
@@ -95,7 +95,7 @@ def _present_plan(change: ObjectChange) -> Event:
         who=who,
         who_url=_person_url(who),
         manager=manager,
-        manager_url=f"{reverse('history:list-entries')}?{urlencode({'manager': manager})}",
+        manager_url=reverse("history:show-manager", args=[manager]),
         links=(Fact("", f"#{plan.review.number} · {plan.number}", url=url),),
     )
 
@@ -110,7 +110,7 @@ def _present_result(result: ObjectResult, at: datetime) -> Event:
 
 def _present_audit(entry: AuditEntry) -> Event:
     row = present_entry(entry)
-    link = Fact("", _("entry %(number)d") % {"number": row.sequence}, url=row.url)
+    link = Fact("", _("entry %(number)d") % {"number": row.number}, url=row.url)
     links = (*row.links, link)
     return Event(row.at, row.look, row.what, row.about, row.who, row.who_url, row.manager, row.manager_url, links)
 
@@ -148,7 +148,7 @@ def _find_audit(subject: Subject, before: datetime | None) -> Iterator[Event]:
     found = _entries(subject)
     if before is not None:
         found = found.filter(at__lt=before)
-    for entry in found.order_by("-sequence")[: PER_PAGE + 1]:
+    for entry in found.order_by("-id")[: PER_PAGE + 1]:
         yield _present_audit(entry)
 
 

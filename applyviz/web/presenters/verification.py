@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.urls import reverse
+
+from applyviz.records.models import AuditEntry, AuditHead
 from applyviz.web.presenters.operations import Look
 from applyviz.workflow.chain import ChainReport, Head
 
@@ -12,23 +15,60 @@ _INTACT, _BAD, _GOING = Look("✓", "", "add"), Look("×", "", "remove"), Look("
 
 
 @dataclass(frozen=True, slots=True)
+class Removal:
+    """How many bodies went, by which policy, and the entry that tells of it."""
+
+    count: int
+    policy: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationPage:
-    """The head, and how far verification is; `goes_on_after` is None when it has ended or not begun."""
+    """The head, and how far verification is; `goes_on_after` is None when it has ended or not begun.
+
+    - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
+    """
 
     head: Head
     report: ChainReport | None
     look: Look
     published: str
     goes_on_after: int | None
+    checked: int
+    total: int
+    bad_url: str
+    removed: tuple[Removal, ...]
 
 
-def present_verification(head: Head, report: ChainReport | None, published: str) -> VerificationPage:
-    """The whole page; without a report nothing was asked yet."""
+def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
+    if report is None or not report.is_finished or not report.removed:
+        return ()
+    told = AuditEntry.objects.filter(chain=0, sequence__in=list(report.removed)).order_by("id")
+    return tuple(
+        Removal(
+            report.removed[entry.sequence],
+            str(entry.detail.get("policy", "")),
+            reverse("history:show-entry", args=[entry.pk]),
+        )
+        for entry in told
+    )
+
+
+def present_verification(
+    head: Head, report: ChainReport | None, published: str, *, before: int = 0
+) -> VerificationPage:
+    """The whole page; without a report nothing was asked yet. `before` counts the entries of earlier slices."""
     is_going = report is not None and report.is_intact and not report.is_finished
+    bad = report.bad if report else None
     return VerificationPage(
         head=head,
         report=report,
         look=_GOING if is_going else _INTACT if report is None or report.is_intact else _BAD,
         published=published,
-        goes_on_after=report.entries if report is not None and is_going else None,
+        goes_on_after=report.last if report is not None and is_going else None,
+        checked=before + (report.entries if report else 0),
+        total=sum(AuditHead.objects.values_list("sequence", flat=True)),
+        bad_url=reverse("history:show-entry", args=[bad.number]) if bad and bad.number else "",
+        removed=_present_removals(report),
     )

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.web.forms.clusters import AddClusterForm
-from applyviz.web.presenters.clusters import can_add, present_cluster, present_clusters
-from applyviz.web.views.doors import PageRequest, needs
+from applyviz.records.enums import FindingSort
+from applyviz.records.models import Cluster
+from applyviz.web.forms.clusters import AddClusterForm, AdoptForm
+from applyviz.web.presenters.clusters import can_add, present_cluster, present_clusters, present_state
+from applyviz.web.presenters.findings import present_findings
+from applyviz.web.presenters.holdings import present_holdings
+from applyviz.web.presenters.timelines import read_address
+from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.workflow import adoption, scans
 from applyviz.workflow import clusters as use_cases
 from applyviz.workflow.access import Action
-from applyviz.workflow.inventory import read_inventory
+from applyviz.workflow.errors import NotPossibleError, NotVisibleError
+from applyviz.workflow.inventory import read_holdings, read_inventory
+from applyviz.workflow.rights import read_state
 
 
 @needs(Action.LOOK)
@@ -31,6 +41,72 @@ def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
     return render(
         request, "clusters/cluster.html", {"page": present_cluster(cluster, inventory, for_user=request.user)}
     )
+
+
+@needs(Action.LOOK)
+def show_state(request: PageRequest, slug: str) -> HttpResponse:
+    """How the cluster is and what may be done there."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    state = present_state(cluster, read_state(cluster, for_user=request.user), for_user=request.user)
+    name = "clusters/_state.html" if is_fragment(request) else "clusters/state.html"
+    return render(request, name, {"state": state, "cluster": cluster})
+
+
+@needs(Action.WRITE, "POST")
+def scan(request: PageRequest, slug: str) -> HttpResponse:
+    """Look at the live objects now."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    with suppress(NotPossibleError):  # somebody else asked already: their answer is as good
+        scans.request_scan(cluster, by=request.user)
+    if not is_fragment(request):
+        return redirect("clusters:show-cluster", slug)
+    return _render_findings(request, cluster)
+
+
+def _render_findings(request: PageRequest, cluster: Cluster) -> HttpResponse:
+    found = present_findings(cluster, for_user=request.user)
+    return render(request, "clusters/_findings.html", {"findings": found, "slug": cluster.slug})
+
+
+@needs(Action.LOOK)
+def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
+    """All findings of one sort; a fragment asks whether the scan has ended."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    if sort not in (*FindingSort, "all"):
+        raise NotVisibleError(f"there are no findings called {sort}")
+    if is_fragment(request) or sort == "all":
+        return _render_findings(request, cluster)
+    found = present_findings(cluster, for_user=request.user, only=FindingSort(sort))
+    return render(request, "clusters/findings.html", {"findings": found, "slug": slug, "cluster": cluster})
+
+
+@needs(Action.LOOK)
+def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
+    """All that one field manager owns in this cluster."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    page = present_holdings(cluster, manager, read_holdings(cluster, manager, for_user=request.user))
+    return render(request, "clusters/manager.html", {"page": page})
+
+
+@needs(Action.WRITE, "GET", "POST")
+def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
+    """Open a review of an object as it is live."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    subject = read_address(slug, group, kind, namespace, name)
+    form = AdoptForm(request.POST or None, initial={"title": _("Adopt %(object)s") % {"object": f"{kind} {name}"}})
+    if request.method == "POST" and form.is_valid():
+        review = adoption.adopt(
+            cluster,
+            **subject.columns,
+            title=form.cleaned_data["title"],
+            reason=form.cleaned_data["reason"],
+            options=form.read_options(subject.namespace),
+            by=request.user,
+        )
+        return redirect("reviews:show-review", review.number)
+    found = adoption.read_adoption(cluster, **subject.columns, by=request.user)
+    context = {"form": form, "found": found, "cluster": cluster, "subject": subject}
+    return render(request, "clusters/adopt.html", context, status=422 if request.method == "POST" else 200)
 
 
 @needs(Action.MANAGE, "GET", "POST")

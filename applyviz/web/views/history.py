@@ -7,6 +7,7 @@ from django.shortcuts import render
 
 from applyviz.web.forms.history import BeforeForm, HistoryForm, TimelineForm, VerificationForm
 from applyviz.web.presenters.history import present_entry_page, present_history
+from applyviz.web.presenters.subjects import SubjectPage, present_cluster_history, present_manager, present_person
 from applyviz.web.presenters.timelines import present_timeline, read_address
 from applyviz.web.presenters.verification import SLICE, present_verification
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
@@ -29,9 +30,33 @@ def list_entries(request: PageRequest) -> HttpResponse:
 
 
 @needs(Action.LOOK)
-def show_entry(request: PageRequest, sequence: int) -> HttpResponse:
+def show_entry(request: PageRequest, number: int) -> HttpResponse:
     """One entry with everything it holds."""
-    return render(request, "history/entry.html", {"page": present_entry_page(sequence)})
+    return render(request, "history/entry.html", {"page": present_entry_page(number)})
+
+
+def _show_subject(request: PageRequest, page: SubjectPage) -> HttpResponse:
+    name = "history/_entries.html" if is_fragment(request) else "history/subject.html"
+    can_audit = access.can(request.user, Action.AUDIT)
+    return render(request, name, {"page": page.entries, "subject": page, "can_audit": can_audit})
+
+
+@needs(Action.LOOK)
+def show_person(request: PageRequest, name: str) -> HttpResponse:
+    """What one person did."""
+    return _show_subject(request, present_person(name, before=BeforeForm.read(request.GET)))
+
+
+@needs(Action.LOOK)
+def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
+    """What happened to one cluster."""
+    return _show_subject(request, present_cluster_history(slug, before=BeforeForm.read(request.GET)))
+
+
+@needs(Action.LOOK)
+def show_manager(request: PageRequest, name: str) -> HttpResponse:
+    """What was written as one field manager."""
+    return _show_subject(request, present_manager(name, before=BeforeForm.read(request.GET)))
 
 
 @needs(Action.LOOK)
@@ -59,10 +84,11 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
 def verify(request: PageRequest) -> HttpResponse:
     """What verification is and its head; by POST one slice of the chain, and where it goes on."""
     form = VerificationForm(request.POST if request.method == "POST" else None)
-    report = None
+    report, checked = None, 0
     if request.method == "POST" and form.is_valid():
         after, published = form.cleaned_data["after"] or 0, form.cleaned_data["head"]
+        checked = form.cleaned_data["checked"] or 0
         report = chain.verify_chain(after=after, limit=SLICE, published=published)
     name = "history/_verification.html" if is_fragment(request) else "history/verify.html"
-    page = present_verification(chain.find_head(), report, str(form.data.get("head", "")))
+    page = present_verification(chain.find_head(), report, str(form.data.get("head", "")), before=checked)
     return render(request, name, {"form": form, "page": page})

@@ -1,4 +1,4 @@
-"""The history on the command line: verify the chain, publish its head, export entries.
+"""The history on the command line: verify the chains, publish the head, export, remove bodies.
 
 `verify` exits 1 and names the first bad entry. What `head` prints can be put where nobody of this installation
 can change it; `verify --head` and `scripts/verify_export.py --head` hold the history to it later.
@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import chain, history
+from applyviz.workflow import chain, history, retention
 from applyviz.workflow.errors import NotValidError
 
 _FILTERS = ("cluster", "group", "namespace", "kind", "name", "person", "manager", "text")
@@ -50,7 +50,9 @@ class Command(BaseCommand):
         what = parser.add_subparsers(dest="what", required=True)
         verify = what.add_parser("verify", help="walk the hash chain; exit 1 and name the first bad entry")
         verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a head that was published earlier")
-        what.add_parser("head", help="print the head of the chain, to be published")
+        what.add_parser("head", help="tie the chains of runs to the global one and print its head, to be published")
+        prune = what.add_parser("prune", help="remove the bodies that retention policies no longer keep; hashes stay")
+        prune.add_argument("--dry-run", action="store_true", help="say what would go")
         export = what.add_parser("export", help="write entries, oldest first")
         export.add_argument("--format", type=history.ExportFormat, choices=list(history.ExportFormat), default="jsonl")
         export.add_argument("--from", dest="since", type=read_moment, metavar="WHEN", help="a day or a moment")
@@ -68,21 +70,28 @@ class Command(BaseCommand):
             case "verify":
                 self._verify(options["head"])
             case "head":
-                head = chain.find_head()
+                head = chain.publish_head()
                 self.stdout.write(f"{head} {head.at.isoformat() if head.at else '-'}")
+            case "prune":
+                self._prune(options["dry_run"])
             case _:
                 self._export(options)
 
     def _verify(self, published: chain.Head | None) -> None:
         report = chain.verify_chain(published=published)
-        if not report.is_intact:
-            raise CommandError(f"entry {report.bad_sequence} is bad: {report.reason}", returncode=1)
-        self.stdout.write(f"{report.entries} entries are intact; head {report.head}")
+        if report.bad is not None:
+            raise CommandError(str(report.bad), returncode=1)
+        head = chain.find_head()
+        self.stdout.write(f"{report.entries} entries are intact, {report.runs} chains of runs among them; head {head}")
+        for told in retention.list_removals(report.removed):
+            self.stdout.write(str(told))
 
     def _export(self, options: dict[str, Any]) -> None:
         names = (*_FILTERS, "action", "review", "run", "since", "until")
         chosen = {name: options[name] for name in names if options.get(name) not in (None, "")}
-        lines = history.export_entries(chosen, history.ExportFormat(options["format"]))
+        form = history.ExportFormat(options["format"])
+        history.tell_export(None, chosen, form)
+        lines = history.export_entries(chosen, form)
         if options["output"] is None:
             for line in lines:
                 self.stdout.write(line, ending="")
@@ -93,3 +102,11 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{options['output']}: {error.strerror}") from error
         self.stdout.write(f"{count} lines written to {options['output']}")
+
+    def _prune(self, is_rehearsal: bool) -> None:
+        policies = list(retention.list_active())
+        if not policies:
+            self.stdout.write("no retention policy is active: everything is kept")
+        for policy in policies:
+            count = retention.count_due(policy) if is_rehearsal else retention.prune(policy).entries
+            self.stdout.write(f"{policy.name}: {count} bodies {'would be' if is_rehearsal else 'were'} removed")

@@ -1,0 +1,103 @@
+"""The history of one person, one cluster, one field manager: what is known of them, and their entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.owners import Owner
+from applyviz.records.models import AuditEntry, Cluster
+from applyviz.web.presenters.history import HistoryPage, present_history
+from applyviz.web.presenters.owners import present_owner
+from applyviz.web.presenters.plans import Fact
+from applyviz.workflow import access
+from applyviz.workflow.audit import SYSTEM
+from applyviz.workflow.errors import NotVisibleError
+
+_RECENT = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectPage:
+    """Who or what the page is about, facts, and a page of entries."""
+
+    sort: str
+    name: str
+    facts: tuple[Fact, ...]
+    entries: HistoryPage
+    filter_url: str
+
+
+def _present(sort: str, name: str, facts: list[Fact], chosen: Mapping[str, Any], before: int | None) -> SubjectPage:
+    page = present_history(chosen, before=before)
+    facts += _present_ends(chosen)
+    return SubjectPage(
+        sort, name, tuple(fact for fact in facts if fact.text), page, reverse("history:list-entries") + page.query
+    )
+
+
+def _present_ends(chosen: Mapping[str, Any]) -> list[Fact]:
+    columns = {"person": "actor_name", "cluster": "cluster", "manager": "field_manager"}
+    found = AuditEntry.objects.filter(**{columns[name]: value for name, value in chosen.items()})
+    moments = [found.order_by(order).values_list("at", flat=True).first() for order in ("id", "-id")]
+    labels = (_("First entry"), _("Last entry"))
+    return [
+        Fact(label, date_format(at, "j M Y H:i")) for label, at in zip(labels, moments, strict=True) if at is not None
+    ]
+
+
+def present_person(name: str, *, before: int | None) -> SubjectPage:
+    """What one person did; raises when nobody of that name ever did anything or has an account."""
+    person = User.objects.filter(username=name).first()
+    chosen = {"person": name}
+    if person is None and not AuditEntry.objects.filter(actor_name=name).exists():
+        raise NotVisibleError(f"nothing is known of {name}")
+    facts = []
+    if person is not None:
+        roles = sorted(str(role.label) for role in access.roles_of(person))
+        facts = [
+            Fact(_("Account"), _("active") if person.is_active else _("deactivated")),
+            Fact(_("Roles now"), ", ".join(roles) or _("none")),
+        ]
+    elif name == SYSTEM:
+        facts = [Fact(_("Account"), _("none: this product itself, its workers"))]
+    else:
+        facts = [Fact(_("Account"), _("none any more"))]
+    return _present(_("Person"), name, facts, chosen, before)
+
+
+def present_cluster_history(slug: str, *, before: int | None) -> SubjectPage:
+    """What happened to one cluster."""
+    cluster = Cluster.objects.filter(slug=slug).first()
+    if cluster is None and not AuditEntry.objects.filter(cluster=slug).exists():
+        raise NotVisibleError(f"nothing is known of {slug}")
+    facts = []
+    if cluster is not None:
+        url = reverse("clusters:show-cluster", args=[slug])
+        facts = [Fact(_("Cluster"), cluster.name, url=url), Fact(_("Identity"), cluster.uid, is_code=True)]
+    return _present(_("Cluster"), slug, facts, {"cluster": slug}, before)
+
+
+def present_manager(name: str, *, before: int | None) -> SubjectPage:
+    """What was written as one field manager, and where it lives now."""
+    written = AuditEntry.objects.filter(field_manager=name).order_by("-id").values_list("cluster", flat=True)
+    slugs = sorted(set(written[:_RECENT]) - {""})
+    if not slugs and not written.exists():
+        raise NotVisibleError(f"nothing was written as {name}")
+    about = present_owner(Owner(name, "", "", "", "")).about
+    facts = [Fact(_("Known as"), about)]
+    facts += [
+        Fact(
+            _("Owns now"),
+            _("on %(cluster)s") % {"cluster": slug},
+            url=reverse("clusters:field-manager", args=[slug, name]),
+        )
+        for slug in slugs
+    ]
+    return _present(_("Field manager"), name, facts, {"manager": name}, before)

@@ -1,0 +1,303 @@
+"""Looks at the live objects of a cluster and keeps what no run explains: live changes, drift, what was never reviewed.
+
+A scan is asked for by a person or by the sweep, carried out by a worker that holds a lease, and reads a bounded
+number of objects. What is found for the first time is told in the history, but for the first scan of a cluster and
+for objects that no run ever wrote: they are how things were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Max, Q, QuerySet
+from django.utils import timezone
+
+from applyviz.clusters import connect
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.planning.plan import Operation
+from applyviz.queue import TaskName
+from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
+from applyviz.records.models import Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
+from applyviz.workflow import access, audit, changes, outbox
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.drift import find_drift
+from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.inventory import Listing
+from applyviz.workflow.unexplained import Write, find_unexplained, is_controller, is_made_by_controller
+
+LEASE = timedelta(minutes=5)
+_MOST_RESULTS, _MOST_WRITES = 20_000, 50_000
+_GOOD = [outcome for outcome in Outcome if outcome.is_good]
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding, before it is kept."""
+
+    sort: FindingSort
+    ref: ObjectRef
+    manager: str = ""
+    operation: str = ""
+    subresource: str = ""
+    changed_at: datetime | None = None
+    fields: tuple[JSONValue, ...] = ()
+    run: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The same for the same finding; drift is another one when other fields drifted or to other values."""
+        at = self.changed_at.isoformat() if self.changed_at else ""
+        said = list(self.fields) if self.sort is FindingSort.DRIFTED else []
+        parts = [self.sort.value, *self.ref.key, self.manager, self.operation, self.subresource, at, self.run, said]
+        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+
+@dataclass
+class _Known:
+    """What runs did in a cluster: the last result of each object, and every write."""
+
+    results: dict[Key, ObjectResult] = field(default_factory=dict)
+    writes: dict[Key, list[Write]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, cluster: Cluster) -> _Known:
+        known = cls()
+        results = ObjectResult.objects.filter(run__plan__target__cluster=cluster, outcome__in=_GOOD)
+        results = results.select_related("change", "run__plan").defer("change__document", "change__sealed")
+        for result in results.order_by("-id")[:_MOST_RESULTS]:
+            known.results.setdefault(_key(changes.ref_of(result.change)), result)
+        for key, write in _read_writes(cluster):
+            known.writes.setdefault(key, []).append(write)
+        return known
+
+
+def _key(ref: ObjectRef) -> Key:
+    return ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name
+
+
+def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, Write]]:
+    entries = JournalEntry.objects.filter(result__run__plan__target__cluster=cluster)
+    # A request whose answer was lost may have been carried out: it explains what happened at its time.
+    entries = entries.exclude(method="GET").filter(Q(status=0) | Q(status__lt=400)).exclude(state=EntryState.INTENT)
+    columns = ("group", "kind", "namespace", "name")
+    rows = entries.order_by("-id").values_list(
+        *(f"result__change__{name}" for name in columns),
+        "query",
+        "result__run__plan__options",
+        "sent_at",
+        "answered_at",
+        "result__run__number",
+    )
+    for *key, query, options, sent_at, answered_at, run in rows[:_MOST_WRITES]:
+        manager = query.get("fieldManager") or options.get("field_manager") or ""
+        yield tuple(key), Write(manager, sent_at, answered_at or sent_at + timedelta(minutes=1), run)
+
+
+def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
+    """Ask for a look at a cluster; raises when one is under way. `by` None: the sweep."""
+    if by is not None:
+        access.require(by, Action.WRITE)
+    try:
+        with transaction.atomic():
+            scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=timezone.now())
+            outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
+    except IntegrityError as error:
+        raise NotPossibleError("this cluster is being looked at already") from error
+    return scan
+
+
+def request_due(*, now: datetime) -> int:
+    """Ask for the scans whose time has come; gives how many."""
+    if not settings.APPLYVIZ_SCAN_MINUTES:
+        return 0
+    before = now - timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
+    clusters = Cluster.objects.annotate(last=Max("scans__created_at")).filter(Q(last=None) | Q(last__lt=before))
+    asked = 0
+    for cluster in clusters:
+        try:
+            request_scan(cluster, by=None)
+        except NotPossibleError:
+            continue
+        asked += 1
+    return asked
+
+
+def find_unfinished(*, now: datetime) -> list[int]:
+    """Scans that no worker has in hand."""
+    waiting = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), finished_at=None)
+    return list(waiting.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", flat=True))
+
+
+def _claim(scan_id: int) -> ClusterScan | None:
+    now = timezone.now()
+    free = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), pk=scan_id, finished_at=None)
+    if not free.update(started_at=now, lease_until=now + LEASE):
+        return None
+    return ClusterScan.objects.select_related("cluster").get(pk=scan_id)
+
+
+def _find_changed(ref: ObjectRef, live: JSONObject, known: _Known) -> Iterator[Found]:
+    writes, result = known.writes.get(_key(ref), []), known.results.get(_key(ref))
+    if result is None and not writes:
+        if not is_made_by_controller(live):
+            yield from _find_unreviewed(ref, live)
+        return
+    since = min((write.sent_at for write in writes), default=result.finished_at if result else None)
+    for one in find_unexplained(live, writes, since=since):
+        owner = one.owner
+        run = result.run.number if result else None
+        yield Found(
+            FindingSort.CHANGED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields, run
+        )
+
+
+def _find_unreviewed(ref: ObjectRef, live: JSONObject) -> Iterator[Found]:
+    for one in find_unexplained(live, ()):
+        if not is_controller(one.owner.manager):
+            owner = one.owner
+            yield Found(
+                FindingSort.UNREVIEWED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields
+            )
+
+
+def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: Listing) -> Iterator[Found]:
+    result = known.results.get(_key(ref))
+    if result is None:
+        return
+    change = changes.read_masked(result.change)
+    if change.operation is Operation.PRUNE:
+        return
+    tag_key = result.run.plan.tag_key.open_bytes()
+    schema = listing.catalog.find_kind(change.ref.gvk)
+    if change.ref.gvk != ref.gvk:  # another API version than was applied: fields may have other names
+        return
+    masked = changes.mask_object(live, change.ref, tag_key=tag_key)
+    fields = tuple(one.to_json() for one in find_drift(change.versions, masked, root=schema.root if schema else None))
+    if fields:
+        yield Found(FindingSort.DRIFTED, ref, fields=fields, run=result.run.number)
+
+
+def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterator[Found]:
+    hidden = set(unread)
+    for key, result in known.results.items():
+        if key in met or key[1] in hidden or result.change.operation == Operation.PRUNE:
+            continue
+        change = result.change
+        ref = ObjectRef(GroupVersionKind(change.group, change.version, change.kind), change.namespace, change.name)
+        yield Found(FindingSort.MISSING, ref, run=result.run.number)
+
+
+def _look(scan: ClusterScan) -> list[Found]:
+    known = _Known.load(scan.cluster)
+    met: set[Key] = set()
+    found: list[Found] = []
+    with connect.open_reader(scan.cluster) as reader:
+        listing = Listing(reader)
+        for ref, live in listing.walk():
+            met.add(_key(ref))
+            found += _find_changed(ref, live, known)
+            found += _find_drifted(ref, live, known, listing)
+    if not listing.is_cut:
+        found += _find_missing(known, met, listing.unread)
+    scan.objects_read, scan.is_cut, scan.unread = listing.count, listing.is_cut, listing.unread
+    return found
+
+
+def _tell(cluster: Cluster, found: Found) -> None:
+    is_change = found.sort is FindingSort.CHANGED
+    detail = {
+        "sort": found.sort.value,
+        "operation": found.operation,
+        "subresource": found.subresource,
+        "changed at": found.changed_at.isoformat() if found.changed_at else "",
+        "fields": list(found.fields),
+        "last run": found.run,
+    }
+    audit.record(
+        AuditAction.LIVE_CHANGED if is_change else AuditAction.LIVE_DRIFTED,
+        by=None,
+        about=audit.Subject(cluster=cluster.slug, ref=found.ref, field_manager=found.manager),
+        detail={name: value for name, value in detail.items() if value not in ("", None)},
+    )
+
+
+def _keep(cluster: Cluster, found: Found, now: datetime, *, is_told: bool) -> None:
+    ref = found.ref
+    LiveFinding.objects.create(
+        cluster=cluster,
+        key=found.key,
+        sort=found.sort,
+        group=ref.gvk.group,
+        version=ref.gvk.version,
+        kind=ref.gvk.kind,
+        namespace=ref.namespace,
+        name=ref.name,
+        manager=found.manager,
+        operation=found.operation,
+        subresource=found.subresource,
+        changed_at=found.changed_at,
+        fields=list(found.fields),
+        run=found.run,
+        first_seen=now,
+        last_seen=now,
+    )
+    if is_told:
+        _tell(cluster, found)
+
+
+def _finish(scan: ClusterScan, found: list[Found], problem: str) -> None:
+    """Keep what was found and end the scan; another worker that took it over has ended it already."""
+    now = timezone.now()
+    with transaction.atomic():
+        ended = ClusterScan.objects.filter(pk=scan.pk, finished_at=None, started_at=scan.started_at).update(
+            finished_at=now,
+            objects_read=scan.objects_read,
+            is_cut=scan.is_cut,
+            unread=scan.unread,
+            problem=problem,
+        )
+        if not ended or problem:
+            return
+        kept = LiveFinding.objects.filter(cluster=scan.cluster)
+        by_key = {one.key: one for one in found}
+        known = set(kept.filter(key__in=list(by_key)).values_list("key", flat=True)) if by_key else set()
+        has_earlier = scan.cluster.scans.filter(finished_at__lt=now, problem="").exclude(pk=scan.pk).exists()
+        for key, one in by_key.items():
+            if key not in known:
+                _keep(scan.cluster, one, now, is_told=has_earlier and one.sort is not FindingSort.UNREVIEWED)
+        kept.filter(key__in=list(by_key)).update(last_seen=now, gone_at=None)
+        gone = kept.filter(gone_at=None, last_seen__lt=now).exclude(kind__in=scan.unread)
+        if not scan.is_cut:
+            gone.update(gone_at=now)
+
+
+def scan_cluster(scan_id: int) -> None:
+    """Carry a scan out; nothing happens when another worker has it."""
+    scan = _claim(scan_id)
+    if scan is None:
+        return
+    try:
+        found, problem = _look(scan), ""
+    except ApplyVizError as error:
+        found, problem = [], str(error)
+    _finish(scan, found, problem)
+
+
+def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
+    """The newest scan that is finished or under way."""
+    access.require(for_user, Action.LOOK)
+    return ClusterScan.objects.filter(cluster=cluster).order_by("-id").first()
+
+
+def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
+    """What is there now."""
+    access.require(for_user, Action.LOOK)
+    return LiveFinding.objects.filter(gone_at=None).order_by("sort", F("changed_at").desc(nulls_last=True), "id")
