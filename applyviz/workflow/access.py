@@ -19,7 +19,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from applyviz.records.enums import Role
-from applyviz.records.models import AuditEntry, Grant, Review, ReviewPlace
+from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.places import Place, fits, holds_at, is_everywhere, select_covered
 
@@ -154,6 +154,14 @@ def limit_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[Audi
     reviews = Review.objects.filter(select_reviews(user)).values("number")
     covered = select_covered(grants, cluster="cluster", namespace="namespace") & ~Q(cluster="")
     return entries.filter(Q(review__in=reviews) | (Q(review=None) & covered))
+
+
+def limit_findings(findings: QuerySet[LiveFinding], user: Visitor) -> QuerySet[LiveFinding]:
+    """What was found in places that a person may look at."""
+    grants = _looking(user)
+    if grants is None:
+        return findings
+    return findings.filter(select_covered(grants, cluster="cluster__slug", namespace="namespace"))
 
 
 def sees_cluster(user: Visitor, slug: str) -> bool:

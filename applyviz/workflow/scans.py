@@ -300,4 +300,5 @@ def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
 def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
     """What is there now."""
     access.require(for_user, Action.LOOK)
-    return LiveFinding.objects.filter(gone_at=None).order_by("sort", F("changed_at").desc(nulls_last=True), "id")
+    seen = access.limit_findings(LiveFinding.objects.filter(gone_at=None), for_user)
+    return seen.order_by("sort", F("changed_at").desc(nulls_last=True), "id")

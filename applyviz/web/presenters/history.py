@@ -19,6 +19,8 @@ from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Fact
 from applyviz.web.presenters.runs import OUTCOME_LOOKS
 from applyviz.web.presenters.values import render_yaml
+from applyviz.workflow import access
+from applyviz.workflow.access import Visitor
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.history import find_page
 
@@ -152,9 +154,9 @@ def present_entry(entry: AuditEntry) -> EntryRow:
     )
 
 
-def present_history(chosen: Mapping[str, Any], *, before: int | None) -> HistoryPage:
+def present_history(chosen: Mapping[str, Any], *, before: int | None, for_user: Visitor | None = None) -> HistoryPage:
     """One page of entries; `before` is a number, so that a long history needs no counting."""
-    found = find_page(chosen, before=before, count=PER_PAGE + 1)
+    found = find_page(chosen, before=before, count=PER_PAGE + 1, for_user=for_user)
     shown = found[:PER_PAGE]
     return HistoryPage(
         rows=tuple(present_entry(entry) for entry in shown),
@@ -182,9 +184,9 @@ def _present_chain(entry: AuditEntry) -> str:
     return _("entry %(place)d in the global chain") % {"place": entry.sequence}
 
 
-def present_entry_page(number: int) -> EntryPage:
-    """One entry with its neighbours in its chain."""
-    entry = AuditEntry.objects.filter(pk=number).first()
+def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
+    """One entry with its neighbours in its chain; what this person does not see is not there."""
+    entry = access.limit_entries(AuditEntry.objects.filter(pk=number), for_user).first()
     if entry is None:
         raise NotVisibleError(f"there is no entry {number}")
     chained = AuditEntry.objects.filter(chain=entry.chain, sequence__in=[entry.sequence - 1, entry.sequence + 1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -17,6 +18,7 @@ from applyviz.web.presenters.history import HistoryPage, present_history
 from applyviz.web.presenters.owners import present_owner
 from applyviz.web.presenters.plans import Fact
 from applyviz.workflow import access
+from applyviz.workflow.access import Visitor
 from applyviz.workflow.audit import SYSTEM
 from applyviz.workflow.errors import NotVisibleError
 
@@ -34,17 +36,23 @@ class SubjectPage:
     filter_url: str
 
 
-def _present(sort: str, name: str, facts: list[Fact], chosen: Mapping[str, Any], before: int | None) -> SubjectPage:
-    page = present_history(chosen, before=before)
-    facts += _present_ends(chosen)
+def _present(
+    sort: str, name: str, facts: list[Fact], chosen: Mapping[str, Any], before: int | None, for_user: Visitor
+) -> SubjectPage:
+    page = present_history(chosen, before=before, for_user=for_user)
+    facts += _present_ends(chosen, for_user)
     return SubjectPage(
         sort, name, tuple(fact for fact in facts if fact.text), page, reverse("history:list-entries") + page.query
     )
 
 
-def _present_ends(chosen: Mapping[str, Any]) -> list[Fact]:
+def _seen(for_user: Visitor) -> QuerySet[AuditEntry]:
+    return access.limit_entries(AuditEntry.objects.all(), for_user)
+
+
+def _present_ends(chosen: Mapping[str, Any], for_user: Visitor) -> list[Fact]:
     columns = {"person": "actor_name", "cluster": "cluster", "manager": "field_manager"}
-    found = AuditEntry.objects.filter(**{columns[name]: value for name, value in chosen.items()})
+    found = _seen(for_user).filter(**{columns[name]: value for name, value in chosen.items()})
     moments = [found.order_by(order).values_list("at", flat=True).first() for order in ("id", "-id")]
     labels = (_("First entry"), _("Last entry"))
     return [
@@ -52,11 +60,11 @@ def _present_ends(chosen: Mapping[str, Any]) -> list[Fact]:
     ]
 
 
-def present_person(name: str, *, before: int | None) -> SubjectPage:
+def present_person(name: str, *, before: int | None, for_user: Visitor) -> SubjectPage:
     """What one person did; raises when nobody of that name ever did anything or has an account."""
     person = User.objects.filter(username=name).first()
     chosen = {"person": name}
-    if person is None and not AuditEntry.objects.filter(actor_name=name).exists():
+    if person is None and not _seen(for_user).filter(actor_name=name).exists():
         raise NotVisibleError(f"nothing is known of {name}")
     facts = []
     if person is not None:
@@ -69,24 +77,25 @@ def present_person(name: str, *, before: int | None) -> SubjectPage:
         facts = [Fact(_("Account"), _("none: this product itself, its workers"))]
     else:
         facts = [Fact(_("Account"), _("none any more"))]
-    return _present(_("Person"), name, facts, chosen, before)
+    return _present(_("Person"), name, facts, chosen, before, for_user)
 
 
-def present_cluster_history(slug: str, *, before: int | None) -> SubjectPage:
+def present_cluster_history(slug: str, *, before: int | None, for_user: Visitor) -> SubjectPage:
     """What happened to one cluster."""
     cluster = Cluster.objects.filter(slug=slug).first()
-    if cluster is None and not AuditEntry.objects.filter(cluster=slug).exists():
+    is_known = access.sees_cluster(for_user, slug) if cluster else _seen(for_user).filter(cluster=slug).exists()
+    if not is_known:
         raise NotVisibleError(f"nothing is known of {slug}")
     facts = []
     if cluster is not None:
         url = reverse("clusters:show-cluster", args=[slug])
         facts = [Fact(_("Cluster"), cluster.name, url=url), Fact(_("Identity"), cluster.uid, is_code=True)]
-    return _present(_("Cluster"), slug, facts, {"cluster": slug}, before)
+    return _present(_("Cluster"), slug, facts, {"cluster": slug}, before, for_user)
 
 
-def present_manager(name: str, *, before: int | None) -> SubjectPage:
+def present_manager(name: str, *, before: int | None, for_user: Visitor) -> SubjectPage:
     """What was written as one field manager, and where it lives now."""
-    written = AuditEntry.objects.filter(field_manager=name).order_by("-id").values_list("cluster", flat=True)
+    written = _seen(for_user).filter(field_manager=name).order_by("-id").values_list("cluster", flat=True)
     slugs = sorted(set(written[:_RECENT]) - {""})
     if not slugs and not written.exists():
         raise NotVisibleError(f"nothing was written as {name}")
@@ -100,4 +109,4 @@ def present_manager(name: str, *, before: int | None) -> SubjectPage:
         )
         for slug in slugs
     ]
-    return _present(_("Field manager"), name, facts, {"manager": name}, before)
+    return _present(_("Field manager"), name, facts, {"manager": name}, before, for_user)

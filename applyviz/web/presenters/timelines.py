@@ -25,7 +25,10 @@ from applyviz.web.presenters.objectlinks import CORE, NO_NAMESPACE
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Fact
 from applyviz.web.presenters.runs import OUTCOME_LOOKS
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.places import Place
 
 PER_PAGE = 50
 
@@ -160,8 +163,9 @@ def _cut(events: list[Event]) -> list[Event]:
     return whole or [event for event in events if event.at == events[0].at]
 
 
-def present_timeline(subject: Subject, *, before: datetime | None) -> Timeline:
-    """One page of an object's life; an object that nothing is known of has none."""
+def present_timeline(subject: Subject, *, before: datetime | None, for_user: Visitor) -> Timeline:
+    """One page of an object's life; an object that nothing is known of, or that this person does not see, has none."""
+    access.require(for_user, Action.LOOK, [Place(subject.cluster, subject.namespace)])
     sources = (_find_audit(subject, before), _find_results(subject, before), _find_plans(subject, before))
     events = sorted((event for source in sources for event in source), key=lambda e: e.at, reverse=True)
     if not events and before is None:

@@ -23,7 +23,7 @@ _TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "appl
 def list_entries(request: PageRequest) -> HttpResponse:
     """Entries, newest first."""
     form = HistoryForm(request.GET)
-    page = present_history(form.chosen, before=BeforeForm.read(request.GET))
+    page = present_history(form.chosen, before=BeforeForm.read(request.GET), for_user=request.user)
     name = "history/_entries.html" if is_fragment(request) else "history/list.html"
     can_audit = access.can(request.user, Action.AUDIT)
     return render(request, name, {"form": form, "page": page, "can_audit": can_audit})
@@ -32,7 +32,7 @@ def list_entries(request: PageRequest) -> HttpResponse:
 @needs(Action.LOOK)
 def show_entry(request: PageRequest, number: int) -> HttpResponse:
     """One entry with everything it holds."""
-    return render(request, "history/entry.html", {"page": present_entry_page(number)})
+    return render(request, "history/entry.html", {"page": present_entry_page(number, for_user=request.user)})
 
 
 def _show_subject(request: PageRequest, page: SubjectPage) -> HttpResponse:
@@ -44,26 +44,28 @@ def _show_subject(request: PageRequest, page: SubjectPage) -> HttpResponse:
 @needs(Action.LOOK)
 def show_person(request: PageRequest, name: str) -> HttpResponse:
     """What one person did."""
-    return _show_subject(request, present_person(name, before=BeforeForm.read(request.GET)))
+    return _show_subject(request, present_person(name, before=BeforeForm.read(request.GET), for_user=request.user))
 
 
 @needs(Action.LOOK)
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
     """What happened to one cluster."""
-    return _show_subject(request, present_cluster_history(slug, before=BeforeForm.read(request.GET)))
+    return _show_subject(
+        request, present_cluster_history(slug, before=BeforeForm.read(request.GET), for_user=request.user)
+    )
 
 
 @needs(Action.LOOK)
 def show_manager(request: PageRequest, name: str) -> HttpResponse:
     """What was written as one field manager."""
-    return _show_subject(request, present_manager(name, before=BeforeForm.read(request.GET)))
+    return _show_subject(request, present_manager(name, before=BeforeForm.read(request.GET), for_user=request.user))
 
 
 @needs(Action.LOOK)
 def show_object(request: PageRequest, cluster: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
     """The whole life of one object."""
     subject = read_address(cluster, group, kind, namespace, name)
-    page = present_timeline(subject, before=TimelineForm.read(request.GET))
+    page = present_timeline(subject, before=TimelineForm.read(request.GET), for_user=request.user)
     return render(request, "history/object.html", {"page": page})
 
 
