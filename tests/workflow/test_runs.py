@@ -73,7 +73,7 @@ def test_whole_job(team):
 def test_history_tells_the_intent_before_the_result(team):
     run = team.apply(config_map(a="1"))
 
-    told = list(AuditEntry.objects.filter(run=run.number).order_by("sequence").values_list("action", flat=True))
+    told = list(AuditEntry.objects.filter(run=run.number).order_by("id").values_list("action", flat=True))
     assert told == ["run.started", "run.claimed", "object.intent", "object.result", "run.finished"]
 
 
