@@ -4,6 +4,7 @@
  */
 const form = document.querySelector("[data-drop-form]");
 const MANIFEST = /\.(ya?ml|json)$/i;
+const KUSTOMIZATION = /(^|\/)(kustomization\.ya?ml|Kustomization)$/;
 
 function listEntries(reader) {
   return new Promise((resolve, reject) => reader.readEntries(resolve, reject));
@@ -15,7 +16,7 @@ function openFile(entry) {
 
 async function collect(entry, path, into) {
   if (entry.isFile) {
-    if (MANIFEST.test(entry.name)) into.push(new File([await openFile(entry)], path + entry.name));
+    into.push(new File([await openFile(entry)], path + entry.name));
     return;
   }
   const reader = entry.createReader();
@@ -28,7 +29,9 @@ async function readDrop(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const files = [];
   for (const entry of entries) await collect(entry, "", files);
-  return files.length || entries.length ? files : [...transfer.files];
+  if (!files.length && !entries.length) return [...transfer.files];
+  // A kustomization may need files of any kind; without one, manifests are all that counts.
+  return files.some((file) => KUSTOMIZATION.test(file.name)) ? files : files.filter((file) => MANIFEST.test(file.name));
 }
 
 function put(input, files) {
@@ -42,10 +45,19 @@ function listPaths() {
   form.querySelector("[data-paths]").value = JSON.stringify(files.map((file) => file.webkitRelativePath || file.name));
 }
 
+function offerKustomizations(files) {
+  const folders = files
+    .map((file) => file.webkitRelativePath || file.name)
+    .filter((path) => KUSTOMIZATION.test(path))
+    .map((path) => path.split("/").slice(0, -1).join("/") || ".");
+  form.querySelector("[data-kustomizations]").replaceChildren(...folders.map((folder) => new Option(folder, folder)));
+}
+
 function showChosen() {
   listPaths();
   const chosen = form.querySelector("[data-chosen]");
   const files = [...form.querySelector("[data-files]").files, ...form.querySelector("[data-folder]").files];
+  offerKustomizations(files);
   chosen.replaceChildren(
     ...files.map((file) => {
       const item = document.createElement("li");
@@ -87,7 +99,7 @@ function listen() {
     check();
   });
   form.addEventListener("change", (event) => {
-    if (!event.target.matches("[data-files], [data-folder], [data-text]")) return;
+    if (!event.target.matches("[data-files], [data-folder], [data-text], [data-kustomization]")) return;
     showChosen();
     check();
   });

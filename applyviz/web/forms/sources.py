@@ -21,17 +21,21 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.sources import upload, url
+from applyviz.sources import kustomize, upload, url
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.sources.sandboxed import read_bundle
 
 HELP: dict[str, str | Promise] = {
     "link_help": _("An https address of one file; it is fetched once, by the server, and frozen."),
+    "kustomization_help": _(
+        "The folder to render, such as shop/overlays/prod. Nothing remote is fetched, and no plugin runs."
+    ),
     "namespace_help": _("For objects that name none."),
     "manager_help": _("The name under which the cluster books the fields; keep it the same over time."),
 }
 Upload: TypeAlias = "UploadedFile[bytes]"
 PASTED = "pasted.yaml"
+KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 
 
 class SeveralFilesInput(forms.ClearableFileInput):
@@ -58,6 +62,7 @@ class SourceForm(forms.Form):
     folder = SeveralFilesField(label=_("Folder"), required=False, allow_empty_file=True)
     text = forms.CharField(label=_("Paste"), required=False, strip=False, max_length=5_000_000)
     paths = forms.CharField(required=False, max_length=500_000)
+    kustomization = forms.CharField(label=_("Kustomization"), required=False, max_length=500)
     link = forms.URLField(label=_("Link"), required=False, max_length=2000, assume_scheme="https")
 
     def clean_paths(self) -> list[str]:
@@ -77,8 +82,10 @@ class SourceForm(forms.Form):
         return link
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a form without any manifest."""
+        """Refuse a form without any manifest, and a kustomization without its folder."""
         found = super().clean() or self.cleaned_data
+        if found.get("kustomization") and not (found.get("manifests") or found.get("folder")):
+            self.add_error("kustomization", _("Bring the folder that holds it, above."))
         if not self.errors and not any(found.get(name) for name in ("manifests", "folder", "text", "link")):
             raise forms.ValidationError(_("Bring at least one manifest: drop files, paste text, or give a link."))
         return found
@@ -120,10 +127,30 @@ class ReadSource:
 
 
 def _take_uploads(form: SourceForm) -> Iterator[SourceFile]:
+    """The uploaded files, or what their kustomization renders to when a folder of it is named."""
     paths = form.cleaned_data["paths"]
     uploads = form.uploads
     names = paths if len(paths) == len(uploads) else [one.name or "upload.yaml" for one in uploads]
-    yield from upload.collect((name, one.read()) for name, one in zip(names, uploads, strict=True)).files
+    folder = form.cleaned_data["kustomization"].strip().strip("/")
+    parts = ((name, one.read()) for name, one in zip(names, uploads, strict=True))
+    collected = upload.collect(parts, takes_all=bool(folder))
+    if folder:
+        yield kustomize.render(collected, "" if folder == "." else folder)
+    else:
+        yield from collected.files
+
+
+def _is_kustomization(name: str) -> bool:
+    return name.rpartition("/")[2] in KUSTOMIZATIONS
+
+
+def _find_kustomizations(bundle: SourceBundle) -> Iterator[FoundProblem]:
+    """A kustomization is no object of a cluster: it must be rendered, or left out."""
+    for file in bundle.files:
+        if _is_kustomization(file.name):
+            folder = file.name.rpartition("/")[0]
+            reason = _("this is a kustomization, not an object: to render it, write %(folder)s as the kustomization")
+            yield FoundProblem(reason % {"folder": folder or "."}, file.name)
 
 
 def _take_all(form: SourceForm, *, is_fetching: bool) -> Iterator[SourceFile]:
@@ -142,7 +169,8 @@ def _present_found(parsed: Iterable[ParsedFile]) -> tuple[FoundObject, ...]:
 
 
 def _present_problems(parsed: Iterable[ParsedFile]) -> tuple[FoundProblem, ...]:
-    return tuple(FoundProblem(p.reason, str(p.position)) for file in parsed for p in file.problems)
+    problems = (p for file in parsed for p in file.problems)
+    return tuple(FoundProblem(p.reason, str(p.position)) for p in problems if not _is_kustomization(p.position.file))
 
 
 def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
@@ -152,4 +180,5 @@ def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
         parsed = read_bundle(bundle)
     except SourceError as error:
         return ReadSource(SourceBundle(), (), (FoundProblem(str(error)),))
-    return ReadSource(bundle, _present_found(parsed), _present_problems(parsed))
+    problems = (*_find_kustomizations(bundle), *_present_problems(parsed))
+    return ReadSource(bundle, _present_found(parsed), problems)

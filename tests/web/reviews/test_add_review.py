@@ -1,6 +1,7 @@
 """Opening a review: files, folder, paste, link, and problems at once."""
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -9,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from applyviz.records.models import Plan, Review
+from applyviz.sources import kustomize
 from tests.web import rows
 
 URL = reverse("reviews:add-review")
@@ -148,3 +150,66 @@ def test_link_into_the_own_network_is_refused_without_telling_why(as_alice, inte
 
     assert answer.status_code == 422
     assert Review.objects.count() == 0
+
+
+@pytest.fixture
+def renderer(tmp_path, monkeypatch):
+    """A program in place of kustomize: it prints the folder that it is asked for as a ConfigMap."""
+    program = tmp_path / "render.py"
+    program.write_text(
+        "import os, sys\n"
+        "assert os.path.exists(os.path.join(sys.argv[1], 'kustomization.yaml'))\n"
+        "assert os.path.exists('shop/base/settings.properties')\n"
+        "print('{apiVersion: v1, kind: ConfigMap, metadata: {name: rendered}}')\n"
+    )
+    monkeypatch.setattr(kustomize, "find_program", lambda: (sys.executable, str(program)))
+
+
+def bring_kustomization(**values):
+    files = {
+        "shop/base/kustomization.yaml": b"configMapGenerator: [{name: a, envs: [settings.properties]}]\n",
+        "shop/base/settings.properties": b"a=b\n",
+        "shop/prod/kustomization.yaml": b"resources: [../base]\n",
+    }
+    uploads = [SimpleUploadedFile(name.rpartition("/")[2], data) for name, data in files.items()]
+    return fill(folder=uploads, paths=json.dumps(list(files)), **values)
+
+
+def test_kustomization_is_rendered(as_alice, renderer):
+    rows.make_cluster()
+
+    as_alice.post(URL, bring_kustomization(kustomization="shop/prod/"))
+
+    revision = Plan.objects.get().revision
+    file = revision.files.get()
+    assert (file.name, file.provenance["from"], file.provenance["folder"]) == (
+        "shop/prod.rendered.yaml",
+        "kustomize",
+        "shop/prod",
+    )
+
+
+def test_kustomization_that_is_not_named_is_told(as_alice):
+    rows.make_cluster()
+
+    page = as_alice.post(CHECK, bring_kustomization()).content.decode()
+
+    assert "to render it, write shop/prod as the kustomization" in page
+    assert "to render it, write shop/base as the kustomization" in page
+
+
+def test_folder_without_kustomization_is_refused(as_alice, renderer):
+    rows.make_cluster()
+
+    page = as_alice.post(CHECK, bring_kustomization(kustomization="shop/dev")).content.decode()
+
+    assert "shop/dev" in page
+    assert Plan.objects.count() == 0
+
+
+def test_kustomization_needs_a_folder(as_alice):
+    rows.make_cluster()
+
+    page = as_alice.post(URL, fill(text=GOOD.decode(), kustomization="shop/prod")).content.decode()
+
+    assert "Bring the folder that holds it, above." in page
