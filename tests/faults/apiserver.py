@@ -1,0 +1,217 @@
+"""An API server that misbehaves on request: the sandbox behind real sockets, every byte remembered.
+
+`choose(seen, number)` names what goes wrong with a request (`PHASES`), `before(seen, number)` lets another actor
+change live objects just before it arrives. Numbers count the requests since `begin`.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.sandbox.http import HttpFace, Response
+from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.store import MemoryStore
+from tests.faults.history import Exchange
+
+TOKEN = "a-token-that-only-these-tests-know"
+# Before the server acts, and after it did.
+UNTOUCHED = ("cut before reading", "cut before acting", "500 before", "502 before", "503 before", "429", "408")
+REFUSED = ("401", "403", "409", "redirect")
+ACTED = (
+    "cut after acting",
+    "cut in the status line",
+    "cut in the headers",
+    "cut in the body",
+    "cut before the last byte",
+    "500 after",
+    "504 after",
+    "not JSON",
+    "half JSON",
+    "wrong length",
+    "answered twice",
+)
+PHASES = (*UNTOUCHED, *REFUSED, *ACTED)
+
+
+def _status(code: int, reason: str) -> bytes:
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": reason,
+    }
+    return json.dumps(body).encode()
+
+
+class ApiServer:
+    """One API server over a sandbox in memory; use it as a context manager."""
+
+    def __init__(self, *, durable: Callable[[str], tuple[str, ...]] = lambda place: (), delay: float = 0.0) -> None:
+        self.store = MemoryStore()
+        self.sandbox = Sandbox(self.store, lambda: datetime.now(UTC))
+        self.face = HttpFace(
+            self.sandbox, lambda token: "applyviz" if token == TOKEN else None, lambda: datetime.now(UTC)
+        )
+        self.uid = str(self.act(Request("GET", "/api/v1/namespaces/kube-system")).body["metadata"]["uid"])
+        self._start = (dict(self.store._objects), dict(self.store._meta))
+        self.durable, self.delay = durable, delay
+        self.lock = threading.RLock()
+        self.exchanges: list[Exchange] = []
+        self.number = 0
+        self.choose: Callable[[Exchange, int], str] = lambda seen, number: ""
+        self.before: Callable[[Exchange, int], None] = lambda seen, number: None
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def __enter__(self) -> ApiServer:
+        serve = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        serve.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+    def begin(self) -> None:
+        """A new cluster, nothing heard yet, nothing goes wrong."""
+        with self.lock:
+            self.store._objects, self.store._meta = dict(self._start[0]), dict(self._start[1])
+            self.exchanges, self.number = [], 0
+            self.choose, self.before = lambda seen, number: "", lambda seen, number: None
+
+    def act(self, request: Request) -> Answer:
+        """Somebody else asks this server."""
+        return self.sandbox.handle(request, user="somebody")
+
+    def find(self, place: str) -> Any:
+        """The stored object at an address, None when there is none."""
+        answer = self.act(Request("GET", place))
+        return answer.body if answer.is_ok and isinstance(answer.body, dict) and "metadata" in answer.body else None
+
+    def hear(self, method: str, target: str, content_type: str, raw: bytes) -> tuple[Exchange, str]:
+        """Remember a request that arrived; tells what goes wrong with it."""
+        path, _, query = target.partition("?")
+        try:
+            body = json.loads(raw) if raw else None
+        except ValueError:
+            body = {"unreadable": raw.decode("latin-1")}
+        request = Request(method, unquote(path), dict(parse_qsl(query, keep_blank_values=True)), content_type, body)
+        is_write = request.is_write and not request.is_dry_run
+        seen = Exchange(self.uid, time.time(), method, request.path, request.query, content_type, body, is_write)
+        with self.lock:
+            self.number += 1
+            number = self.number
+            self.exchanges.append(seen)
+            if is_write:
+                seen.intents = self.durable(seen.place)
+            self.before(seen, number)
+            return seen, self.choose(seen, number)
+
+    def carry_out(self, seen: Exchange, target: str, headers: dict[str, str], raw: bytes) -> Response:
+        """Act, and remember what it did to the stored object."""
+        path, _, query = target.partition("?")
+        if not seen.is_write:
+            response = self.face.handle(seen.method, path, query, headers, raw)
+            seen.status = response.status
+            return response
+        with self.lock:
+            seen.before, revision = self.find(seen.place), self.store.revision()
+            response = self.face.handle(seen.method, path, query, headers, raw)
+            seen.status, seen.is_effective = response.status, self.store.revision() != revision
+            seen.after = self.find(seen.place)
+        return response
+
+
+def _make_handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            seen, phase = server.hear(self.command, self.path, self.headers.get("Content-Type", ""), raw)
+            if server.delay:
+                time.sleep(server.delay)
+            try:
+                self._answer(seen, phase, raw)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+            seen.answered = time.time()
+
+        def _answer(self, seen: Exchange, phase: str, raw: bytes) -> None:
+            if phase.startswith("cut before"):
+                return self._cut()
+            if phase in UNTOUCHED or phase in REFUSED:
+                return self._refuse(phase)
+            response = server.carry_out(seen, self.path, dict(self.headers.items()), raw)
+            if phase == "cut after acting":
+                return self._cut()
+            if phase in ("500 after", "504 after"):
+                return self._send(int(phase[:3]), _status(int(phase[:3]), "the server failed"))
+            return self._deliver(seen, phase, response)
+
+        def _refuse(self, phase: str) -> None:
+            if phase == "redirect":
+                return self._send(307, b"", [("Location", "http://127.0.0.1:9/elsewhere")])
+            code = int(phase[:3])
+            return self._send(
+                code, _status(code, f"refused with {code}"), [("Retry-After", "0")] if code == 429 else []
+            )
+
+        def _deliver(self, seen: Exchange, phase: str, response: Response) -> None:
+            body = response.body
+            if phase == "not JSON":
+                return self._send(response.status, b"<html>hello</html>")
+            if phase == "half JSON":
+                return self._send(response.status, body[: len(body) // 2])
+            head = f"HTTP/1.1 {response.status} OK\r\nContent-Type: application/json\r\n"
+            length = len(body) + (7 if phase == "wrong length" else 0)
+            raw = (head + f"Content-Length: {length}\r\n\r\n").encode() + body
+            ends = {
+                "cut in the status line": 5,
+                "cut in the headers": len(head) + 4,
+                "cut in the body": len(raw) - len(body) // 2,
+                "cut before the last byte": len(raw) - 1,
+            }
+            self.wfile.write(raw[: ends.get(phase, len(raw))] * (2 if phase == "answered twice" else 1))
+            if phase:
+                return self._cut()
+            seen.is_delivered = True
+            return None
+
+        def _send(self, status: int, body: bytes, headers: list[tuple[str, str]] | None = None) -> None:
+            self.send_response(status)
+            for name, value in headers or []:
+                self.send_header(name, value)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _cut(self) -> None:
+            self.close_connection = True
+            self.wfile.flush()
+            try:
+                self.connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                self.close_connection = True
+
+        # The standard library asks for these names.
+        do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = do  # noqa: N815 - names of the standard library
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the exchanges tell."""
+
+    return Handler

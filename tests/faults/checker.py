@@ -1,0 +1,402 @@
+"""The judge of a history: every rule that must hold whatever fails, as one pure function.
+
+It shares no code with the product but the names of states: what was approved is compared with what servers saw,
+byte for byte outside the named holes, and effect by effect.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tests.faults.history import JSON, Consent, Entry, Exchange, History, Item, Run, Violation
+
+FINAL_RUNS = frozenset({"succeeded", "failed", "stale", "cancelled"})
+GOOD = frozenset({"applied and verified", "applied but differs", "unchanged"})
+FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not reached"}
+_NOISE = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
+)
+_ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort", "volumeName"})
+_ABSENT = "\0absent"
+Rule = Callable[[History], Iterator[Violation]]
+
+
+def quiet(obj: JSON) -> JSON:
+    """An object without what changes by itself."""
+    if not isinstance(obj, Mapping):
+        return obj
+    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _NOISE}
+    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
+
+
+def differences(before: JSON, after: JSON, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], tuple[Any, Any]]:
+    """Every place where two values differ, by path."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        found: dict[tuple[str, ...], tuple[Any, Any]] = {}
+        for key in {*before, *after}:
+            if key not in _ALLOTTED:
+                found.update(differences(before.get(key, _ABSENT), after.get(key, _ABSENT), (*path, key)))
+        return found
+    return {} if before == after else {path: (before, after)}
+
+
+def effect_of(before: JSON, after: JSON) -> dict[tuple[str, ...], tuple[Any, Any]]:
+    """What a write did to the stored object; appearing and vanishing are differences of the whole."""
+    left = _ABSENT if before is None else quiet(before)
+    right = _ABSENT if after is None else quiet(after)
+    return differences(left, right)
+
+
+def _holds(got: JSON, promised: JSON) -> bool:
+    if isinstance(promised, Mapping):
+        return isinstance(got, Mapping) and all(k in got and _holds(got[k], v) for k, v in promised.items())
+    return bool(got == promised)
+
+
+def _at(obj: JSON, *path: str) -> JSON:
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, Mapping) else None
+    return obj
+
+
+def fits_template(sent: tuple[str, str, JSON, str, JSON], template: JSON) -> bool:
+    """Whether a request is a template with each of its holes filled, and nothing else changed."""
+    method, path, query, content_type, body = sent
+    wanted = (template["method"], template["path"], template.get("query") or {}, template.get("contentType") or "")
+    if (method, path, query, content_type) != wanted:
+        return False
+    for hole, rule in template.get("holes") or ():
+        inner = body
+        for step in hole:
+            inner = inner.get(step) if isinstance(inner, Mapping) else inner[step] if isinstance(inner, list) else None
+        if inner is None or (rule in ("uid", "resourceVersion") and not isinstance(inner, str)):
+            return False
+        body = _with(body, hole, None)
+    return bool(body == template.get("body"))
+
+
+def _with(body: JSON, path: list[Any], value: JSON) -> JSON:
+    if not path:
+        return value
+    if isinstance(body, list):
+        return [_with(item, path[1:], value) if n == path[0] else item for n, item in enumerate(body)]
+    return {**body, path[0]: _with(body.get(path[0]), path[1:], value)}
+
+
+def _entries(run: Run) -> Iterator[tuple[Item, Entry]]:
+    return ((item, entry) for item in run.items for entry in item.journal)
+
+
+def find_owner(history: History, seen: Exchange) -> tuple[Run, Item, Entry] | None:
+    """Which journal entry a write belongs to: the one that holds the very same request."""
+    found = [
+        (run, item, entry)
+        for run in history.runs
+        for item, entry in _entries(run)
+        if entry.sent == seen.sent and entry.sent_at <= seen.received
+    ]
+    return max(found, key=lambda f: f[2].sent_at) if found else None
+
+
+def _writes(history: History) -> list[Exchange]:
+    return [e for e in history.exchanges if e.is_write]
+
+
+def _name(seen: Exchange) -> str:
+    return f"{seen.method} {seen.path}"
+
+
+def check_approved(history: History) -> Iterator[Violation]:
+    """P1: each write is a template of the plan of a run that was approved, for that cluster, and unspent before."""
+    for seen in _writes(history):
+        owner = find_owner(history, seen)
+        if owner is None:
+            yield Violation("approved exactly", _name(seen), "no journal entry holds this request")
+            continue
+        run, item, entry = owner
+        templates = [t for t in item.requests if t["method"] != "GET"]
+        if not any(fits_template(seen.sent, t) for t in templates):
+            yield Violation("approved exactly", _name(seen), f"plan {run.plan} has no such template")
+        if seen.server != run.target:
+            yield Violation("approved target", _name(seen), f"sent to {seen.server}, approved for {run.target}")
+        is_late = run.finished_at and seen.received > run.finished_at
+        # Between the last look at the lease and the wire nobody can look again: such a write must meet a moved object.
+        if is_late and (seen.is_effective or entry.sent_at > run.finished_at):
+            yield Violation("finished runs write nothing", _name(seen), f"run {run.number} had ended")
+
+
+def check_consent(history: History) -> Iterator[Violation]:
+    """P1, P8: each run spent enough approvals of its digest, each given before, by nobody who took part, once."""
+    spent_by: Counter[int] = Counter()
+    plans = Counter(run.plan for run in history.runs)
+    for run in history.runs:
+        about = f"run {run.number}"
+        spent = [c for c in run.consents if c.spent_at]
+        spent_by.update(c.id for c in spent)
+        if plans[run.plan] > 1:
+            yield Violation("approval spent once", about, f"plan {run.plan} was run {plans[run.plan]} times")
+        if run.is_emergency:
+            continue
+        people = {c.by for c in spent if c.digest == run.digest}
+        if len(people) < run.needed:
+            yield Violation("approved by quorum", about, f"{len(people)} of {run.needed} approvals were spent")
+        for consent in spent:
+            yield from _check_one(consent, run, about)
+    for consent_id, times in spent_by.items():
+        if times > 1:
+            yield Violation("approval spent once", f"approval {consent_id}", f"{times} runs rest on it")
+
+
+def _check_one(consent: Consent, run: Run, about: str) -> Iterator[Violation]:
+    if consent.by in run.authors:
+        yield Violation("four eyes", about, f"{consent.by} took part and approved")
+    if consent.revoked_at or consent.created_at > run.created_at:
+        yield Violation("approved by quorum", about, f"the approval of {consent.by} did not stand")
+    if consent.expires_at and consent.expires_at < consent.spent_at:
+        yield Violation("approved by quorum", about, f"the approval of {consent.by} had expired")
+    if abs(consent.spent_at - run.created_at) > 60:
+        yield Violation("approval spent once", about, f"the approval of {consent.by} was spent another time")
+
+
+def check_effects(history: History) -> Iterator[Violation]:
+    """P2: an effective write does to the stored object what was approved, and binds itself to the object it read."""
+    for seen in _writes(history):
+        owner = find_owner(history, seen)
+        if owner is None or not seen.is_effective:
+            continue
+        item = owner[1]
+        yield from _check_binding(seen)
+        if len([t for t in item.requests if t["method"] != "GET"]) > 1:
+            continue  # the effect of several requests is seen as a whole only
+        approved, done = effect_of(item.live, item.after), effect_of(seen.before, seen.after)
+        is_same = done == approved if item.is_exact else _holds(quiet(seen.after), quiet(item.after))
+        if not is_same:
+            odd = sorted(str(path) for path in {*approved, *done} if approved.get(path) != done.get(path))
+            yield Violation("approved effect", _name(seen), f"another effect at {', '.join(odd[:4])}")
+        if _at(item.live, "metadata", "uid") != _at(seen.before, "metadata", "uid"):
+            yield Violation("approved effect", _name(seen), "another object than the reviewed one")
+
+
+def _check_binding(seen: Exchange) -> Iterator[Violation]:
+    where = ("preconditions",) if seen.method == "DELETE" else ("metadata",)
+    if seen.before is None:
+        if seen.method == "PATCH" and not _at(seen.body, "metadata", "resourceVersion"):
+            yield Violation("bound to what was read", _name(seen), "it would have met an object that appeared")
+        return
+    if isinstance(seen.body, list):  # a JSON patch binds itself by an operation of its own
+        bound = [op.get("value") for op in seen.body if op.get("path") == "/metadata/resourceVersion"]
+        if bound != [_at(seen.before, "metadata", "resourceVersion")]:
+            yield Violation("bound to what was read", _name(seen), "no operation names the version that it met")
+        return
+    for name in ("uid", "resourceVersion"):
+        if _at(seen.body, *where, name) != _at(seen.before, "metadata", name):
+            yield Violation("bound to what was read", _name(seen), f"{name} is not that of the object it met")
+
+
+def check_once(history: History) -> Iterator[Violation]:
+    """P3: at most one effective write per request of an object, and one journal entry per write that arrived."""
+    effective: Counter[tuple[int, tuple[str, ...], int]] = Counter()
+    arrived: Counter[tuple[int, str]] = Counter()
+    for seen in _writes(history):
+        owner = find_owner(history, seen)
+        if owner is None:
+            continue
+        run, item, entry = owner
+        effective[run.number, item.key, entry.part] += seen.is_effective
+        arrived[run.number, entry.digest] += 1
+    for (number, key, part), times in effective.items():
+        if times > 1:
+            yield Violation("one effective write", f"run {number} {'/'.join(key)}", f"part {part} acted {times} times")
+    for (number, digest), times in arrived.items():
+        run = next(r for r in history.runs if r.number == number)
+        written = sum(entry.digest == digest for _, entry in _entries(run))
+        if times > written:
+            yield Violation("one journal entry per write", f"run {number}", f"{times} arrived, {written} written down")
+
+
+def check_order(history: History) -> Iterator[Violation]:
+    """The steps of a plan are kept: no write of a later step before the last write of an earlier one."""
+    for run in history.runs:
+        furthest = -1
+        for seen in _writes(history):
+            owner = find_owner(history, seen)
+            if owner is None or owner[0] is not run or not seen.is_effective:
+                continue
+            if owner[1].step < furthest:
+                yield Violation("order kept", f"run {run.number}", f"{_name(seen)} came after a later step")
+            furthest = max(furthest, owner[1].step)
+
+
+def check_audited(history: History) -> Iterator[Violation]:
+    """P11: when a write arrives, an audited intent of that very request is durable; none serves for two."""
+    used: Counter[tuple[str, str]] = Counter()
+    for seen in _writes(history):
+        owner = find_owner(history, seen)
+        if owner is None:
+            continue
+        digest = owner[2].digest
+        used[seen.place, digest] += 1
+        if seen.intents.count(digest) < used[seen.place, digest]:
+            yield Violation("audit before write", _name(seen), "no durable intent of this request when it arrived")
+    if history.chain:
+        yield Violation("the chain is intact", "audit", history.chain)
+    told = Counter((t.run, t.key) for t in history.audit if t.action == "object.result")
+    for run in history.runs:
+        for item in run.items:
+            if item.outcome in FINAL_OUTCOMES - {"not reached"} and told[run.number, item.key] != 1:
+                seen = told[run.number, item.key]
+                yield Violation("each result is told once", f"run {run.number} {'/'.join(item.key)}", f"{seen} entries")
+
+
+def check_epochs(history: History) -> Iterator[Violation]:
+    """P10: who lost a run writes nothing down any more, whatever the clock says."""
+    for run in history.runs:
+        claims = {
+            t.detail["epoch"]: t.order for t in history.audit if t.run == run.number and t.action == "run.claimed"
+        }
+        orders: dict[str, list[int]] = {}
+        for told in history.audit:
+            if told.run == run.number and told.action == "object.intent":
+                orders.setdefault(told.detail["request digest"], []).append(told.order)
+        for item, entry in _entries(run):
+            order = orders[entry.digest].pop(0) if orders.get(entry.digest) else 0
+            later = [epoch for epoch, at in claims.items() if epoch > entry.epoch and at < order]
+            if later:
+                about = f"run {run.number} {'/'.join(item.key)}"
+                yield Violation("epochs", about, f"epoch {entry.epoch} wrote after epoch {max(later)} had begun")
+
+
+def check_results(history: History) -> Iterator[Violation]:
+    """P4: each reported result is true, and none claims success without a look at what is there."""
+    for run in history.runs:
+        about = f"run {run.number}"
+        for item in run.items:
+            where = f"{about} {'/'.join(item.key)}"
+            acted = [e for e in _writes(history) if e.is_effective and _belongs(history, e, run, item)]
+            yield from _check_outcome(history, item, acted, where)
+        if run.state in FINAL_RUNS and history.is_settled:
+            yield from _check_end(run, about)
+
+
+def _belongs(history: History, seen: Exchange, run: Run, item: Item) -> bool:
+    owner = find_owner(history, seen)
+    return owner is not None and owner[0] is run and owner[1] is item
+
+
+def _check_outcome(history: History, item: Item, acted: list[Exchange], where: str) -> Iterator[Violation]:
+    final = [t for t in item.requests if t["method"] != "GET"]
+    is_done = bool(acted) and fits_template(acted[-1].sent, final[-1])
+    match item.outcome:
+        case "applied and verified":
+            yield from _check_verified(history, item, acted[-1] if is_done else None, where)
+        case "applied but differs":
+            if not is_done or not (item.differences or item.detail):
+                yield Violation("results are true", where, "differs, but nothing was written or nothing is named")
+        case "unchanged" | "not reached" | "waiting":
+            if acted:
+                yield Violation("results are true", where, f"{item.outcome}, but it was written")
+        case "refused" | "stale" | "failed":
+            if is_done:
+                yield Violation("results are true", where, f"{item.outcome}, but the write took effect")
+        case "unknown":
+            if not item.detail:
+                yield Violation("results are true", where, "unknown without a reason")
+
+
+def _check_verified(history: History, item: Item, last: Exchange | None, where: str) -> Iterator[Violation]:
+    if last is None:
+        if not _is_no_op(history, item):
+            yield Violation("results are true", where, "verified, but nothing was written")
+    elif not _was_seen(history, last):
+        yield Violation("results are true", where, "verified, but nobody looked at what came of it")
+    elif not _is_as_promised(item, last):
+        yield Violation("results are true", where, "verified, but it is not what was promised")
+
+
+def _is_as_promised(item: Item, last: Exchange) -> bool:
+    if last.method == "DELETE":
+        return True
+    approved, done = effect_of(item.live, item.after), effect_of(last.before, last.after)
+    return approved == done if item.is_exact else _holds(quiet(last.after), quiet(item.after))
+
+
+def _was_seen(history: History, last: Exchange) -> bool:
+    """Whether the worker had the whole answer of the write, or read the object after it."""
+    return any(
+        seen.is_delivered and (seen is last or (seen.received >= last.received and seen.method == "GET"))
+        for seen in history.exchanges
+        if seen.place == last.place
+    )
+
+
+def _is_no_op(history: History, item: Item) -> bool:
+    """Whether the server took a request of this object that changed nothing (it was so already)."""
+    return any(
+        seen.place == item.path and 200 <= seen.status < 300 and not seen.is_effective for seen in _writes(history)
+    ) or (item.operation == "prune" and any(s.path == item.path and s.status == 404 for s in history.exchanges))
+
+
+def _check_end(run: Run, about: str) -> Iterator[Violation]:
+    counts = Counter(item.outcome for item in run.items)
+    if dict(counts) != dict(run.summary):
+        yield Violation("results are true", about, f"the summary says {dict(run.summary)}, the objects {dict(counts)}")
+    if (run.state == "succeeded") != (set(counts) <= GOOD):
+        yield Violation("results are true", about, f"{run.state} with {dict(counts)}")
+
+
+def check_validated_first(history: History) -> Iterator[Violation]:
+    """P5: before the first write of a run, every object that it changes was asked for since the run was claimed."""
+    for run in history.runs:
+        own = [e for e in _writes(history) if (o := find_owner(history, e)) and o[0] is run]
+        if not own:
+            continue
+        first = min(e.received for e in own)
+        for item in run.items:
+            if item.operation in ("unchanged",) or not item.path:
+                continue
+            asked = [e for e in history.exchanges if _asks(e, item) and run.created_at <= e.received <= first]
+            if not asked:
+                yield Violation(
+                    "validated first", f"run {run.number} {'/'.join(item.key)}", "written before all was read"
+                )
+
+
+def _asks(seen: Exchange, item: Item) -> bool:
+    if seen.is_write or not 200 <= (seen.status or 0) < 500:
+        return False
+    return seen.place == item.path or (item.operation == "prune" and item.path.startswith(seen.path))
+
+
+def check_settled(history: History) -> Iterator[Violation]:
+    """P3: nothing hangs: once faults end, every run and every object of it comes to an end."""
+    if not history.is_settled:
+        return
+    for run in history.runs:
+        if run.state not in FINAL_RUNS:
+            yield Violation("everything ends", f"run {run.number}", f"it is still {run.state}")
+            continue
+        for item in run.items:
+            if item.outcome not in FINAL_OUTCOMES:
+                about = f"run {run.number} {'/'.join(item.key)}"
+                yield Violation("everything ends", about, f"the run is {run.state}, the object {item.outcome}")
+
+
+RULES: tuple[Rule, ...] = (
+    check_approved,
+    check_consent,
+    check_effects,
+    check_once,
+    check_order,
+    check_audited,
+    check_epochs,
+    check_results,
+    check_validated_first,
+    check_settled,
+)
+
+
+def find_violations(history: History) -> tuple[Violation, ...]:
+    """Every broken rule of a history; none when all held."""
+    return tuple(violation for rule in RULES for violation in rule(history))

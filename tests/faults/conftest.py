@@ -1,0 +1,16 @@
+"""The stage of the fault lanes: started once for each test process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.trials import Stage, open_stage
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory) -> Iterator[Stage]:
+    """PostgreSQL, an API server that misbehaves, and a forge of workers."""
+    with open_stage(tmp_path_factory.mktemp("stage")) as started:
+        yield started

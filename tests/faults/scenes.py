@@ -1,0 +1,116 @@
+"""What the forge can do: put people and a cluster on stage, bring a plan to its run, work, rest, tell what happened."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from typing import Any
+
+import yaml
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.db import connections
+from django.utils import timezone
+
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.records.enums import Role, RunState
+from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.workflow import clusters, plans, reviews, runs
+from tests.faults import plants
+from tests.faults.apiserver import TOKEN
+from tests.faults.gathering import gather
+from tests.faults.history import History
+
+ROLES = {"alice": (Role.AUTHOR,), "bob": (Role.APPROVER,), "dora": (Role.AUTHOR, Role.APPROVER)}
+
+
+def set_up(server: str) -> None:
+    """The tables, the people, and the cluster behind an address."""
+    call_command("migrate", verbosity=0, interactive=False)
+    for name, roles in ROLES.items():
+        person = User.objects.create_user(name, password=f"{name}-secret")
+        person.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
+    add_cluster("box", server)
+
+
+def add_cluster(slug: str, server: str) -> None:
+    """A live cluster at an address."""
+    credential = {"form": "uploaded", "credential": {"server": server, "token": TOKEN}}
+    clusters.add_live_cluster(slug=slug, name=slug, credential=credential, server=server)
+
+
+def config_map(name: str, namespace: str = "default", **data: str) -> str:
+    """A ConfigMap as YAML."""
+    metadata = {"name": name, "namespace": namespace}
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+
+def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, **options: Any) -> int:
+    """A finished plan of Alice's; its id."""
+    review = reviews.create_review(
+        by=User.objects.get(username="alice"),
+        title="Change",
+        reason="",
+        ticket="",
+        cluster=Cluster.objects.get(slug=cluster),
+        options=ApplyOptions(mode=ApplyMode.CLIENT if is_client else ApplyMode.SERVER, **options),
+        bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
+    )
+    made = review.plans.get()
+    plans.make_plan(made.pk)
+    made.refresh_from_db()
+    assert made.state == "complete", made.error
+    return int(made.pk)
+
+
+def start(*, plan_id: int, plant: str = "") -> int:
+    """Bob approves and starts; the id of the run."""
+    with plants.planted(plant):
+        chosen = Plan.objects.get(pk=plan_id)
+        run = runs.approve_and_run(chosen, by=User.objects.get(username="bob"), digest=chosen.digest)
+    return int(run.pk)
+
+
+def stage(*, texts: list[str], **options: Any) -> int:
+    """A run that waits for a worker."""
+    return start(plan_id=plan(texts=texts, **options))
+
+
+def work(*, run_id: int, failpoint: str = "", plant: str = "", database: str = "") -> None:
+    """A worker carries the run out; pauses are short."""
+    if failpoint:
+        os.environ["APPLYVIZ_FAILPOINT"] = failpoint
+    if database:
+        host, _, port = database.partition(":")
+        connections["default"].settings_dict.update(HOST=host, PORT=port)
+    with plants.planted(plant):
+        runs.execute_run(run_id, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
+    connections.close_all()
+
+
+def let_leases_run_out() -> None:
+    """Time passes until nobody owns a run any more."""
+    ApplyRun.objects.filter(state=RunState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def finish(*, run_id: int) -> str:
+    """Other workers take the run up until it has ended; its state."""
+    for _ in range(4):
+        let_leases_run_out()
+        work(run_id=run_id)
+        state = ApplyRun.objects.get(pk=run_id).state
+        if state not in RunState.unfinished():
+            break
+    return str(state)
+
+
+def cancel(*, run_id: int) -> None:
+    """Bob asks the run to stop."""
+    runs.cancel_run(ApplyRun.objects.get(pk=run_id), by=User.objects.get(username="bob"))
+
+
+def tell(*, run_ids: list[int], is_settled: bool = True) -> History:
+    """The history of runs, but for what servers saw."""
+    return gather((), runs=run_ids, is_settled=is_settled)

@@ -1,0 +1,52 @@
+"""Thousands of steps of a team, its workers and a cluster that others change: nothing unapproved is ever sent."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from applyviz.workflow import clusters
+from tests.builders import make_person
+from tests.model.machine import EVERYBODY, ROLES, Story
+from tests.model.world import World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+STEPS = int(os.environ.get("APPLYVIZ_MODEL_STEPS", "2600"))
+SETTINGS = settings(
+    max_examples=25,
+    stateful_step_count=40,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture
+def story(monkeypatch) -> type[Story]:
+    """The machine, with its people and its cluster."""
+    Story.world = World()
+    Story.world.wire_up(monkeypatch)
+    Story.people = {name: make_person(name, *ROLES[name]) for name in EVERYBODY}
+    Story.cluster = clusters.create_sandbox(slug="box", name="Box")
+    Story.seen.clear()
+    return Story
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_write_is_sent_that_was_not_approved_exactly(story, number, capsys):
+    began, rounds = time.monotonic(), 0
+    while story.seen["steps"] < STEPS:
+        chosen = seed(1_000 * number + rounds)(type(story.__name__, (story,), {}))
+        run_state_machine_as_test(chosen, settings=SETTINGS)
+        rounds += 1
+    spent = time.monotonic() - began
+    with capsys.disabled():
+        told = ", ".join(f"{what} {count}" for what, count in sorted(story.seen.items()))
+        print(f"\nmodel {number}: {story.seen['steps']} steps in {spent:.0f} s; {told}")
+    assert story.seen["effective writes"] > STEPS // 25
+    assert story.seen["runs succeeded"] > STEPS // 60
