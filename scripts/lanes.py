@@ -80,6 +80,10 @@ def lacks_control_plane() -> str:
     return last if build.returncode else ""
 
 
+def lacks_faults() -> str:
+    return lacks_services() or ("" if shutil.which("strace") else "no strace on this machine")
+
+
 def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "") -> Lane:
     return Lane(name, (str(BIN / "pytest"), "-q", *options), lacks, is_pytest=True)
 
@@ -97,6 +101,9 @@ def lanes(*, with_long: bool) -> list[Lane]:
         pytest_lane("units", "-n", "2"),
         pytest_lane("conformance", "-m", "conformance"),
         pytest_lane("branches", *ENGINE_BRANCHES),
+        pytest_lane("model", "-m", "model", "-n", "2"),
+        pytest_lane("promises", "-m", "promises", "-n", "2", "--dist", "loadfile", lacks=lacks_services),
+        pytest_lane("faults", "-m", "faults and not long", "-n", "2", "--dist", "loadfile", lacks=lacks_faults),
         pytest_lane("start", "-m", "start"),
         pytest_lane("browser", "-m", "e2e", lacks=lacks_chromium),
         pytest_lane("services", "-m", "services", lacks=lacks_services),

@@ -71,7 +71,7 @@ class ApiServer:
         self.number = 0
         self.choose: Callable[[Exchange, int], str] = lambda seen, number: ""
         self.before: Callable[[Exchange, int], None] = lambda seen, number: None
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
@@ -134,84 +134,82 @@ class ApiServer:
         return response
 
 
-def _make_handler(server: ApiServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    """One connection; `api` is the server it belongs to."""
 
-        def do(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            seen, phase = server.hear(self.command, self.path, self.headers.get("Content-Type", ""), raw)
-            if server.delay:
-                time.sleep(server.delay)
-            try:
-                self._answer(seen, phase, raw)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True
-            seen.answered = time.time()
+    api: ApiServer
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def _answer(self, seen: Exchange, phase: str, raw: bytes) -> None:
-            if phase.startswith("cut before"):
-                return self._cut()
-            if phase in UNTOUCHED or phase in REFUSED:
-                return self._refuse(phase)
-            response = server.carry_out(seen, self.path, dict(self.headers.items()), raw)
-            if phase == "cut after acting":
-                return self._cut()
-            if phase in ("500 after", "504 after"):
-                return self._send(int(phase[:3]), _status(int(phase[:3]), "the server failed"))
-            return self._deliver(seen, phase, response)
-
-        def _refuse(self, phase: str) -> None:
-            if phase == "redirect":
-                return self._send(307, b"", [("Location", "http://127.0.0.1:9/elsewhere")])
-            code = int(phase[:3])
-            return self._send(
-                code, _status(code, f"refused with {code}"), [("Retry-After", "0")] if code == 429 else []
-            )
-
-        def _deliver(self, seen: Exchange, phase: str, response: Response) -> None:
-            body = response.body
-            if phase == "not JSON":
-                return self._send(response.status, b"<html>hello</html>")
-            if phase == "half JSON":
-                return self._send(response.status, body[: len(body) // 2])
-            head = f"HTTP/1.1 {response.status} OK\r\nContent-Type: application/json\r\n"
-            length = len(body) + (7 if phase == "wrong length" else 0)
-            raw = (head + f"Content-Length: {length}\r\n\r\n").encode() + body
-            ends = {
-                "cut in the status line": 5,
-                "cut in the headers": len(head) + 4,
-                "cut in the body": len(raw) - len(body) // 2,
-                "cut before the last byte": len(raw) - 1,
-            }
-            self.wfile.write(raw[: ends.get(phase, len(raw))] * (2 if phase == "answered twice" else 1))
-            if phase:
-                return self._cut()
-            seen.is_delivered = True
-            return None
-
-        def _send(self, status: int, body: bytes, headers: list[tuple[str, str]] | None = None) -> None:
-            self.send_response(status)
-            for name, value in headers or []:
-                self.send_header(name, value)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def _cut(self) -> None:
+    def do(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        seen, phase = self.api.hear(self.command, self.path, self.headers.get("Content-Type", ""), raw)
+        if self.api.delay:
+            time.sleep(self.api.delay)
+        try:
+            self._answer(seen, phase, raw)
+        except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-            self.wfile.flush()
-            try:
-                self.connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                self.close_connection = True
+        seen.answered = time.time()
 
-        # The standard library asks for these names.
-        do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = do  # noqa: N815 - names of the standard library
+    def _answer(self, seen: Exchange, phase: str, raw: bytes) -> None:
+        if phase.startswith("cut before"):
+            return self._cut()
+        if phase in UNTOUCHED or phase in REFUSED:
+            return self._refuse(phase)
+        response = self.api.carry_out(seen, self.path, dict(self.headers.items()), raw)
+        if phase == "cut after acting":
+            return self._cut()
+        if phase in ("500 after", "504 after"):
+            return self._send(int(phase[:3]), _status(int(phase[:3]), "the server failed"))
+        return self._deliver(seen, phase, response)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing: the exchanges tell."""
+    def _refuse(self, phase: str) -> None:
+        if phase == "redirect":
+            return self._send(307, b"", [("Location", "http://127.0.0.1:9/elsewhere")])
+        code = int(phase[:3])
+        return self._send(code, _status(code, f"refused with {code}"), [("Retry-After", "0")] if code == 429 else [])
 
-    return Handler
+    def _deliver(self, seen: Exchange, phase: str, response: Response) -> None:
+        body = response.body
+        if phase == "not JSON":
+            return self._send(response.status, b"<html>hello</html>")
+        if phase == "half JSON":
+            return self._send(response.status, body[: len(body) // 2])
+        head = f"HTTP/1.1 {response.status} OK\r\nContent-Type: application/json\r\n"
+        length = len(body) + (7 if phase == "wrong length" else 0)
+        raw = (head + f"Content-Length: {length}\r\n\r\n").encode() + body
+        ends = {
+            "cut in the status line": 5,
+            "cut in the headers": len(head) + 4,
+            "cut in the body": len(raw) - len(body) // 2,
+            "cut before the last byte": len(raw) - 1,
+        }
+        self.wfile.write(raw[: ends.get(phase, len(raw))] * (2 if phase == "answered twice" else 1))
+        if phase:
+            return self._cut()
+        seen.is_delivered = True
+        return None
+
+    def _send(self, status: int, body: bytes, headers: list[tuple[str, str]] | None = None) -> None:
+        self.send_response(status)
+        for name, value in headers or []:
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _cut(self) -> None:
+        self.close_connection = True
+        self.wfile.flush()
+        try:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            self.close_connection = True
+
+    # The standard library asks for these names.
+    do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = do  # noqa: N815 - names of the standard library
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the exchanges tell."""

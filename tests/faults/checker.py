@@ -7,82 +7,15 @@ byte for byte outside the named holes, and effect by effect.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from tests.faults.history import JSON, Consent, Entry, Exchange, History, Item, Run, Violation
+from tests.faults.comparing import effect_of, find_at, fits_template, holds, quiet
+from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Violation
 
 FINAL_RUNS = frozenset({"succeeded", "failed", "stale", "cancelled"})
 GOOD = frozenset({"applied and verified", "applied but differs", "unchanged"})
-FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not reached"}
-_NOISE = frozenset(
-    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
-)
-_ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort", "volumeName"})
-_ABSENT = "\0absent"
+FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not reached", "skipped"}
 Rule = Callable[[History], Iterator[Violation]]
-
-
-def quiet(obj: JSON) -> JSON:
-    """An object without what changes by itself."""
-    if not isinstance(obj, Mapping):
-        return obj
-    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _NOISE}
-    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
-
-
-def differences(before: JSON, after: JSON, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], tuple[Any, Any]]:
-    """Every place where two values differ, by path."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        found: dict[tuple[str, ...], tuple[Any, Any]] = {}
-        for key in {*before, *after}:
-            if key not in _ALLOTTED:
-                found.update(differences(before.get(key, _ABSENT), after.get(key, _ABSENT), (*path, key)))
-        return found
-    return {} if before == after else {path: (before, after)}
-
-
-def effect_of(before: JSON, after: JSON) -> dict[tuple[str, ...], tuple[Any, Any]]:
-    """What a write did to the stored object; appearing and vanishing are differences of the whole."""
-    left = _ABSENT if before is None else quiet(before)
-    right = _ABSENT if after is None else quiet(after)
-    return differences(left, right)
-
-
-def _holds(got: JSON, promised: JSON) -> bool:
-    if isinstance(promised, Mapping):
-        return isinstance(got, Mapping) and all(k in got and _holds(got[k], v) for k, v in promised.items())
-    return bool(got == promised)
-
-
-def _at(obj: JSON, *path: str) -> JSON:
-    for step in path:
-        obj = obj.get(step) if isinstance(obj, Mapping) else None
-    return obj
-
-
-def fits_template(sent: tuple[str, str, JSON, str, JSON], template: JSON) -> bool:
-    """Whether a request is a template with each of its holes filled, and nothing else changed."""
-    method, path, query, content_type, body = sent
-    wanted = (template["method"], template["path"], template.get("query") or {}, template.get("contentType") or "")
-    if (method, path, query, content_type) != wanted:
-        return False
-    for hole, rule in template.get("holes") or ():
-        inner = body
-        for step in hole:
-            inner = inner.get(step) if isinstance(inner, Mapping) else inner[step] if isinstance(inner, list) else None
-        if inner is None or (rule in ("uid", "resourceVersion") and not isinstance(inner, str)):
-            return False
-        body = _with(body, hole, None)
-    return bool(body == template.get("body"))
-
-
-def _with(body: JSON, path: list[Any], value: JSON) -> JSON:
-    if not path:
-        return value
-    if isinstance(body, list):
-        return [_with(item, path[1:], value) if n == path[0] else item for n, item in enumerate(body)]
-    return {**body, path[0]: _with(body.get(path[0]), path[1:], value)}
 
 
 def _entries(run: Run) -> Iterator[tuple[Item, Entry]]:
@@ -171,27 +104,27 @@ def check_effects(history: History) -> Iterator[Violation]:
         if len([t for t in item.requests if t["method"] != "GET"]) > 1:
             continue  # the effect of several requests is seen as a whole only
         approved, done = effect_of(item.live, item.after), effect_of(seen.before, seen.after)
-        is_same = done == approved if item.is_exact else _holds(quiet(seen.after), quiet(item.after))
+        is_same = done == approved if item.is_exact else holds(quiet(seen.after), quiet(item.after))
         if not is_same:
             odd = sorted(str(path) for path in {*approved, *done} if approved.get(path) != done.get(path))
             yield Violation("approved effect", _name(seen), f"another effect at {', '.join(odd[:4])}")
-        if _at(item.live, "metadata", "uid") != _at(seen.before, "metadata", "uid"):
+        if find_at(item.live, "metadata", "uid") != find_at(seen.before, "metadata", "uid"):
             yield Violation("approved effect", _name(seen), "another object than the reviewed one")
 
 
 def _check_binding(seen: Exchange) -> Iterator[Violation]:
     where = ("preconditions",) if seen.method == "DELETE" else ("metadata",)
     if seen.before is None:
-        if seen.method == "PATCH" and not _at(seen.body, "metadata", "resourceVersion"):
+        if seen.method == "PATCH" and not find_at(seen.body, "metadata", "resourceVersion"):
             yield Violation("bound to what was read", _name(seen), "it would have met an object that appeared")
         return
     if isinstance(seen.body, list):  # a JSON patch binds itself by an operation of its own
         bound = [op.get("value") for op in seen.body if op.get("path") == "/metadata/resourceVersion"]
-        if bound != [_at(seen.before, "metadata", "resourceVersion")]:
+        if bound != [find_at(seen.before, "metadata", "resourceVersion")]:
             yield Violation("bound to what was read", _name(seen), "no operation names the version that it met")
         return
     for name in ("uid", "resourceVersion"):
-        if _at(seen.body, *where, name) != _at(seen.before, "metadata", name):
+        if find_at(seen.body, *where, name) != find_at(seen.before, "metadata", name):
             yield Violation("bound to what was read", _name(seen), f"{name} is not that of the object it met")
 
 
@@ -294,7 +227,7 @@ def _check_outcome(history: History, item: Item, acted: list[Exchange], where: s
         case "applied but differs":
             if not is_done or not (item.differences or item.detail):
                 yield Violation("results are true", where, "differs, but nothing was written or nothing is named")
-        case "unchanged" | "not reached" | "waiting":
+        case "unchanged" | "not reached" | "skipped" | "waiting":
             if acted:
                 yield Violation("results are true", where, f"{item.outcome}, but it was written")
         case "refused" | "stale" | "failed":
@@ -319,7 +252,7 @@ def _is_as_promised(item: Item, last: Exchange) -> bool:
     if last.method == "DELETE":
         return True
     approved, done = effect_of(item.live, item.after), effect_of(last.before, last.after)
-    return approved == done if item.is_exact else _holds(quiet(last.after), quiet(item.after))
+    return approved == done if item.is_exact else holds(quiet(last.after), quiet(item.after))
 
 
 def _was_seen(history: History, last: Exchange) -> bool:

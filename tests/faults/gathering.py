@@ -77,7 +77,11 @@ def _read_item(row: ObjectResult) -> Item:
 
 def _authors(run: ApplyRun) -> frozenset[str]:
     review = run.plan.review
-    taking_part = {review.author.get_username(), run.plan.requested_by.get_username()}
+    taking_part = {
+        run.plan.revision.created_by.get_username(),
+        review.author.get_username(),
+        run.plan.requested_by.get_username(),
+    }
     taking_part |= {plan.requested_by.get_username() for plan in review.plans.select_related("requested_by")}
     return frozenset(taking_part | {d.by.get_username() for d in review.decisions.select_related("by")})
 
@@ -93,9 +97,9 @@ def read_run(run: ApplyRun, needed: int) -> Run:
             _seconds(row.created_at),
             _seconds(row.spent_at),
             _seconds(row.revoked_at),
-            _seconds(getattr(row, "expires_at", None)),
+            _seconds(row.expires_at),
         )
-        for row in plan.approvals.all()
+        for row in run.approvals.order_by("pk")
     ]
     return Run(
         number=run.number,
@@ -145,7 +149,7 @@ def gather(
 
     - `quorums`: how many approvals were needed when a run was started, where that was not one.
     """
-    chosen = ApplyRun.objects.select_related("plan__review__author", "plan__requested_by", "plan__target__cluster")
+    chosen = ApplyRun.objects.select_related("plan__review__author", "plan__requested_by", "plan__revision__created_by")
     numbers = list(runs)
     rows = chosen.filter(pk__in=numbers) if numbers else chosen
     report = chain.verify_chain()

@@ -20,7 +20,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning import holes
 from applyviz.records.enums import AuditAction, Outcome, RunState
 from applyviz.records.models import Approval, AuditEntry, Cluster, ObjectResult
-from applyviz.workflow import approvals
+from applyviz.workflow import approvals, quorum
 from applyviz.workflow.runs import checking, execute, objects, parts, start
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
@@ -28,6 +28,7 @@ from applyviz.workflow.runs.objects import ObjectRun
 
 Patches = Iterator[Any]
 _send, _fill, _conclude, _audit = ClusterWriter.send, holes.fill, Journal.conclude, Journal._audit
+_intend = Journal.intend
 _results, _open = execute._Work.results, connect.open_transport
 
 
@@ -45,8 +46,13 @@ def skip_cas() -> Patches:
 
 
 def skip_epoch() -> Patches:
-    """Nobody looks whether the run is still theirs."""
+    """Nobody looks whether the run is still theirs; the journal takes what comes."""
+
+    def intend(journal: Journal, sequence: int, *given: Any) -> Any:
+        return _intend(journal, journal.result.journal.count(), *given)
+
     yield patch.object(Claim, "keep", lambda claim: None)
+    yield patch.object(Journal, "intend", intend)
 
 
 def ack_early() -> Patches:
@@ -126,6 +132,7 @@ def self_approval() -> Patches:
         cursor.execute("DROP TRIGGER IF EXISTS approval_not_ones_own ON records_approval")
     for name in ("find_role_blockers", "find_approver_blockers"):
         yield patch.object(approvals, name, lambda *_, **__: ())
+    yield patch.object(quorum, "find_involved", lambda plan: frozenset())
 
 
 def other_target() -> Patches:
@@ -191,12 +198,17 @@ def rewrite_history() -> Patches:
     yield ExitStack()
 
 
+def pass_consent() -> Patches:
+    """Workers do not look at the consent again; the other half of bugs that start without it."""
+    yield patch.object(execute, "find_claim_blockers", lambda *_, **__: ())
+
+
 PLANTS: dict[str, Callable[[], Patches]] = {
     plant.__name__: plant
     for plant in (
         skip_cas, skip_epoch, ack_early, skip_effect_check, send_twice, wrong_order, claim_without_reading_back,
         audit_after_write, reuse_approval, count_revoked, self_approval, other_target, change_bytes, retry_blindly,
-        check_nothing_first, call_everything_good, forget_an_object, rewrite_history,
+        check_nothing_first, call_everything_good, forget_an_object, rewrite_history, pass_consent,
     )
 }  # fmt: skip
 

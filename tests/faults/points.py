@@ -1,4 +1,4 @@
-"""Where things can go wrong in a run, as a list that a seed picks from: each point is one kind of fault at one place."""
+"""Where things can go wrong in a run, as a list that a seed picks from: one kind of fault at one place each."""
 
 from __future__ import annotations
 

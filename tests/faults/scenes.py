@@ -8,16 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 import yaml
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections
 from django.utils import timezone
 
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.records import guards
 from applyviz.records.enums import Role, RunState
-from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import clusters, plans, reviews, runs
+from applyviz.workflow import approvals, audit, clusters, plans, reviews, runs
+from tests.builders import make_person
 from tests.faults import plants
 from tests.faults.apiserver import TOKEN
 from tests.faults.gathering import gather
@@ -30,8 +32,7 @@ def set_up(server: str) -> None:
     """The tables, the people, and the cluster behind an address."""
     call_command("migrate", verbosity=0, interactive=False)
     for name, roles in ROLES.items():
-        person = User.objects.create_user(name, password=f"{name}-secret")
-        person.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
+        make_person(name, *roles)
     add_cluster("box", server)
 
 
@@ -47,10 +48,10 @@ def config_map(name: str, namespace: str = "default", **data: str) -> str:
     return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
-def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, **options: Any) -> int:
-    """A finished plan of Alice's; its id."""
+def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by: str = "alice", **options: Any) -> int:
+    """A finished plan; its id."""
     review = reviews.create_review(
-        by=User.objects.get(username="alice"),
+        by=User.objects.get(username=by),
         title="Change",
         reason="",
         ticket="",
@@ -65,12 +66,34 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, **o
     return int(made.pk)
 
 
-def start(*, plan_id: int, plant: str = "") -> int:
-    """Bob approves and starts; the id of the run."""
+def start(*, plan_id: int, by: str = "bob", plant: str = "") -> int:
+    """Somebody approves and starts; the id of the run."""
     with plants.planted(plant):
         chosen = Plan.objects.get(pk=plan_id)
-        run = runs.approve_and_run(chosen, by=User.objects.get(username="bob"), digest=chosen.digest)
+        run = runs.approve_and_run(chosen, by=User.objects.get(username=by), digest=chosen.digest)
     return int(run.pk)
+
+
+def approve_and_revoke(*, plan_id: int) -> None:
+    """Bob approves, and thinks better of it."""
+    chosen, bob = Plan.objects.get(pk=plan_id), User.objects.get(username="bob")
+    approvals.revoke_approval(approvals.approve_plan(chosen, by=bob, digest=chosen.digest), by=bob)
+
+
+def start_without_asking(*, plan_id: int, plant: str) -> int:
+    """Bob starts a plan that he does not approve; the id of the run."""
+    with plants.planted(plant):
+        chosen = Plan.objects.get(pk=plan_id)
+        return int(runs.start_run(chosen, by=User.objects.get(username="bob"), digest=chosen.digest).pk)
+
+
+def restore_history() -> None:
+    """Put back what was planted into the history."""
+    entry = AuditEntry.objects.get(actor_name="nobody")
+    AuditEntry.objects.filter(pk=entry.pk).update(
+        actor_name=entry.actor.get_username() if entry.actor else audit.SYSTEM
+    )
+    guards.install("default")
 
 
 def stage(*, texts: list[str], **options: Any) -> int:
@@ -100,10 +123,9 @@ def finish(*, run_id: int) -> str:
     for _ in range(4):
         let_leases_run_out()
         work(run_id=run_id)
-        state = ApplyRun.objects.get(pk=run_id).state
-        if state not in RunState.unfinished():
+        if ApplyRun.objects.get(pk=run_id).state not in RunState.unfinished():
             break
-    return str(state)
+    return str(ApplyRun.objects.get(pk=run_id).state)
 
 
 def cancel(*, run_id: int) -> None:

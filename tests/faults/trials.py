@@ -120,6 +120,10 @@ class Stage:
         self.listen()
         return run
 
+    def namespace(self, name: str) -> Request:
+        """A request that makes a namespace."""
+        return Request("POST", "/api/v1/namespaces", {}, JSON, {"metadata": {"name": name}})
+
     def listen(self) -> None:
         """Forget what was heard so far."""
         self.api.exchanges, self.api.number = [], 0
@@ -174,7 +178,7 @@ def _is_halted(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "Z", "t")
 
 
-def _wait_until_halted(pid: int) -> bool:
+def wait_until_halted(pid: int) -> bool:
     """Until a process stands still: True when it halted, False when it ended."""
     deadline = time.monotonic() + 30
     while not _is_halted(pid):
@@ -190,7 +194,7 @@ def _kill(stage: Stage, point: Point, run: int) -> None:
 
 def _halt(stage: Stage, point: Point, run: int) -> None:
     pid = stage.forge.fork("work", run_id=run, failpoint=f"{point.what}@{point.number}:stop")
-    stage.struck = _wait_until_halted(pid)
+    stage.struck = wait_until_halted(pid)
     if stage.struck:
         stage.forge.call("finish", run_id=run)
         os.kill(pid, signal.SIGCONT)
@@ -199,7 +203,7 @@ def _halt(stage: Stage, point: Point, run: int) -> None:
 
 def _trace(stage: Stage, point: Point, run: int) -> None:
     pid = stage.forge.fork("work", run_id=run, is_halted=True)
-    _wait_until_halted(pid)
+    wait_until_halted(pid)
     inject = f"inject={point.what}:signal=KILL:when={point.number}"
     command = ["strace", "-f", "-p", str(pid), "-e", f"trace={point.what}", "-e", inject, "-o", "/dev/null"]
     tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

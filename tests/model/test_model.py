@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
+import time_machine
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from applyviz.records.models import AccountLink
 from applyviz.workflow import clusters
 from tests.builders import make_person
-from tests.model.machine import EVERYBODY, ROLES, Story
+from tests.faults.plants import planted
+from tests.model.machine import Story
+from tests.model.team import EVERYBODY, ROLES
 from tests.model.world import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -27,14 +33,16 @@ SETTINGS = settings(
 
 
 @pytest.fixture
-def story(monkeypatch) -> type[Story]:
+def story(monkeypatch) -> Iterator[type[Story]]:
     """The machine, with its people and its cluster."""
     Story.world = World()
     Story.world.wire_up(monkeypatch)
     Story.people = {name: make_person(name, *ROLES[name]) for name in EVERYBODY}
+    AccountLink.objects.bulk_create(AccountLink(person=Story.people[name], human="dora") for name in ("dora", "dodo"))
     Story.cluster = clusters.create_sandbox(slug="box", name="Box")
     Story.seen.clear()
-    return Story
+    with time_machine.travel(datetime.now(UTC), tick=True) as Story.clock:
+        yield Story
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -50,3 +58,14 @@ def test_no_write_is_sent_that_was_not_approved_exactly(story, number, capsys):
         print(f"\nmodel {number}: {story.seen['steps']} steps in {spent:.0f} s; {told}")
     assert story.seen["effective writes"] > STEPS // 25
     assert story.seen["runs succeeded"] > STEPS // 60
+
+
+@pytest.mark.parametrize(
+    "plant", ["skip_cas", "skip_effect_check", "change_bytes", "send_twice", "call_everything_good"]
+)
+def test_model_finds_a_planted_bug(story, plant):
+    quick = settings(SETTINGS, max_examples=200, phases=(Phase.generate,))
+    chosen = seed(1)(type(story.__name__, (story,), {}))
+
+    with planted(plant), pytest.raises(AssertionError):
+        run_state_machine_as_test(chosen, settings=quick)
