@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from applyviz.engine.manifests.documents import ManifestDocument, PositionTree
+from applyviz.engine.manifests.documents import ManifestDocument, PositionTree, find_mark, read_mark
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
@@ -18,37 +18,38 @@ from applyviz.engine.schema.topology import ItemError, Topology
 class Spot:
     """One place of a file, with the value that is written there."""
 
-    __slots__ = ("_children", "_column", "_file", "_indices", "_line", "_value")
+    __slots__ = ("_file", "_indices", "_mark", "_tree", "_value")
 
     def __init__(self, file: str, tree: PositionTree, value: JSONValue) -> None:
         self._file = file
-        self._line, self._column, self._children = tree
+        self._mark = find_mark(tree)
+        self._tree = tree
         self._value = value
         self._indices: dict[PathElement, int] | None = None
 
     @property
     def position(self) -> SourcePosition:
         """The position of the place itself, or of what stands above it."""
-        return SourcePosition(self._file, self._line, self._column)
+        return read_mark(self._mark, self._file)
 
     def locate(self, name: str) -> SourcePosition:
         """The position of a field below."""
-        children = self._children
-        tree = children.get(name) if type(children) is dict else None
-        return self.position if tree is None else SourcePosition(self._file, tree[0], tree[1])
+        tree = self._tree
+        below = tree.get(name) if isinstance(tree, dict) else None
+        return self.position if below is None else read_mark(find_mark(below), self._file)
 
     def enter(self, place: Topology, element: PathElement) -> Spot:
         """The spot one step down; `place` is the topology of this one."""
-        children, value = self._children, self._value
-        if type(children) is dict:
+        tree, value = self._tree, self._value
+        if isinstance(tree, dict):
             name = element[2:]
-            if name in children:
-                return Spot(self._file, children[name], value.get(name) if isinstance(value, dict) else None)
-        elif type(children) is list and isinstance(value, list):
+            if name in tree:
+                return Spot(self._file, tree[name], value.get(name) if isinstance(value, dict) else None)
+        elif isinstance(tree, list) and isinstance(value, list):
             index = self._find_index(place, value, element)
             if index is not None:
-                return Spot(self._file, children[index], value[index])
-        return Spot(self._file, (self._line, self._column, None), None)
+                return Spot(self._file, tree[index + 1], value[index])
+        return Spot(self._file, self._mark, None)
 
     def _find_index(self, place: Topology, items: list[Any], element: PathElement) -> int | None:
         if self._indices is None:
@@ -70,7 +71,7 @@ def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
 def start(document: ManifestDocument | None) -> Spot:
     """The spot of a whole document; without one every position is unknown."""
     if document is None:
-        return Spot("", (0, 0, None), None)
+        return Spot("", 0, None)
     return Spot(document.positions.file, document.positions.tree, document.obj)
 
 

@@ -43,12 +43,9 @@ class _Covers:
         return [self.uncover(v) for v in value] if isinstance(value, list) else value
 
     def uncover_places(self, places: JSONValue) -> JSONValue:
-        line, column, below = places
-        if isinstance(below, dict):
-            below = {k.translate(self.originals): self.uncover_places(v) for k, v in below.items()}
-        elif isinstance(below, list):
-            below = [self.uncover_places(v) for v in below]
-        return line, column, below
+        if isinstance(places, dict):
+            return {k.translate(self.originals): self.uncover_places(v) for k, v in places.items()}
+        return [self.uncover_places(v) for v in places] if isinstance(places, list) else places
 
     def uncover_path(self, path: PlainPath) -> PlainPath:
         return tuple(step.translate(self.originals) if isinstance(step, str) else step for step in path)

@@ -62,8 +62,51 @@ class DuplicateKey:
     second: SourcePosition
 
 
-# A position tree is (line, column, children): children of a mapping by key, of a list by index.
-PositionTree: TypeAlias = tuple[int, int, Any]
+# A position tree is a mark for a scalar, a dict by key for a mapping, a list for a list; the mark of a mapping is
+# under the empty key, that of a list in front. A mark is line and column in one number. A file has a position for
+# every value: kept like this they are few objects, and most of them are none that the garbage collector looks at.
+PositionTree: TypeAlias = int | dict[str, Any] | list[Any]
+OWN = ""
+_COLUMN_BITS = 32
+_COLUMNS = (1 << _COLUMN_BITS) - 1
+
+
+def make_mark(line: int, column: int) -> int:
+    """Line and column in one number."""
+    return line << _COLUMN_BITS | column
+
+
+def read_mark(mark: int, file: str) -> SourcePosition:
+    """The position that a mark stands for."""
+    return SourcePosition(file, mark >> _COLUMN_BITS, mark & _COLUMNS)
+
+
+def find_mark(tree: PositionTree) -> int:
+    """The mark at the root of a tree."""
+    if isinstance(tree, int):
+        return tree
+    return int(tree[OWN] if isinstance(tree, dict) else tree[0])
+
+
+def put_mark(mark: int, places: Any) -> PositionTree:
+    """The tree of a value at a mark: `places` holds the trees below it, None for a scalar.
+
+    - The mark is put into `places` itself.
+    """
+    if places is None:
+        return mark
+    places[OWN if type(places) is dict else 0] = mark
+    tree: PositionTree = places
+    return tree
+
+
+def _find_child(tree: PositionTree, step: str | int) -> PositionTree | None:
+    if isinstance(tree, dict):
+        return tree.get(step) if isinstance(step, str) else None
+    if isinstance(tree, int) or not isinstance(step, int) or not 0 <= step < len(tree) - 1:
+        return None
+    child: PositionTree = tree[step + 1]
+    return child
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +114,17 @@ class Positions:
     """Where each value of a document stands in its file: looked up by plain path."""
 
     file: str
-    tree: PositionTree = (0, 0, None)
+    tree: PositionTree = 0
 
     def find(self, path: PlainPath) -> SourcePosition | None:
         """The position of the value at `path`; for a field, where its key stands. None when absent."""
         node, depth = self._walk(path)
-        return SourcePosition(self.file, node[0], node[1]) if depth == len(path) else None
+        return read_mark(find_mark(node), self.file) if depth == len(path) else None
 
     def nearest(self, path: PlainPath) -> SourcePosition:
         """The position of the value at `path`, or of the nearest value above it."""
         node, _ = self._walk(path)
-        return SourcePosition(self.file, node[0], node[1])
+        return read_mark(find_mark(node), self.file)
 
     def subtree(self, path: PlainPath) -> PositionTree:
         """The part of the tree at `path`, or at the nearest value above it."""
@@ -90,13 +133,10 @@ class Positions:
     def _walk(self, path: PlainPath) -> tuple[PositionTree, int]:
         node = self.tree
         for depth, step in enumerate(path):
-            children = node[2]
-            if isinstance(children, list):
-                if not isinstance(step, int) or not 0 <= step < len(children):
-                    return node, depth
-            elif children is None or step not in children:
+            child = _find_child(node, step)
+            if child is None:
                 return node, depth
-            node = children[step]
+            node = child
         return node, len(path)
 
 

@@ -14,7 +14,16 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # not in typeshed
 from typing import Any
 
-from applyviz.engine.manifests.documents import DuplicateKey, PlainPath, Retyped, Retyping
+from applyviz.engine.manifests.documents import (
+    DuplicateKey,
+    PlainPath,
+    Retyped,
+    Retyping,
+    find_mark,
+    make_mark,
+    put_mark,
+    read_mark,
+)
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.treeparts import Tree
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
@@ -53,11 +62,9 @@ def _parse_number(text: str, *, is_float: bool) -> int | float:
 class _Frame:
     value: Any
     places: Any
-    line: int
-    column: int
+    mark: int
     key: str | None = None
-    key_line: int = 0
-    key_column: int = 0
+    key_mark: int = 0
 
 
 @dataclass(slots=True)
@@ -141,7 +148,7 @@ class JSONReader:
             at += len(_WORDS[char][0])
         else:
             value, at = self._read_number(at, line, column)
-        return self._finish(value, line, column, None), at
+        return self._finish(value, make_mark(line, column), None), at
 
     def _read_string(self, at: int) -> tuple[str, int]:
         try:
@@ -170,38 +177,37 @@ class JSONReader:
             raise self._fail(at, f"nested deeper than {self.limits.depth} levels")
         is_map = self.text[at] == "{"
         empty: Any = {} if is_map else []
-        frame = _Frame(empty, {} if is_map else [], line, column)
+        frame = _Frame(empty, {} if is_map else [0], make_mark(line, column))
         at = self._space(at + 1)
         if self.text[at : at + 1] == ("}" if is_map else "]"):
-            return self._finish(frame.value, line, column, frame.places), at + 1
+            return self._finish(frame.value, frame.mark, frame.places), at + 1
         self._frames.append(frame)
         return None, (self._read_key(frame, at) if is_map else at)
 
     def _read_key(self, frame: _Frame, at: int) -> int:
         if self.text[at : at + 1] != '"':
             raise self._not_json(at)
-        frame.key_line, frame.key_column = self.locate(at)
+        frame.key_mark = make_mark(*self.locate(at))
         frame.key, at = self._read_string(at)
         at = self._space(at)
         if self.text[at : at + 1] != ":":
             raise self._not_json(at)
         if frame.key in frame.value:
-            line, column, _ = frame.places[frame.key]
-            first = SourcePosition(self.file, line, column)
-            second = SourcePosition(self.file, frame.key_line, frame.key_column)
+            first = read_mark(find_mark(frame.places[frame.key]), self.file)
+            second = read_mark(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
         return self._space(at + 1)
 
-    def _finish(self, value: JSONValue, line: int, column: int, places: Any) -> Tree:
+    def _finish(self, value: JSONValue, mark: int, places: Any) -> Tree:
         if not self._frames:
-            return Tree(value, (line, column, places), tuple(self._retyped), tuple(self._duplicates))
+            return Tree(value, put_mark(mark, places), tuple(self._retyped), tuple(self._duplicates))
         frame = self._frames[-1]
         if frame.key is None:
             frame.value.append(value)
-            frame.places.append((line, column, places))
+            frame.places.append(put_mark(mark, places))
         else:
             frame.value[frame.key] = value
-            frame.places[frame.key] = (frame.key_line, frame.key_column, places)
+            frame.places[frame.key] = put_mark(frame.key_mark, places)
         return Tree()
 
     def _after_entry(self, at: int) -> tuple[Tree | None, int]:
@@ -210,7 +216,7 @@ class JSONReader:
         is_map = frame.key is not None
         if char == ("}" if is_map else "]"):
             self._frames.pop()
-            return self._finish(frame.value, frame.line, frame.column, frame.places), at + 1
+            return self._finish(frame.value, frame.mark, frame.places), at + 1
         if char != ",":
             raise self._not_json(at)
         at = self._space(at + 1)

@@ -17,11 +17,13 @@ from applyviz.engine.manifests.documents import (
     PlainPath,
     Positions,
     Retyped,
+    find_mark,
+    read_mark,
     to_field_path,
 )
 from applyviz.engine.manifests.metadata import find_type_problem, name_of_type
 from applyviz.engine.manifests.treeparts import Tree
-from applyviz.engine.objects.errors import ManifestError, SourcePosition
+from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
@@ -115,7 +117,7 @@ class DocumentReader:
         if error is not None and error.reason != _NO_VERSION:
             return error
         tree = self._positions.subtree(path)
-        position = SourcePosition(self._positions.file, tree[0], tree[1])
+        position = read_mark(find_mark(tree), self._positions.file)
         document = ManifestDocument(
             obj,
             position,

@@ -31,7 +31,7 @@ class Tree:
     """A document's value with what was noticed on the way; None for an empty document."""
 
     value: JSONValue = None
-    positions: PositionTree = (0, 0, None)
+    positions: PositionTree = 0
     retyped: tuple[Retyped, ...] = ()
     duplicates: tuple[DuplicateKey, ...] = ()
 
@@ -58,14 +58,12 @@ class Frame:
     value: Any
     places: Any
     is_map: bool
-    line: int
-    column: int
+    mark: int
     count_before: int
     anchored: Anchored | None
     is_flow: bool
     key: str | None = None
-    key_line: int = 0
-    key_column: int = 0
+    key_mark: int = 0
     is_merge: bool = False
     merged: set[str] | None = None
     merge_items: list[Anchored] | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
@@ -30,6 +31,10 @@ from applyviz.engine.manifests.documents import (
     PlainPath,
     Retyped,
     Retyping,
+    find_mark,
+    make_mark,
+    put_mark,
+    read_mark,
     to_field_path,
 )
 from applyviz.engine.manifests.limits import ReadLimits
@@ -196,7 +201,7 @@ class TreeReader:
         else:
             value = self._read_typed(event)
         mark = event.start_mark
-        self._put(frame, value, mark.line + self.first_line, mark.column + 1, None)
+        self._put(frame, value, make_mark(mark.line + self.first_line, mark.column + 1), None)
 
     def _read_typed(self, event: _Event) -> JSONValue:
         scalar = self._resolve(event)
@@ -219,7 +224,7 @@ class TreeReader:
 
     def _on_key(self, event: _Event, frame: Frame) -> None:
         mark = event.start_mark
-        frame.key_line, frame.key_column = mark.line + self.first_line, mark.column + 1
+        frame.key_mark = make_mark(mark.line + self.first_line, mark.column + 1)
         text = event.value
         if text == "<<" and (event.implicit[0] or event.tag == _MERGE_TAG):
             frame.key, frame.is_merge = text, True
@@ -240,24 +245,23 @@ class TreeReader:
             self._unusable = self._unusable or self._fail(event, str(error))
         frame.key = key
         if key in frame.value and (frame.merged is None or key not in frame.merged):
-            line, column, _ = frame.places[key]
-            first = SourcePosition(self.file, line, column)
-            second = SourcePosition(self.file, frame.key_line, frame.key_column)
+            first = read_mark(find_mark(frame.places[key]), self.file)
+            second = read_mark(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
 
-    def _put(self, frame: Frame | None, value: JSONValue, line: int, column: int, places: Any) -> None:
+    def _put(self, frame: Frame | None, value: JSONValue, mark: int, places: Any) -> None:
         if frame is None:
-            self._root = Tree(value, (line, column, places), tuple(self._retyped), tuple(self._duplicates))
+            self._root = Tree(value, put_mark(mark, places), tuple(self._retyped), tuple(self._duplicates))
         elif frame.is_map:
             key = frame.key
             frame.value[key] = value
-            frame.places[key] = (frame.key_line, frame.key_column, places)
+            frame.places[key] = frame.key_mark if places is None else put_mark(frame.key_mark, places)
             if frame.merged is not None:
                 frame.merged.discard(key or "")
             frame.key = None
         else:
             frame.value.append(value)
-            frame.places.append((line, column, places))
+            frame.places.append(mark if places is None else put_mark(mark, places))
 
     def _on_start(self, event: _Event) -> None:
         frames = self._frames
@@ -279,10 +283,9 @@ class TreeReader:
         value: Any = {} if is_map else []
         frame = Frame(
             value,
-            {} if is_map else [],
+            {} if is_map else [0],
             is_map,
-            mark.line + self.first_line,
-            mark.column + 1,
+            make_mark(mark.line + self.first_line, mark.column + 1),
             self._count - 1,
             anchored,
             event.flow_style,
@@ -303,7 +306,7 @@ class TreeReader:
             anchored.size = self._count - frame.count_before
         above = self._frames[-1] if self._frames else None
         if above is None or not (above.is_merge or above.merge_items is not None):
-            self._put(above, frame.value, frame.line, frame.column, frame.places)
+            self._put(above, frame.value, frame.mark, frame.places)
             return
         if above.merge_items is not None:
             above.merge_items.append(Anchored(None, frame.value, frame.places))
@@ -335,17 +338,17 @@ class TreeReader:
         if is_many and self._alias_count > self._count * allowed_alias_share(self._count):
             raise self._fail(event, "document contains excessive aliasing")
         frame = self._frames[-1]  # an anchor that is complete stands in a list or mapping
-        mark = event.start_mark
-        line, column = mark.line + self.first_line, mark.column + 1
+        mark = make_mark(event.start_mark.line + self.first_line, event.start_mark.column + 1)
         if frame.is_map and frame.key is None:
             if anchored.scalar is None:
                 raise self._fail(event, "invalid map key: a key must be a single value")
-            frame.key_line, frame.key_column = line, column
+            frame.key_mark = mark
             self._set_key(event, frame, anchored.scalar)
         elif frame.is_merge or frame.merge_items is not None:
             self._merge_alias(event, frame, anchored)
         else:
-            self._put(frame, anchored.value, line, column, anchored.places)
+            # The same value stands at many places: each has a mark of its own.
+            self._put(frame, anchored.value, mark, copy(anchored.places))
 
     def _merge_alias(self, event: _Event, frame: Frame, anchored: Anchored) -> None:
         if not isinstance(anchored.value, dict):

@@ -8,7 +8,7 @@ does for the API server; an entry that breaks a rule is an error of the whole li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -172,7 +172,7 @@ def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableOb
     return sorted(entries, key=_sort_key)
 
 
-def with_entries(obj: JSONObject, entries: list[MutableObject] | None) -> MutableObject:
+def with_entries(obj: JSONObject, entries: Sequence[JSONObject] | None) -> MutableObject:
     """The object with its managedFields replaced; None and [] remove them."""
     metadata = obj.get("metadata")
     if not entries:

@@ -179,7 +179,10 @@ def _finish(operation: _Apply, before: Managed, outcome: _Outcome, overridden: t
     result = dict(outcome.obj)
     if operation.manager == KUBECTL:
         result = refresh(result, operation.applied)
-    result = with_entries(result, encode(outcome.managed, operation.keeper.memo))
+    entries = encode(outcome.managed, operation.keeper.memo)
+    known = find_entries(operation.live)
+    # Entries that stay as they are stay the very same values: what looks at both sees at once that nothing changed.
+    result = with_entries(result, known if entries == known else entries)
     mine = outcome.managed.owned.get(operation.identity)
     last = before.owned.get(operation.identity)
     fields = mine.fields if mine else EMPTY
