@@ -223,12 +223,32 @@ def from_credential(credential: Credential) -> LiveTransport:
     return LiveTransport(made, folder=folder)
 
 
+_IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
+
+
+def _refuse_impersonation(paths: str, context: str) -> None:
+    """Raise when a context acts as somebody else: the client would leave that out, and ask with more rights."""
+    given = paths or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    try:
+        contexts, current = config.list_kube_config_contexts(config_file=given)  # type: ignore[no-untyped-call]
+        merged = config.kube_config.KubeConfigMerger(given).config.value  # type: ignore[no-untyped-call]  # as above
+    except (config.ConfigException, TypeError, AttributeError):
+        return  # loading it says what is wrong
+    chosen = next((c for c in contexts if c["name"] == context), current) if context else current
+    wanted = (chosen or {}).get("context", {}).get("user")
+    for entry in (merged or {}).get("users") or ():
+        found = [name for name in _IMPERSONATION if (entry.get("user") or {}).get(name)]
+        if entry.get("name") == wanted and found:
+            raise ClusterError(f"the kubeconfig of this machine impersonates (`{found[0]}`), which is not followed")
+
+
 def from_own_context(context: str = "", *, path: str = "") -> LiveTransport:
     """A transport for a context of this process's own kubeconfig (`KUBECONFIG`, else `~/.kube/config`).
 
     - Only for clusters that an administrator added on this machine: its plugins are run.
     """
     made = client.Configuration()
+    _refuse_impersonation(path or os.environ.get("KUBECONFIG", ""), context)
     try:
         config.load_kube_config(  # type: ignore[no-untyped-call]  # the client brings half its types
             config_file=path or os.environ.get("KUBECONFIG"), context=context or None, client_configuration=made

@@ -40,6 +40,7 @@ class Action(StrEnum):
     APPLY = "start and cancel apply runs"
     BREAK_GLASS = "run a plan without the consent that its policy asks for"
     MANAGE = "manage clusters, people and policies"
+    OVERSEE = "see accounts and grants"
     AUDIT = "verify and export the history"
 
 
@@ -55,10 +56,11 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.APPLY: frozenset({Role.APPROVER, Role.OPERATOR}),
     Action.BREAK_GLASS: frozenset({Role.BREAK_GLASS}),
     Action.MANAGE: frozenset({Role.ADMINISTRATOR}),
+    Action.OVERSEE: frozenset({Role.ADMINISTRATOR, Role.AUDITOR}),
     Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR}),
 }
 # What concerns the installation as a whole; a grant on some clusters only gives nothing of it.
-_OF_THE_WHOLE = frozenset({Action.MANAGE})
+_OF_THE_WHOLE = frozenset({Action.MANAGE, Action.OVERSEE})
 
 
 def list_grants(user: Visitor) -> tuple[Grant, ...]:

@@ -28,6 +28,7 @@ __all__ = [
     "find_plan_blockers",
     "find_role_blockers",
     "find_timing_blockers",
+    "find_unsafe",
     "list_objections",
     "list_standing",
     "name_unopened",
@@ -66,16 +67,14 @@ def _find_object_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
 
 
 def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
-    if plan.policy_version != policy.version:
-        yield "the policy changed since this plan was made: plan again"
     mine = people.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
     for teams in policy.asking:
         if mine.isdisjoint(teams):
             yield f"the policy lets only team {' or '.join(teams)} ask for this"
 
 
-def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
-    """Why nobody can approve this plan now; empty when it can be approved."""
+def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
     if plan.state == PlanState.PLANNING:
         return ("the plan is still being made",)
     if plan.state == PlanState.FAILED:
@@ -86,9 +85,18 @@ def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
         blockers.append(f"plan {latest.number} took the place of this one")
     if plan.review.state != ReviewState.OPEN:
         blockers.append(f"the review is {plan.review.get_state_display()}")
+    if plan.policy_version != policy.version:
+        blockers.append("the policy changed since this plan was made: plan again")
+    return (*blockers, *_find_object_blockers(plan, policy))
+
+
+def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
+    """Why nobody can approve this plan now; empty when it can be approved."""
     policy = policies.find_policy(plan)
+    blockers = list(find_unsafe(plan, policy))
+    if plan.state != PlanState.COMPLETE:
+        return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
-    blockers += _find_object_blockers(plan, policy)
     blockers += [f"{objection.by.get_username()} requests changes" for objection in list_objections(plan)]
     return tuple(blockers)
 

@@ -23,6 +23,7 @@ MATRIX = {
     Action.APPLY: {Role.APPROVER, Role.OPERATOR},
     Action.BREAK_GLASS: {Role.BREAK_GLASS},
     Action.MANAGE: {Role.ADMINISTRATOR},
+    Action.OVERSEE: {Role.ADMINISTRATOR, Role.AUDITOR},
     Action.AUDIT: {Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR},
 }
 

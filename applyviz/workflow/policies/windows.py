@@ -6,6 +6,7 @@ on into the next day. Days and hours are those that clocks on the wall show, so 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -33,8 +34,8 @@ class Window:
         return (local.weekday() in self.days and at >= start) or (yesterday in self.days and at < end)
 
     def __str__(self) -> str:
-        days = ", ".join(DAYS[day] for day in self.days) if len(self.days) < len(DAYS) else "every day"
-        return f"{days} {self.start} to {self.end} {self.zone}"
+        days = ",".join(DAYS[day] for day in self.days) if len(self.days) < len(DAYS) else "daily"
+        return f"{days} {self.start}-{self.end} {self.zone}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,7 @@ class Freeze:
         return self.starts_at <= now < self.ends_at
 
     def __str__(self) -> str:
-        text = f"{self.start.replace('T', ' ')} to {self.end.replace('T', ' ')} {self.zone}"
-        return f"{text}: {self.reason}" if self.reason else text
+        return f"{self.start} {self.end} {self.zone} {self.reason}".strip()
 
 
 Windows = tuple[Window, ...]
@@ -95,3 +95,44 @@ def find_opening(windows: Iterable[Windows], freezes: Iterable[Freeze], now: dat
             return at
         at = at.replace(second=0, microsecond=0) - timedelta(minutes=at.minute % 15) + step
     return None
+
+
+_WINDOW = re.compile(r"(?P<days>[A-Za-z,-]+) +(?P<start>\d\d:\d\d)-(?P<end>\d\d:\d\d)(?: +(?P<zone>\S+))?")
+_FREEZE = re.compile(r"(?P<start>\S+T\d\d:\d\d) +(?P<end>\S+T\d\d:\d\d)(?: +(?P<zone>\S+))?(?: +(?P<reason>.+))?")
+
+
+def _parse_days(text: str) -> tuple[int, ...]:
+    if text.lower() == "daily":
+        return tuple(range(len(DAYS)))
+    names = [name.lower() for name in DAYS]
+    days: set[int] = set()
+    for part in text.lower().split(","):
+        first, _, last = part.partition("-")
+        if first not in names or (last and last not in names):
+            raise ValueError(f"{part!r} is no day; days are {', '.join(DAYS)}")
+        start = names.index(first)
+        count = (names.index(last) - start) % 7 if last else 0
+        days |= {(start + n) % 7 for n in range(count + 1)}
+    return tuple(sorted(days))
+
+
+def parse_window(text: str) -> Window:
+    """Read `Mon-Fri 09:00-17:00 Europe/Berlin`, as `str` of a window writes it.
+
+    - Raises `ValueError` with what is wrong.
+    """
+    found = _WINDOW.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r}: expected days, hours and zone, like `Mon-Fri 09:00-17:00 Europe/Berlin`")
+    return Window(_parse_days(found["days"]), found["start"], found["end"], found["zone"] or "UTC")
+
+
+def parse_freeze(text: str) -> Freeze:
+    """Read `2026-12-20T18:00 2027-01-04T08:00 Europe/Berlin Holidays`, as `str` of a freeze writes it.
+
+    - Raises `ValueError` with what is wrong.
+    """
+    found = _FREEZE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r}: expected start, end, zone, reason, like `2026-12-20T18:00 2027-01-04T08:00 UTC`")
+    return Freeze(found["start"], found["end"], found["zone"] or "UTC", found["reason"] or "")

@@ -14,6 +14,7 @@ from applyviz.workflow import access, approvals, audit, clock, failpoints, outbo
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.numbers import next_number
+from applyviz.workflow.policies import Policy
 from applyviz.workflow.runs.rules import RunRules
 
 
@@ -50,18 +51,16 @@ def _spend(plan: Plan, run: ApplyRun) -> tuple[Approval, ...]:
     return found.standing
 
 
-def _make_run(plan: Plan, *, by: Person, waits_for_rollout: bool | None) -> ApplyRun:
-    now, rules = timezone.now(), RunRules.of_policy(policies.find_policy(plan))
-    if waits_for_rollout is not None:  # a policy that waits is not talked out of it
-        rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
+def _make_run(plan: Plan, *, by: Person, rules: RunRules) -> ApplyRun:
+    now = timezone.now()
     try:
         with transaction.atomic():
             run = ApplyRun.objects.create(
                 number=next_number(ApplyRun.objects.all()),
                 plan=plan,
                 requested_by=by,
-                created_at=now,
                 rules=rules.to_json(),
+                created_at=now,
             )
     except IntegrityError as error:
         raise NotPossibleError("this plan was run already; a plan runs once") from error
@@ -69,6 +68,32 @@ def _make_run(plan: Plan, *, by: Person, waits_for_rollout: bool | None) -> Appl
         ObjectResult(run=run, change=change, position=change.position, step=change.step)
         for change in plan.changes.only("pk", "position", "step")
     )
+    return run
+
+
+def begin_run(
+    plan: Plan, *, by: Person, policy: Policy, is_consented: bool = True, waits_for_rollout: bool | None = None
+) -> ApplyRun:
+    """Make the run and ask for a worker, in the caller's transaction; without consent nothing is spent.
+
+    - Raises `NotPossibleError` when the review is being applied, or an approval was revoked meanwhile.
+    """
+    taken = Review.objects.filter(pk=plan.review_id, state=ReviewState.OPEN).update(
+        state=ReviewState.APPLYING, updated_at=timezone.now()
+    )
+    if not taken:
+        raise NotPossibleError("the review is being applied already")
+    rules = RunRules.of_policy(policy)
+    if waits_for_rollout is not None:  # a policy that waits is not talked out of it
+        rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
+    run = _make_run(plan, by=by, rules=rules)
+    spent = _spend(plan, run) if is_consented else ()
+    failpoints.reach("start.spent")
+    given = [approval.by_name for approval in spent]
+    detail = {"approved by": given, "policy": policy.version, "without consent": not is_consented}
+    audit.record(AuditAction.RUN_STARTED, by=by, about=about(run), detail=detail)
+    outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
+    failpoints.reach("start.made")
     return run
 
 
@@ -86,23 +111,7 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
         blockers = find_run_blockers(plan, for_user=by)
         if blockers:
             raise NotPossibleError("; ".join(blockers))
-        taken = Review.objects.filter(pk=plan.review_id, state=ReviewState.OPEN).update(
-            state=ReviewState.APPLYING, updated_at=timezone.now()
-        )
-        if not taken:
-            raise NotPossibleError("the review is being applied already")
-        run = _make_run(plan, by=by, waits_for_rollout=waits_for_rollout)
-        spent = _spend(plan, run)
-        failpoints.reach("start.spent")
-        audit.record(
-            AuditAction.RUN_STARTED,
-            by=by,
-            about=about(run),
-            detail={"approved by": [approval.by_name for approval in spent]},
-        )
-        outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
-        failpoints.reach("start.made")
-    return run
+        return begin_run(plan, by=by, policy=policies.find_policy(plan), waits_for_rollout=waits_for_rollout)
 
 
 def approve_and_run(

@@ -1,0 +1,186 @@
+"""Policies as people read them: what is asked, line by line, and when plans may run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.records.models import Plan, PolicyVersion
+from applyviz.workflow import clock
+from applyviz.workflow.policies import Demand, Rules, rules_from_json
+from applyviz.workflow.policies.editing import Evaluation
+from applyviz.workflow.policies.rules import OnFailure, Policy
+from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
+from applyviz.workflow.teams import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """One policy in the list."""
+
+    slug: str
+    url: str
+    number: int
+    where: str
+    asks: str
+    by: str
+    at: datetime
+    note: str = ""
+    lines: tuple[tuple[str | Promise, str], ...] = ()
+    is_in_force: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeRow:
+    """A freeze in the calendar."""
+
+    policy: str
+    url: str
+    start: datetime
+    end: datetime
+    zone: str
+    reason: str
+    holds: bool
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """When plans may run under one policy, and whether they may now."""
+
+    policy: str
+    url: str
+    windows: tuple[str, ...]
+    is_open: bool
+    opens: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a policy would ask of one plan."""
+
+    title: str
+    url: str
+    holds: bool
+    version: str
+    dangers: tuple[str, ...]
+    demands: tuple[str, ...]
+    closed: tuple[str, ...]
+
+
+def describe_demand(demand: Demand) -> str:
+    """How many approvals, of whom and why."""
+    text = ngettext("%(n)d approval", "%(n)d approvals", demand.approvals) % {"n": demand.approvals}
+    if demand.team:
+        text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
+    return (
+        _("%(approvals)s, because of: %(why)s") % {"approvals": text, "why": demand.because} if demand.because else text
+    )
+
+
+def _describe_runs(rules: Rules) -> str:
+    parts = [_("carries on at a failure") if rules.on_failure is OnFailure.CARRY_ON else _("stops at a failure")]
+    parts.append(
+        ngettext("%(n)d object at once", "%(n)d objects at once", rules.concurrency) % {"n": rules.concurrency}
+    )
+    if rules.waits_for_rollout:
+        parts.append(_("waits %(n)d s for rollouts") % {"n": rules.rollout_seconds})
+    return ", ".join(parts)
+
+
+def _describe_certainty(rules: Rules) -> str:
+    allowed = [_("server-confirmed")]
+    allowed += [_("calculated")] if rules.may_run_calculated else []
+    allowed += [_("unknown")] if rules.may_run_unknown else []
+    return ", ".join(allowed)
+
+
+def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
+    """The rules of one policy, each with its name."""
+    more = "; ".join(f"{d.danger.value}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers)
+    hours = rules.approval_hours
+    lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("until it is spent")
+    return (
+        (_("Who may ask"), ", ".join(rules.asking_teams) or _("every author")),
+        (_("Approvals"), describe_demand(Demand(rules.approvals, rules.approving_team))),
+        (_("More for dangers"), more or _("nothing more")),
+        (_("Many objects"), _("more than %(n)d") % {"n": rules.many_objects}),
+        (_("An approval lasts"), lasts),
+        (_("May run"), _describe_certainty(rules)),
+        (_("Dangers"), _("must be opened") if rules.must_open_dangers else _("need not be opened")),
+        (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always open")),
+        (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
+        (_("A run"), _describe_runs(rules)),
+    )
+
+
+def present_policy(version: PolicyVersion) -> PolicyRow:
+    """One version."""
+    rules = rules_from_json(version.rules)
+    asks = describe_demand(Demand(rules.approvals, rules.approving_team))
+    if rules.for_dangers:
+        asks = _("%(asks)s, more for dangers") % {"asks": asks}
+    return PolicyRow(
+        slug=version.policy.slug,
+        url=reverse("settings:show-policy", args=[version.policy.slug]),
+        number=version.number,
+        where=str(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
+        asks=asks,
+        by=version.by.get_username() if version.by else "applyviz",
+        at=version.created_at,
+        note=version.note,
+        lines=describe_rules(rules),
+        is_in_force=version.number == version.policy.number and version.policy.retired_at is None,
+    )
+
+
+def present_calendar(versions: Iterable[PolicyVersion]) -> tuple[tuple[WindowRow, ...], tuple[FreezeRow, ...]]:
+    """All windows, and all freezes by their start."""
+    now, windows, freezes = clock.now(), [], []
+    for version in versions:
+        rules = rules_from_json(version.rules)
+        slug, url = version.policy.slug, reverse("settings:show-policy", args=[version.policy.slug])
+        closed = find_closed((rules.windows,), rules.freezes, now)
+        if rules.windows or rules.freezes:
+            opens = find_opening((rules.windows,), rules.freezes, now) if closed else None
+            windows.append(WindowRow(slug, url, tuple(str(w) for w in rules.windows), not closed, opens))
+        freezes += [_present_freeze(slug, url, freeze, now) for freeze in rules.freezes]
+    return tuple(windows), tuple(sorted(freezes, key=lambda row: (row.is_over, row.start)))
+
+
+def _present_freeze(slug: str, url: str, freeze: Freeze, now: datetime) -> FreezeRow:
+    return FreezeRow(
+        slug,
+        url,
+        freeze.starts_at,
+        freeze.ends_at,
+        freeze.zone,
+        freeze.reason,
+        freeze.holds(now),
+        freeze.ends_at <= now,
+    )
+
+
+def present_trial(plan: Plan, found: Evaluation) -> Trial:
+    """What would be asked of a plan."""
+    number, review = plan.number, plan.review.number
+    return Trial(
+        title=_("%(title)s, plan %(number)d") % {"title": plan.review.title, "number": number},
+        url=reverse("reviews:show-plan", args=[review, number]),
+        holds=found.holds,
+        version=found.policy.version,
+        dangers=tuple(f"{danger.value}: {count}" for danger, count in found.dangers.items()),
+        demands=tuple(describe_demand(demand) for demand in found.demands),
+        closed=found.closed,
+    )
+
+
+def describe_policy(policy: Policy) -> str:
+    """Which policies hold, with their versions."""
+    return policy.version.replace(" ", ", ")

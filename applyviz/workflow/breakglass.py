@@ -1,0 +1,88 @@
+"""Breaking the glass: a complete plan runs without the consent that its policy asks for, loudly.
+
+It needs a right of its own, a reason and a ticket, and leaves a record of its own that is never changed; every page
+of the review and the run says so. It lifts approvals, change windows, freezes and who may ask. It lifts nothing that
+makes a plan unsafe to run: undecided conflicts, errors, what is unknown, another digest, a later plan.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import ApplyRun, BreakGlass, Grant, Plan, Review
+from applyviz.workflow import access, approvals, audit, clock, policies, quorum
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.errors import NotPossibleError, NotValidError
+from applyviz.workflow.places import is_everywhere
+from applyviz.workflow.policies import Policy
+from applyviz.workflow.runs.start import begin_run
+
+
+def find_glass_blockers(plan: Plan) -> tuple[str, ...]:
+    """What even breaking the glass does not lift; empty when the plan can be run so."""
+    return approvals.find_unsafe(plan, policies.find_policy(plan))
+
+
+def list_lifted(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """What the plan lacks by its policy and would run without."""
+    needs = tuple(str(need) for need in quorum.count_quorum(plan, policy).needs if need.missing)
+    asked = tuple(b for b in approvals.find_plan_blockers(plan) if b not in find_glass_blockers(plan))
+    return (*asked, *needs, *approvals.find_timing_blockers(policy))
+
+
+def list_administrators() -> list[Person]:
+    """Everybody who is told when the glass is broken: active administrators and superusers."""
+    grants = Grant.objects.filter(role=Role.ADMINISTRATOR, ended_at=None).select_related("person")
+    whole = [grant for grant in grants if is_everywhere(grant)]
+    members = Q(memberships__ended_at=None, memberships__team__in={g.team_id for g in whole if g.team_id})
+    chosen = Q(is_superuser=True) | Q(pk__in={g.person_id for g in whole if g.person_id}) | members
+    return list(Person.objects.filter(chosen, is_active=True).distinct().order_by("username"))
+
+
+def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, ticket: str) -> ApplyRun:
+    """Run a plan now; the approvals that it has are left unspent.
+
+    - Raises `NotValidError` without reason or ticket, `NotPossibleError` when the plan is unsafe or lacks nothing.
+    """
+    if not reason.strip() or not ticket.strip():
+        raise NotValidError("breaking the glass needs a reason and a ticket")
+    with transaction.atomic():
+        Review.objects.select_for_update().get(pk=plan.review_id)
+        plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
+        access.require(by, Action.BREAK_GLASS, access.places_of(plan.review))
+        blockers = find_glass_blockers(plan)
+        if digest != plan.digest or not digest:
+            raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
+        if blockers:
+            raise NotPossibleError("; ".join(blockers))
+        policy = policies.find_policy(plan)
+        missing = list_lifted(plan, policy)
+        if not missing:
+            raise NotPossibleError("nothing is missing: start the run as everybody does")
+        detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
+        told = [person.get_username() for person in list_administrators()]
+        audit.record(AuditAction.GLASS_BROKEN, by=by, about=approvals.about(plan), detail={**detail, "told": told})
+        BreakGlass.objects.create(
+            plan=plan,
+            digest=digest,
+            by=by,
+            by_name=by.get_username(),
+            policy_version=policy.version,
+            created_at=clock.now(),
+            **detail,
+        )
+        return begin_run(plan, by=by, policy=policy, is_consented=False)
+
+
+def find_broken(plan: Plan) -> BreakGlass | None:
+    """The record of a plan that was run without consent."""
+    return BreakGlass.objects.filter(plan=plan).first()
+
+
+def list_broken(*, for_user: Visitor) -> QuerySet[BreakGlass]:
+    """All such records that a person may see, newest first: part of every evidence."""
+    access.require(for_user, Action.LOOK)
+    seen = Review.objects.filter(access.select_reviews(for_user))
+    return BreakGlass.objects.filter(plan__review__in=seen).select_related("plan__review", "plan__target__cluster")

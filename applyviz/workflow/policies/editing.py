@@ -1,0 +1,181 @@
+"""Writing policies: each edit is a version of its own that nobody changes any more, and an entry of the history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import time
+from zoneinfo import available_timezones
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from applyviz.engine.planning.dangers import DangerClass
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import Plan, Policy, PolicyVersion, Team
+from applyviz.workflow import access, audit, clock, policies
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.places import Place, holds_at
+from applyviz.workflow.policies.rules import Demand, Rules, find_strictest, rules_from_json, rules_to_json
+from applyviz.workflow.policies.rules import Policy as Strictest
+from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening
+from applyviz.workflow.teams import Scope
+
+_SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+MOST_APPROVALS, MOST_AT_ONCE, LONGEST_HOURS, LONGEST_ROLLOUT = 9, 64, 24 * 365, 6 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a policy, together with the others, would ask of one plan."""
+
+    policy: Strictest
+    holds: bool
+    dangers: dict[DangerClass, int]
+    demands: tuple[Demand, ...]
+    closed: tuple[str, ...]
+
+
+def _is_time(text: str) -> bool:
+    try:
+        time.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _find_time_problems(windows: tuple[Window, ...], freezes: tuple[Freeze, ...]) -> Iterator[str]:
+    zones = available_timezones()
+    for window in windows:
+        if window.zone not in zones:
+            yield f"{window.zone!r} is no time zone"
+        elif not window.days or not set(window.days) <= set(range(7)):
+            yield "a window needs at least one day"
+        elif not _is_time(window.start) or not _is_time(window.end):
+            yield "a window begins and ends at a time like 09:30"
+    for freeze in freezes:
+        if freeze.zone not in zones:
+            yield f"{freeze.zone!r} is no time zone"
+            continue
+        try:
+            is_ordered = freeze.starts_at < freeze.ends_at
+        except ValueError:
+            yield "a freeze begins and ends at a moment like 2026-12-20T18:00"
+            continue
+        if not is_ordered:
+            yield "a freeze ends after it begins"
+
+
+def _find_problems(rules: Rules) -> Iterator[str]:
+    named = {*rules.asking_teams, rules.approving_team, *(d.team for d in rules.for_dangers)} - {""}
+    known = set(Team.objects.filter(slug__in=named, retired_at=None).values_list("slug", flat=True))
+    yield from (f"there is no team {slug}" for slug in sorted(named - known))
+    numbers = (
+        ("approvals", rules.approvals, 0, MOST_APPROVALS),
+        ("objects at once", rules.concurrency, 1, MOST_AT_ONCE),
+        ("hours that an approval lasts", rules.approval_hours, 0, LONGEST_HOURS),
+        ("seconds for a rollout", rules.rollout_seconds, 1, LONGEST_ROLLOUT),
+        ("many objects", rules.many_objects, 1, 100_000),
+        *((f"approvals for {d.danger.value}", d.approvals, 0, MOST_APPROVALS) for d in rules.for_dangers),
+    )
+    yield from (f"{name}: from {low} to {high}" for name, given, low, high in numbers if not low <= given <= high)
+    yield from _find_time_problems(rules.windows, rules.freezes)
+
+
+def list_policies(*, for_user: Visitor) -> QuerySet[PolicyVersion]:
+    """The versions in force; every member may read them."""
+    access.require(for_user, Action.LOOK)
+    return policies.list_in_force()
+
+
+def list_versions(slug: str, *, for_user: Visitor) -> list[PolicyVersion]:
+    """All versions of one policy, newest first."""
+    access.require(for_user, Action.LOOK)
+    found = list(PolicyVersion.objects.filter(policy__slug=slug).select_related("policy", "by"))
+    if not found:
+        raise NotVisibleError(f"there is no policy {slug}")
+    return found
+
+
+def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str = "") -> PolicyVersion:
+    """Write the next version of a policy, the first one when there is none; it is in force at once.
+
+    - Every plan that it covers has to be planned again: its digest is bound to the version.
+    - Raises `NotValidError` with everything that is wrong.
+    """
+    access.require(by, Action.MANAGE)
+    scope.check()
+    problems = [] if _SLUG.fullmatch(slug) else [f"{slug!r} is no short name: small letters, digits and dashes"]
+    problems += _find_problems(rules)
+    if problems:
+        raise NotValidError("; ".join(problems))
+    with transaction.atomic():
+        policy, _ = Policy.objects.get_or_create(slug=slug)
+        policy = Policy.objects.select_for_update().get(pk=policy.pk)
+        before = policy.versions.filter(number=policy.number).first()
+        made = PolicyVersion.objects.create(
+            policy=policy,
+            number=policy.number + 1,
+            cluster_pattern=scope.cluster_pattern,
+            namespace_pattern=scope.namespace_pattern,
+            is_cluster_scoped=scope.is_cluster_scoped,
+            rules=rules_to_json(rules),
+            note=note,
+            by=by,
+            created_at=clock.now(),
+        )
+        Policy.objects.filter(pk=policy.pk).update(number=made.number, retired_at=None)
+        detail = {
+            "policy": slug,
+            "version": made.number,
+            "where": str(scope),
+            "before": before.rules if before else None,
+            "after": made.rules,
+            "note": note,
+        }
+        audit.record(AuditAction.POLICY_CHANGED, by=by, about=audit.Subject(), detail=detail)
+    return made
+
+
+def retire_policy(slug: str, *, by: Person, note: str = "") -> None:
+    """Let a policy hold no longer; its versions stay on record."""
+    access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        if not Policy.objects.filter(slug=slug, retired_at=None).update(retired_at=clock.now()):
+            raise NotPossibleError(f"there is no policy {slug} in force")
+        detail = {"policy": slug, "retired": True, "note": note}
+        audit.record(AuditAction.POLICY_CHANGED, by=by, about=audit.Subject(), detail=detail)
+
+
+def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: Rules | None = None) -> Evaluation:
+    """What would be asked of a plan if a policy said this; as things are, when none is given. Nothing is kept."""
+    places = policies.list_places(plan)
+    found = [
+        (row.policy.slug, row.number, rules_from_json(row.rules))
+        for row in policies.list_in_force()
+        if row.policy.slug != slug and any(holds_at(row, place) for place in places)
+    ]
+    holds = scope is not None and rules is not None and _holds(scope, places)
+    if holds and rules is not None:
+        found.append((slug or "draft", 0, rules))
+    policy = find_strictest(found) if found else policies.find_policy_at(())
+    dangers = policies.list_dangers(plan, policy)
+    closed = find_closed(policy.windows, policy.freezes, clock.now())
+    return Evaluation(policy, holds, dangers, policies.list_demands(policy, dangers), closed)
+
+
+def _holds(scope: Scope, places: tuple[Place, ...]) -> bool:
+    return any(holds_at(PolicyVersion(**{n: getattr(scope, n) for n in scope.__slots__}), place) for place in places)
+
+
+__all__ = [
+    "Evaluation",
+    "evaluate",
+    "find_opening",
+    "list_policies",
+    "list_versions",
+    "retire_policy",
+    "save_policy",
+]
