@@ -38,7 +38,7 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True)
 class FreezeRow:
-    """A freeze in the calendar."""
+    """A freeze in the calendar; start and end are wall time of its zone."""
 
     policy: str
     url: str
@@ -158,8 +158,8 @@ def _present_freeze(slug: str, url: str, freeze: Freeze, now: datetime) -> Freez
     return FreezeRow(
         slug,
         url,
-        freeze.starts_at,
-        freeze.ends_at,
+        datetime.fromisoformat(freeze.start),
+        datetime.fromisoformat(freeze.end),
         freeze.zone,
         freeze.reason,
         freeze.holds(now),

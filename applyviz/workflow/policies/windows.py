@@ -15,6 +15,20 @@ from zoneinfo import ZoneInfo
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
+def _render_days(days: tuple[int, ...]) -> str:
+    """Days as people write them: three and more in a row as a range."""
+    if len(days) == len(DAYS):
+        return "daily"
+    parts: list[str] = []
+    chosen = sorted(days)
+    while chosen:
+        row = [day for n, day in enumerate(chosen) if day == chosen[0] + n]
+        names = [DAYS[day] for day in row]
+        parts += [f"{names[0]}-{names[-1]}"] if len(row) > 2 else names
+        chosen = chosen[len(row) :]
+    return ",".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Days (0 is Monday) and hours (`HH:MM`) in which plans may run."""
@@ -34,8 +48,7 @@ class Window:
         return (local.weekday() in self.days and at >= start) or (yesterday in self.days and at < end)
 
     def __str__(self) -> str:
-        days = ",".join(DAYS[day] for day in self.days) if len(self.days) < len(DAYS) else "daily"
-        return f"{days} {self.start}-{self.end} {self.zone}"
+        return f"{_render_days(self.days)} {self.start}-{self.end} {self.zone}"
 
 
 @dataclass(frozen=True, slots=True)
