@@ -139,6 +139,9 @@ DATABASES = {"default": _database}
 
 # Celery: messages hold an id and nothing else, results are rows of our own ------------------------
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "memory://localhost/"
+if CELERY_BROKER_URL.startswith("memory:"):
+    # The broker within the process is polled: once a second by default, which a click would wait for.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
 APPLYVIZ_SWEEP_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
 # How many objects of one step a run has on their way at once, where no policy says otherwise.

@@ -145,18 +145,19 @@ class Product:
 
 
 @contextmanager
-def measured_requests() -> Iterator[list[float]]:
-    """The seconds that each request of a live transport is on its way."""
+def measured_requests() -> Iterator[list[tuple[float, float]]]:
+    """From when to when each request of a live transport is on its way."""
     from applyviz.clusters.live import LiveTransport
 
-    sent, original = [], LiveTransport.send
+    sent: list[tuple[float, float]] = []
+    original = LiveTransport.send
 
     def send(self: Any, request: Any) -> Any:
         started = time.perf_counter()
         try:
             return original(self, request)
         finally:
-            sent.append(time.perf_counter() - started)
+            sent.append((started, time.perf_counter()))
 
     LiveTransport.send = send  # type: ignore[method-assign]
     try:
@@ -208,25 +209,20 @@ def measure_overhead(product: Product, side: Side, count: int, mode: str) -> Non
         cpu = time.process_time()
         took = product.run(run)
         cpu = time.process_time() - cpu
-    journal = [(e.answered_at - e.sent_at).total_seconds() for r in run.results.all() for e in r.journal.all()]
-    overhead = _sum_overhead(run, journal, took, sent)
-    print(
-        f"{count} objects one at a time: {took:.2f} s, {len(sent)} requests, processor {cpu / count * 1000:.1f} ms each"
-    )
+    overhead = (took - _sum_union(sent)) / count * 1000
+    print(f"{count} objects, {mode}, one write at a time: {took:.2f} s, {len(sent)} requests", end="")
+    print(f", processor {cpu / count * 1000:.1f} ms per object")
     print(f"overhead {overhead:.1f} ms per object (at most {OVERHEAD_AIM:g}): ", end="")
     print("ok" if overhead <= OVERHEAD_AIM else "TOO MUCH")
 
 
-def _sum_overhead(run: Any, journal: list[float], took: float, sent: list[float]) -> float:
-    """Milliseconds per object between its start and its end that no request was on its way."""
-    results = list(run.results.all())
-    spans = sum((r.finished_at - r.started_at).total_seconds() for r in results)
-    check = (min(r.started_at for r in results) - run.started_at).total_seconds()
-    writes = sum(sorted(sent)[:0]) + sum(journal)
-    print(
-        f"  check of all before the first write: {check:.2f} s; of it per object {check / len(results) * 1000:.1f} ms"
-    )
-    return (spans - writes) / len(results) * 1000
+def _sum_union(spans: list[tuple[float, float]]) -> float:
+    """The seconds in which at least one request was on its way."""
+    total, until = 0.0, 0.0
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
 
 
 def measure_first_write(product: Product, side: Side, rounds: int) -> None:

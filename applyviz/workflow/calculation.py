@@ -148,10 +148,15 @@ def _list_places(
 
 
 def prepare(
-    plan: Plan, reader: ClusterReader, *, check: Callable[[frozenset[Place]], None] = lambda _: None
+    plan: Plan,
+    reader: ClusterReader,
+    *,
+    check: Callable[[frozenset[Place]], None] = lambda _: None,
+    has_notes: bool = True,
 ) -> Calculation:
     """Make ready to calculate a plan: documents, catalog, neighbours, planner; reads nothing else of the cluster.
 
+    - `has_notes`: whether reasons and hazards are wanted, and what they look at; effects are the same without.
     - `check` is told where the objects of the source are before any of them is read, and may raise.
     """
     options = options_from_json(plan.options)
@@ -160,10 +165,11 @@ def prepare(
     served = discovery.load_catalog(reader)
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
     check(_list_places(plan, documents, catalog, options.namespace))
-    neighbours = _look_around(documents, catalog, options.namespace, reader)
+    neighbours = _look_around(documents, catalog, options.namespace, reader) if has_notes else Neighbours()
     context = PlanContext(
         served,
         _now(),
+        has_notes=has_notes,
         neighbours=neighbours,
         decisions=read_decisions(plan),
         rules=thaw_rules(plan.rules),

@@ -11,7 +11,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.dangers import classify
-from applyviz.engine.planning.serialize import change_from_json, change_to_json
+from applyviz.engine.planning.serialize import change_from_json, change_to_json, core_from_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.digests import digest_effect
@@ -69,6 +69,16 @@ def read_masked(row: ObjectChange) -> engine.ObjectChange:
 def open_sealed(row: ObjectChange) -> engine.ObjectChange:
     """The whole change, values of Secrets included; for the sender alone."""
     return replace(change_from_json(row.sealed.open_json()), step=row.step)
+
+
+def read_masked_core(row: ObjectChange) -> engine.ObjectChange:
+    """As `read_masked`, with nothing but what a run journals."""
+    return core_from_json(row.document)
+
+
+def open_sealed_core(row: ObjectChange) -> engine.ObjectChange:
+    """As `open_sealed`, with nothing but what is sent and verified."""
+    return core_from_json(row.sealed.open_json())
 
 
 def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.ObjectChange]) -> list[ObjectChange]:

@@ -21,6 +21,7 @@ class PlanContext:
     - `can_dry_run`: whether writes may be confirmed by the server; `dry_run_reason` says why not.
     - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
     - `kinds_changed`: served already, and defined anew by the same set.
+    - `has_notes`: whether reasons and hazards are looked for; a runner, which compares effects alone, needs none.
     - `neighbours`: the other objects that hazards look at.
     - `rules`: standing rules in force, the first one for a field wins; a decision goes before them.
     - `sources`: the text of each file, by name, for the edits that decisions ask of it.
@@ -31,6 +32,7 @@ class PlanContext:
     now: str
     can_dry_run: bool = True
     dry_run_reason: str = ""
+    has_notes: bool = True
     namespaces_created: frozenset[str] = frozenset()
     kinds_created: frozenset[tuple[str, str]] = frozenset()
     kinds_changed: frozenset[tuple[str, str]] = frozenset()

@@ -84,6 +84,8 @@ def plan_member(
         if desk.judgement is None or desk.judgement.verdict is not Verdict.CHANGED:
             break
         change, desk = yield from _plan_once(member, options, context, follows)
+    if not context.has_notes:
+        return change
     memo = desk.rehearsal.memo
     return add_notes(change, member, document=document, options=options, context=context, memo=memo)
 

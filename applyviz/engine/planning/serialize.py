@@ -42,6 +42,9 @@ def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
     return False
 
 
+_CORE = frozenset({"ref", "operation", "versions", "requests", "certainty", "method", "step"})
+
+
 @lru_cache(maxsize=256)
 def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls)
@@ -95,6 +98,16 @@ def change_from_json(data: JSONObject) -> ObjectChange:
     - Raises `PlanError`.
     """
     change: ObjectChange = from_json(ObjectChange, _open(data))
+    return change
+
+
+def core_from_json(data: JSONObject) -> ObjectChange:
+    """Read of a change what a sender needs: object, operation, versions, requests, certainty; nothing that explains.
+
+    - Raises `PlanError`.
+    """
+    core = {name: value for name, value in _open(data).items() if name in _CORE}
+    change: ObjectChange = from_json(ObjectChange, core)
     return change
 
 

@@ -32,7 +32,7 @@ def find_moved(
     row = result.change
     if digest_effect(now) == row.effect:
         return None
-    reviewed = changes.read_masked(row).versions.live or {}
+    reviewed = changes.read_masked_core(row).versions.live or {}
     present = mask_change(now, tag_key=tag_key).versions.live or {}
     root = kind.root if kind else None
     found = [d for d in diff_objects(reviewed, present, root=root) if not _is_noise(render_path(d.path))]

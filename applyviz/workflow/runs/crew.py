@@ -32,6 +32,7 @@ class _Member(Generic[T]):
     future: Future[Any] | None = None
     until: float = 0.0
     is_concluded: bool = False
+    held: list[Callable[[], Any]] = field(default_factory=list)
     ended: list[T] = field(default_factory=list)
 
     def advance(self, value: object = None, error: Exception | None = None) -> None:
@@ -39,12 +40,21 @@ class _Member(Generic[T]):
         self.future = None
         try:
             self.step = self.flow.throw(error) if error is not None else self.flow.send(value)
-            while isinstance(self.step, Concluded):
-                self.is_concluded = True
+            while isinstance(self.step, Concluded) or (isinstance(self.step, Record) and self.step.can_wait):
+                if isinstance(self.step, Record):
+                    self.held.append(self.step.do)
+                else:
+                    self.is_concluded = True
                 self.step = self.flow.send(None)
         except StopIteration as stop:
             self.step = None
             self.ended.append(stop.value)
+
+    def write_down(self) -> object:
+        """Do what was held back, then what the flow waits for."""
+        for do in self.held:
+            do()
+        return self.step.do() if isinstance(self.step, Record) else None
 
 
 class Crew(Generic[T]):
@@ -116,13 +126,15 @@ class Crew(Generic[T]):
 
     def _write_down(self) -> None:
         """One transaction for everything that is to be written down now; it keeps the lease, or raises."""
-        while told := [(m, m.step) for m in self._members if isinstance(m.step, Record)]:
+        while told := [m for m in self._members if isinstance(m.step, Record) or m.held]:
             with transaction.atomic():
                 self._claim.keep()
-                values = [step.do() for _, step in told]
+                values = [member.write_down() for member in told]
             self._kept = self._clock()
-            for (member, _), value in zip(told, values, strict=True):
-                member.advance(value)
+            for member, value in zip(told, values, strict=True):
+                member.held.clear()
+                if isinstance(member.step, Record):
+                    member.advance(value)
 
     def _ask(self) -> None:
         for member in self._members:

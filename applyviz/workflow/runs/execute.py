@@ -91,9 +91,8 @@ def _check_target(claim: Claim, reader: ClusterReader) -> None:
         raise RunStoppedError("this is another cluster than the one that was planned for")
 
 
-def _check_effects(work: _Work) -> bool:
+def _check_effects(work: _Work, results: list[ObjectResult]) -> bool:
     """Whether every effect is still the approved one; those that are not get their outcome."""
-    results = work.results()
     pairs = checking.match(results, work.prepared.run())
     stale = []
     for result, change in pairs:
@@ -107,8 +106,8 @@ def _check_effects(work: _Work) -> bool:
     with transaction.atomic():
         work.claim.keep()
         for result, found in stale:
-            masked = changes.read_masked(result.change)
-            journal = Journal(work.claim, result, changes.open_sealed(result.change), masked, work.tag_key)
+            masked = changes.read_masked_core(result.change)
+            journal = Journal(work.claim, result, changes.open_sealed_core(result.change), masked, work.tag_key)
             journal.conclude(found.outcome, found.detail, found.differences)
         if not stale:
             checking.remember_checked(pairs)
@@ -124,11 +123,12 @@ def _carry_out(
         return RunState.CANCELLED, ""
     _check_rights(claim)
     _check_target(claim, reader)
-    prepared = calculation.prepare(plan, reader)
+    prepared = calculation.prepare(plan, reader, has_notes=False)
     failpoints.reach("run.prepared")
     work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
-    is_checked = not ObjectResult.objects.filter(run=claim.run, checked__isnull=True).exists()
-    if not is_checked and not _check_effects(work):
+    results = work.results()
+    is_checked = all(result.checked is not None for result in results)
+    if not is_checked and not _check_effects(work, results):
         return RunState.STALE, ""
     failpoints.reach("run.checked")
     rules = RunRules.from_json(claim.run.rules)
@@ -144,7 +144,7 @@ def _carry_out(
         rules=rules,
     )
     with Crew[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=sleep) as crew:
-        return Walk(around, crew, work.results()).go()
+        return Walk(around, crew, results).go()
 
 
 def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:

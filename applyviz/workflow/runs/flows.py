@@ -22,9 +22,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Something to be written down; done in one transaction with what other objects write down at that moment."""
+    """Something to be written down; done in one transaction with what other objects write down at that moment.
+
+    - `can_wait`: it may be written down together with what this object writes down next; the flow goes on at once
+      and is sent None. Nothing is asked of the cluster before it is written.
+    """
 
     do: Callable[[], Any]
+    can_wait: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,8 @@ class ObjectRun:
         self._result = result
         self._last = last
         self._row = result.change
-        self._change = changes.open_sealed(self._row)
-        self._masked = changes.read_masked(self._row)
+        self._change = changes.open_sealed_core(self._row)
+        self._masked = changes.read_masked_core(self._row)
         self._promised = self._change.versions.after or self._change.versions.merged
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]

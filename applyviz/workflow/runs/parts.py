@@ -105,7 +105,7 @@ class PartSender:
                 done, live = yield from self.settle(part, entry, identity(live), error.reason)
             else:
                 failpoints.reach("run.answered")
-                yield Record(partial(self.journal.answer, entry, received.answer, received.at))
+                yield Record(partial(self.journal.answer, entry, received.answer, received.at), can_wait=True)
                 failpoints.reach("run.recorded")
                 done, live = yield from self.judge(part, entry, request, received.answer, live)
                 pause = max(pause, min(received.answer.retry_after, _LONGEST_PAUSE))

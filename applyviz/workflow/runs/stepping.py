@@ -44,7 +44,7 @@ class Failures:
         word = "is not ready" if ended.outcome.is_good else f"was {ended.outcome.label}"
         self._reasons[ref.key] = f"it needs {ref}, which {word}"
         if (ref.gvk.group, ref.gvk.kind) == _CRD:
-            spec = (changes.read_masked(ended.result.change).versions.manifest or {}).get("spec") or {}
+            spec = (changes.read_masked_core(ended.result.change).versions.manifest or {}).get("spec") or {}
             kind = get_at(spec, ("names", "kind"), "")
             self._kinds[str(spec.get("group")), str(kind)] = f"its kind is defined by {ref}, which {word}"
 
@@ -109,7 +109,7 @@ class Walk:
                 continue
             self._left -= 1
             failpoints.reach("run.object")
-            reason = self._failures.find_reason(changes.read_masked(result.change)) if self._failures else ""
+            reason = self._failures.find_reason(changes.read_masked_core(result.change)) if self._failures else ""
             is_begun = result.outcome == Outcome.APPLYING
             if reason and not is_begun:
                 yield self._skip(result, reason)
@@ -117,7 +117,7 @@ class Walk:
                 yield ObjectRun(self._around, result, self._last.get(result.pk)).flow()
 
     def _skip(self, result: ObjectResult, reason: str) -> ObjectFlow[Ended]:
-        change = changes.read_masked(result.change)
+        change = changes.read_masked_core(result.change)
         journal = Journal(self._claim, result, change, change, self._around.tag_key)
         yield Record(partial(journal.conclude, Outcome.LEFT_OUT, reason, []))
         return Ended(result, Outcome.LEFT_OUT, detail=reason)
