@@ -113,6 +113,19 @@ def work(*, run_id: int, failpoint: str = "", plant: str = "", database: str = "
     connections.close_all()
 
 
+def reconnect() -> None:
+    """The database was away: forget the connection to it."""
+    connections.close_all()
+
+
+def refuse_audit(*, is_refused: bool) -> None:
+    """Let the database take no audit entry any more, as a full disk would; or let it again."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute("ALTER TABLE records_auditentry DROP CONSTRAINT IF EXISTS disk_is_full")
+        if is_refused:
+            cursor.execute("ALTER TABLE records_auditentry ADD CONSTRAINT disk_is_full CHECK (false) NOT VALID")
+
+
 def let_leases_run_out() -> None:
     """Time passes until nobody owns a run any more."""
     ApplyRun.objects.filter(state=RunState.RUNNING).update(lease_until=timezone.now() - timedelta(seconds=1))

@@ -150,6 +150,11 @@ class Journal:
         )
         failpoints.reach("run.recording")
 
+    def has_earlier_without_answer(self, entry: JournalEntry) -> bool:
+        """Whether the same request went out before and nobody knows its answer: it may arrive late."""
+        earlier = JournalEntry.objects.filter(result=self.result, part=entry.part, sequence__lt=entry.sequence)
+        return earlier.exclude(state=EntryState.ANSWERED).exists()
+
     def resolve(self, entry: JournalEntry, note: str) -> None:
         """Write down what became of a request that has no answer."""
         JournalEntry.objects.filter(pk=entry.pk).update(

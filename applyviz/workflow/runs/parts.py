@@ -142,10 +142,7 @@ class PartSender:
         if request.method == "DELETE" and answer.status == 404:
             return True, None
         if answer.status == 409:
-            live = yield Ask(self.around.recheck)
-            if is_field_conflict(answer):
-                raise StopError(Outcome.REFUSED, self.journal.scrub(answer.message))
-            return False, live
+            return (yield from self._judge_conflict(part, entry, answer))
         if answer.status == 404:
             raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.scrub(answer.message)}")
         meaning = meaning_of(answer.status)
@@ -155,6 +152,23 @@ class PartSender:
             return (yield from self.settle(part, entry, identity(live), meaning.words))
         text = self.journal.scrub(answer.message) or meaning.words
         raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
+
+    def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
+        """A conflict: not carried out, unless a request of a worker that froze arrived late and is what it met."""
+        try:
+            live = yield Ask(self.around.recheck)
+        except StopError:
+            is_ours = yield Record(partial(self.journal.has_earlier_without_answer, entry))
+            if not is_ours:
+                raise
+            live = yield from self._look(entry, "the object had changed")
+            if not self.around.is_done(part, live):
+                raise
+            yield from self._resolve(entry, "an earlier request of this run had arrived late; live shows what it did")
+            return True, live
+        if is_field_conflict(answer):
+            raise StopError(Outcome.REFUSED, self.journal.scrub(answer.message))
+        return False, live
 
     def settle(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:
         """Find out by reading live what became of a request without a usable answer.

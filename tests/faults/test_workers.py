@@ -1,0 +1,103 @@
+"""Two workers that both believe they own a run, and other things that one fault alone does not bring about."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.faults.checker import find_violations
+from tests.faults.trials import config_map, wait_until_halted
+
+pytestmark = pytest.mark.faults
+
+
+def _halt(stage, run, point):
+    pid = stage.forge.fork("work", run_id=run, failpoint=f"{point}:stop")
+    assert wait_until_halted(pid)
+    return pid
+
+
+def _go_on(stage, pid):
+    os.kill(pid, signal.SIGCONT)
+    stage.forge.wait(pid)
+
+
+def _judge(stage, run):
+    history = stage.tell(run)
+    assert [str(v) for v in find_violations(history)] == []
+    return history
+
+
+@pytest.mark.parametrize("second", ["run.checked", "run.intended", "run.claimed", "run.object"])
+@pytest.mark.parametrize("first", ["run.checked", "run.intended"])
+def test_late_write_of_a_frozen_worker_spoils_nothing(stage, first, second):
+    """The first freezes before it sends, the second takes over and freezes too; then the first goes on."""
+    stage.seed()
+    run = stage.forge.call("stage", texts=[config_map("changed", x="2", y="1")])
+    stage.listen()
+    frozen = _halt(stage, run, first)
+    stage.forge.call("let_leases_run_out")
+    other = _halt(stage, run, second)
+    _go_on(stage, frozen)
+    _go_on(stage, other)
+    stage.forge.call("finish", run_id=run)
+
+    history = _judge(stage, run)
+    assert history.runs[0].state == "succeeded", [(i.outcome, i.detail) for i in history.runs[0].items]
+    assert sum(e.is_effective for e in history.exchanges) == 1
+
+
+def test_eight_workers_at_once_write_once(stage):
+    run = stage.bring()
+    pids = [stage.forge.fork("work", run_id=run, is_halted=True) for _ in range(8)]
+    for pid in pids:
+        assert wait_until_halted(pid)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    for pid in pids:
+        stage.forge.wait(pid)
+
+    history = _judge(stage, run)
+    assert (history.runs[0].state, history.runs[0].epoch) == ("succeeded", 1)
+    assert sum(e.is_effective for e in history.exchanges) == 3
+
+
+def test_worker_that_is_killed_again_and_again_comes_to_an_end(stage):
+    run = stage.bring()
+    for point in ("run.claimed", "run.intended", "run.answered", "run.recorded", "run.concluding", "run.ending"):
+        stage.forge.wait(stage.forge.fork("work", run_id=run, failpoint=point))
+        stage.forge.call("let_leases_run_out")
+    stage.forge.call("finish", run_id=run)
+
+    history = _judge(stage, run)
+    assert (history.runs[0].state, history.runs[0].epoch) == ("succeeded", 7)
+    assert sum(e.is_effective for e in history.exchanges) == 3
+
+
+def test_crashed_database_loses_no_run(stage):
+    run = stage.bring()
+    pid = _halt(stage, run, "run.answered")
+    stage.postgres.crash()
+    _go_on(stage, pid)
+    stage.postgres.start()
+    stage.forge.call("reconnect")
+    stage.forge.call("finish", run_id=run)
+
+    history = _judge(stage, run)
+    assert history.runs[0].state == "succeeded", history.runs[0].error
+    assert sum(e.is_effective for e in history.exchanges) == 3
+
+
+def test_full_disk_of_the_audit_means_that_nothing_is_written(stage):
+    run = stage.bring()
+    stage.forge.call("refuse_audit", is_refused=True)
+    try:
+        stage.forge.wait(stage.forge.fork("work", run_id=run))
+        assert [e for e in stage.api.exchanges if e.is_write] == []
+    finally:
+        stage.forge.call("refuse_audit", is_refused=False)
+    stage.forge.call("finish", run_id=run)
+
+    _judge(stage, run)
