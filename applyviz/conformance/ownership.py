@@ -49,7 +49,7 @@ def _find_builtin(gvk: GroupVersionKind) -> KindSchema | None:
     if kind is None:
         return None
     resets = kind.reset_fields if (gvk.group, gvk.kind) in _WITH_RESETS else {}
-    return replace(kind, served_versions=(gvk.version,), reset_fields=resets)
+    return replace(kind, served_versions=(gvk.version,), version_roots={}, reset_fields=resets)
 
 
 class Kinds:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
-from applyviz.sandbox.autoscalers import convert_autoscaler
+from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.status import not_found
 from applyviz.sandbox.store import Store
 from applyviz.sandbox.structural import fill_defaults, prune
@@ -65,7 +65,7 @@ class Cluster:
                 pass
             fill_defaults(obj, target.schema)
         elif target.storage != target.gvk:
-            obj = convert_autoscaler(obj, target.gvk.version)
+            obj = convert_autoscaler(obj, target.gvk.version, has_defaults=True)
         return obj
 
     def write(self, target: Target, obj: MutableObject) -> MutableObject:
@@ -82,7 +82,7 @@ class Cluster:
             if target.struct is None:
                 kept = _as_stored(target, obj)
             else:
-                kept = convert_autoscaler(obj, target.storage.version)
+                kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
         meta = obj["metadata"]
         self.store.put(target.key(meta.get("namespace", ""), meta["name"]), kept)
 

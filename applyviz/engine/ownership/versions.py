@@ -2,8 +2,9 @@
 
 Rule: every entry of managedFields names fields at its own version, so the object is looked at in each. Custom
 resources are converted by changing apiVersion (strategy None; webhooks are not asked), an unknown version
-is an error. Built-in kinds are known at one version here: an entry of a version that is gone is dropped, one
-of another served version is kept as it is (`KeptVersionError`), because no conversion is at hand.
+is an error. Of the built-in kinds, HorizontalPodAutoscalers are converted between autoscaling/v1 and v2; the
+others are known at one version: an entry of a version that is gone is dropped, one of another served version
+is kept as it is (`is_kept`), because no conversion is at hand.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from dataclasses import dataclass
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.errors import list_texts, render_errors, render_kind
 from applyviz.engine.ownership.typed import validate
+from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.topology import Topology, of_root
 
@@ -68,6 +70,7 @@ class Versions:
             and api_version != self.gvk.api_version
             and gvk.group == self.gvk.group
             and gvk.version in self.kind.served_versions
+            and gvk.version not in self.kind.version_roots
         )
 
     def convert(self, obj: TypedObject, api_version: str) -> TypedObject:
@@ -89,7 +92,7 @@ class Versions:
         if api_version.count("/") > 1:
             raise OwnershipError(f"unexpected GroupVersion string: {api_version}")
         if not self.kind.is_custom:
-            raise MissingVersionError(api_version)
+            return self._convert_builtin(obj.value, api_version)
         target = GroupVersionKind.from_api_version(api_version, self.gvk.kind)
         _check_group(GroupVersionKind.from_object(obj.value), self.gvk)
         _check_group(self.gvk, target)
@@ -97,3 +100,10 @@ class Versions:
             raise OwnershipError(f"request to convert CR to an invalid group/version: {api_version}")
         place = of_root(self.kind.version_roots[target.version])
         return make_typed(place, {**obj.value, "apiVersion": api_version}, api_version)
+
+    def _convert_builtin(self, obj: JSONObject, api_version: str) -> TypedObject:
+        target = GroupVersionKind.from_api_version(api_version, self.gvk.kind)
+        if target.group != self.gvk.group or target.version not in self.kind.version_roots:
+            raise MissingVersionError(api_version)
+        place = of_root(self.kind.version_roots[target.version])
+        return make_typed(place, convert_autoscaler(obj, target.version), api_version, allow_duplicates=True)

@@ -24,6 +24,9 @@ from applyviz.engine.schema.resets import list_builtin_resets
 # kubectl's own scheme has no Go types of these groups: behind OpenAPI there is JSON merge only.
 _GROUPS_WITHOUT_GO_TYPE = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 
+# Built-in kinds of several versions between which `autoscalers` converts.
+CONVERTIBLE = frozenset({("autoscaling", "HorizontalPodAutoscaler")})
+
 
 @cache
 def _load(name: str) -> Any:
@@ -69,6 +72,7 @@ class BundledSource:
             alternatives.append(("builtin", root))
         resource = self._resources.find_resource(gvk)
         subresources = resource.subresources if resource else ()
+        served = self._resources.list_versions(gvk.group, gvk.kind)
         return KindSchema(
             gvk,
             root,
@@ -76,10 +80,18 @@ class BundledSource:
             is_strategic=is_strategic,
             has_status="status" in subresources,
             zero=index["zero"].get(key, {}),
-            served_versions=self._resources.list_versions(gvk.group, gvk.kind),
+            served_versions=served,
             alternatives=tuple(alternatives),
-            reset_fields=list_builtin_resets(gvk, subresources),
+            version_roots=self._list_roots(gvk, served) if (gvk.group, gvk.kind) in CONVERTIBLE else {},
+            reset_fields={
+                k: v for n in served for k, v in list_builtin_resets(gvk._replace(version=n), subresources).items()
+            },
         )
+
+    def _list_roots(self, gvk: GroupVersionKind, versions: tuple[str, ...]) -> dict[str, Node | None]:
+        kinds = _load("index")["kinds"]
+        names = {v: kinds[f"{gvk._replace(version=v).api_version}/{gvk.kind}"][0] for v in versions}
+        return {version: self.definitions.get_node(name) for version, name in names.items()}
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
         """How a built-in kind is addressed."""

@@ -110,7 +110,8 @@ class KindSchema:
     - `zero`: the empty Go value that the server compares with on create (`semantics` 7.1).
     - `has_status`: the main resource does not write `status` (ownership leaves it out).
     - `alternatives`: further roots that kubectl tries after an error (OpenAPI v2, then the Go type).
-    - `version_roots`: roots of all versions of a custom resource, by version; empty for built-in kinds.
+    - `version_roots`: roots of all versions between which the kind can be converted, by version; empty for
+      built-in kinds but the autoscaler.
     - `reset_fields`: by (subresource, apiVersion), the fields that such a write leaves out of ownership.
     """
 

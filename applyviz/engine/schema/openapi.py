@@ -15,7 +15,7 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.schema.builtin import bundled, find_zero
 from applyviz.engine.schema.definitions import DefinitionSet
 from applyviz.engine.schema.discovery import index_kinds, list_strategic
-from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.engine.schema.model import KindSchema, Node, SchemaOrigin
 from applyviz.engine.schema.resets import METADATA, SPEC, STATUS, list_builtin_resets
 
 
@@ -68,9 +68,20 @@ class OpenAPISource:
             self._kinds[gvk] = self._read_kind(gvk, document) if document is not None and has_it else None
         return self._kinds[gvk]
 
+    def _list_roots(self, gvk: GroupVersionKind) -> dict[str, Node | None]:
+        """The roots of a kind at every version that a document of its group describes; its own first."""
+        roots: dict[str, Node | None] = {gvk.version: None}
+        for path in list(self._raw):
+            group, _, version = path.removeprefix("apis/").removeprefix("api").rpartition("/")
+            other = gvk._replace(version=version)
+            document = self._find_document(other) if group == gvk.group else None
+            if document is not None and other in document.kinds:
+                roots[version] = document.definitions.get_node(document.kinds[other])
+        return roots
+
     def _read_kind(self, gvk: GroupVersionKind, document: _Document) -> KindSchema:
         root = document.definitions.get_node(document.kinds[gvk])
-        own = bundled().find_kind(gvk)
+        own, roots = bundled().find_kind(gvk), self._list_roots(gvk)
         is_custom = own is None and gvk not in document.strategic
         has_status = gvk in document.with_status
         resets = list_builtin_resets(gvk, ("status",) if has_status else ())
@@ -85,8 +96,8 @@ class OpenAPISource:
             is_strategic=gvk in document.strategic,
             has_status=has_status,
             zero={"apiVersion": gvk.api_version, "kind": gvk.kind} if is_custom else find_zero(gvk),
-            served_versions=own.served_versions if own else (gvk.version,),
+            served_versions=tuple(dict.fromkeys((*(own.served_versions if own else ()), *roots))),
             alternatives=own.alternatives if own else (),
-            version_roots={gvk.version: root} if is_custom else {},
+            version_roots=roots if is_custom else own.version_roots if own else {},
             reset_fields=own.reset_fields if own else resets,
         )

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from applyviz.engine.objects.errors import ConflictError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import serverside, updates
+from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.builtin import bundled
 
-AUTOSCALER = bundled().find_kind(GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"))
+CONVERTED = {
+    v: bundled().find_kind(GroupVersionKind("autoscaling", v, "HorizontalPodAutoscaler")) for v in ("v1", "v2")
+}
+# As a kind of two versions between which nothing converts.
+AUTOSCALER = replace(CONVERTED["v2"], version_roots={})
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+NOW = "2026-01-01T00:00:00Z"
 
 
 def make_autoscaler(maximum, entries=()):
@@ -75,3 +85,47 @@ def test_entries_of_many_versions_are_not_folded_into_each_other():
     entries = updates.update(live, make_autoscaler(7), kind=kind, manager="bob", now="2026-01-01T00:00:00Z")
 
     assert [e["manager"] for e in entries].count("old") == 11  # that of v2 lost its only field
+
+
+def apply_metrics():
+    """An autoscaler that `alice` applied at autoscaling/v2."""
+    intent = make_autoscaler(5)
+    intent["spec"]["metrics"] = [CPU]
+    return serverside.apply(None, intent, kind=CONVERTED["v2"], manager="alice", now=NOW).result
+
+
+def at_v1(obj, **spec):
+    obj = convert_autoscaler(obj, "v1")
+    return {**obj, "spec": {**obj["spec"], **spec}}
+
+
+def test_autoscaler_applied_at_another_version_conflicts_at_the_owner_s_version():
+    live = at_v1(apply_metrics())
+    intent = at_v1(make_autoscaler(6), targetCPUUtilizationPercentage=60)
+
+    with pytest.raises(ConflictError) as caught:
+        serverside.apply(live, intent, kind=CONVERTED["v1"], manager="bob", now=NOW)
+
+    found = [(c.api_version, c.field) for c in caught.value.conflicts]
+    assert found == [("autoscaling/v2", ".spec.maxReplicas"), ("autoscaling/v2", ".spec.metrics")]
+
+
+def test_autoscaler_updated_at_another_version_takes_what_that_version_changed():
+    live = at_v1(apply_metrics())
+
+    entries = updates.update(
+        live, at_v1(live, targetCPUUtilizationPercentage=60), kind=CONVERTED["v1"], manager="bob", now=NOW
+    )
+
+    owned = {e["manager"]: e["fieldsV1"]["f:spec"] for e in entries}
+    assert owned["bob"] == {"f:targetCPUUtilizationPercentage": {}}
+    assert "f:metrics" not in owned["alice"]
+    assert "f:maxReplicas" in owned["alice"]
+
+
+def test_version_of_another_group_is_no_version_of_the_autoscaler():
+    live = make_autoscaler(3, [make_entry("apps/v1")])
+
+    entries = updates.update(live, make_autoscaler(7), kind=CONVERTED["v2"], manager="bob", now=NOW)
+
+    assert [e["manager"] for e in entries] == ["bob"]

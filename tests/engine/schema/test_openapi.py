@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from applyviz.engine.objects.errors import SchemaError
@@ -54,6 +56,19 @@ def test_kind_with_strategic_patches_is_no_custom_one():
     kind = OpenAPISource({"apis/x.io/v1": document}).find_kind(GADGET)
 
     assert (kind.is_custom, kind.is_strategic, kind.has_status, kind.reset_fields) == (False, True, False, {})
+
+
+def test_custom_kind_is_known_at_all_versions_that_are_described():
+    beta = json.loads(json.dumps(make_document()).replace('"v1"', '"v1beta1"'))
+    documents = {"apis/x.io/v1": make_document(), "apis/x.io/v1beta1": beta, "apis/x.io/v2": {}, "apis/y.io/v1": {}}
+
+    kind = OpenAPISource(documents).find_kind(GADGET)
+
+    assert kind.served_versions == ("v1", "v1beta1")
+    assert {version: root.child("spec").type for version, root in kind.version_roots.items()} == {
+        "v1": "object",
+        "v1beta1": "object",
+    }
 
 
 def test_reference_is_followed_and_overridden():

@@ -1,6 +1,7 @@
 """HorizontalPodAutoscalers in their two versions: v1 knows one CPU figure, v2 a list of metrics.
 
-Rule: k8s.io/kubernetes `pkg/apis/autoscaling/v1` conversion. What v1 cannot say travels in annotations.
+Rule: k8s.io/kubernetes `pkg/apis/autoscaling/v1` conversion. What v1 cannot say travels in annotations. It is
+the one built-in kind that the API server serves at two versions of one group by default.
 """
 
 from __future__ import annotations
@@ -14,18 +15,23 @@ _BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 _CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 
-def convert_autoscaler(obj: JSONObject, version: str) -> MutableObject:
-    """The same autoscaler at another version."""
+def convert_autoscaler(obj: JSONObject, version: str, *, has_defaults: bool = False) -> MutableObject:
+    """The same autoscaler at another version.
+
+    - `has_defaults`: whether v2 without metrics gets the default one, as when it is read from storage.
+    """
     copy: MutableObject = clone(dict(obj))
     if obj["apiVersion"] == f"autoscaling/{version}":
         return copy
-    return _to_v1(copy) if version == "v1" else _to_v2(copy)
+    copy["metadata"], copy["spec"] = copy.get("metadata") or {}, copy.get("spec") or {}
+    return _to_v1(copy) if version == "v1" else _to_v2(copy, has_defaults)
 
 
-def _is_cpu(metric: JSONObject) -> bool:
-    resource = metric.get("resource") or {}
+def _is_cpu(metric: JSONObject | None) -> bool:
+    resource = (metric or {}).get("resource") or {}
     target = resource.get("target") or {}
-    return metric.get("type") == "Resource" and resource.get("name") == "cpu" and "averageUtilization" in target
+    is_resource = metric is not None and metric.get("type") == "Resource"
+    return is_resource and resource.get("name") == "cpu" and "averageUtilization" in target
 
 
 def _to_v1(obj: MutableObject) -> MutableObject:
@@ -62,14 +68,15 @@ def _take(obj: MutableObject, name: str) -> JSONValue:
         return None
 
 
-def _to_v2(obj: MutableObject) -> MutableObject:
+def _to_v2(obj: MutableObject, has_defaults: bool) -> MutableObject:
     spec = obj["spec"]
     percent = spec.pop("targetCPUUtilizationPercentage", None)
     metrics = list(_take(obj, _METRICS) or [])
-    if percent is not None or not metrics:
+    if percent is not None or (has_defaults and not metrics):
         target = {"type": "Utilization", "averageUtilization": 80 if percent is None else percent}
         metrics.insert(0, {"type": "Resource", "resource": {"name": "cpu", "target": target}})
-    spec["metrics"] = metrics
+    if metrics:
+        spec["metrics"] = metrics
     behavior = _take(obj, _BEHAVIOR)
     if behavior:
         spec["behavior"] = behavior
