@@ -1,89 +1,24 @@
 """A change to a field that cannot be changed: the server answers 422, only delete and create helps.
 
-Rule: the update validation of each kind in kube-apiserver v1.36 (the page of each kind says "immutable");
+Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`fixed` holds the tables);
 custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose
 live entries only hold more than the manifest's (defaults) counts as equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
 
+from applyviz.engine.hazards.fixed import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import field_path, is_within, position_of
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 
-# (group, kind): the fields that may never change.
-_FIXED: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
-    ("apps", "Deployment"): (("spec", "selector"),),
-    ("apps", "ReplicaSet"): (("spec", "selector"),),
-    ("apps", "DaemonSet"): (("spec", "selector"),),
-    ("apps", "ControllerRevision"): (("data",),),
-    ("batch", "Job"): (
-        ("spec", "selector"),
-        ("spec", "completionMode"),
-        ("spec", "podFailurePolicy"),
-        ("spec", "backoffLimitPerIndex"),
-        ("spec", "managedBy"),
-        ("spec", "successPolicy"),
-    ),
-    ("", "Secret"): (("type",),),
-    ("", "PersistentVolume"): (("spec", "volumeMode"), ("spec", "csi"), ("spec", "nfs"), ("spec", "hostPath")),
-    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
-    ("storage.k8s.io", "StorageClass"): (
-        ("provisioner",),
-        ("parameters",),
-        ("reclaimPolicy",),
-        ("volumeBindingMode",),
-    ),
-    ("storage.k8s.io", "CSIDriver"): (("spec", "attachRequired"), ("spec", "volumeLifecycleModes")),
-    ("storage.k8s.io", "VolumeAttributesClass"): (("driverName",), ("parameters",)),
-    ("scheduling.k8s.io", "PriorityClass"): (("value",), ("preemptionPolicy",)),
-    ("node.k8s.io", "RuntimeClass"): (("handler",),),
-    ("networking.k8s.io", "IngressClass"): (("spec", "controller"),),
-    ("discovery.k8s.io", "EndpointSlice"): (("addressType",),),
-    ("certificates.k8s.io", "CertificateSigningRequest"): (("spec",),),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
-        ("spec", "group"),
-        ("spec", "scope"),
-        ("spec", "names", "kind"),
-        ("spec", "names", "plural"),
-    ),
-}
-# (group, kind): everything below this field is fixed but for the fields named.
-_FIXED_BUT: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
-    ("apps", "StatefulSet"): (
-        "spec",
-        frozenset(
-            (
-                "replicas",
-                "ordinals",
-                "template",
-                "updateStrategy",
-                "revisionHistoryLimit",
-                "persistentVolumeClaimRetentionPolicy",
-                "minReadySeconds",
-            )
-        ),
-    ),
-    ("", "PersistentVolumeClaim"): ("spec", frozenset(("resources", "volumeAttributesClassName"))),
-    ("", "Pod"): (
-        "spec",
-        frozenset(
-            (
-                "activeDeadlineSeconds",
-                "containers",
-                "initContainers",
-                "schedulingGates",
-                "terminationGracePeriodSeconds",
-                "tolerations",
-            )
-        ),
-    ),
-}
+# What a suspended Job that never started may still change of its pods: where they run, and what they ask for.
+_FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 _MISSING: JSONValue = object()
 
 
@@ -91,24 +26,25 @@ def _differs(live: JSONValue, result: JSONValue) -> bool:
     return not is_same_json(live, result) and not (isinstance(result, list) and is_within(result, live))
 
 
-def _compare(live: JSONObject, result: JSONObject, where: tuple[str, ...]) -> bool:
+def _compare(live: JSONObject, result: JSONObject, where: Place) -> bool:
     before, now = get_at(live, where, _MISSING), get_at(result, where, _MISSING)
     if before is _MISSING and now is _MISSING:
         return False
     return before is _MISSING or now is _MISSING or _differs(before, now)
 
 
-def _fixed_but(live: JSONObject, result: JSONObject, key: tuple[str, str]) -> Iterator[tuple[str, ...]]:
-    part, free = _FIXED_BUT[key]
-    before, now = live.get(part), result.get(part)
+def _fixed_but(live: JSONObject, result: JSONObject, key: Kind) -> Iterator[Place]:
+    part, free = FIXED_BUT[key]
+    where = (part,) if part else ()
+    before, now = get_at(live, where), get_at(result, where)
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return
     for name in dict.fromkeys((*before, *now)):
-        if name not in free and _compare(live, result, (part, name)):
-            yield part, name
+        if name not in free and _compare(live, result, (*where, name)):
+            yield (*where, name)
 
 
-def _service(live: JSONObject, result: JSONObject) -> Iterator[tuple[str, ...]]:
+def _service(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     types = {get_at(live, ("spec", "type"), "ClusterIP"), get_at(result, ("spec", "type"), "ClusterIP")}
     if "ExternalName" in types:
         return
@@ -122,39 +58,103 @@ def _service(live: JSONObject, result: JSONObject) -> Iterator[tuple[str, ...]]:
         yield "spec", "loadBalancerClass"
 
 
-def _sealed(live: JSONObject, result: JSONObject) -> Iterator[tuple[str, ...]]:
+def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     if live.get("immutable") is not True:
         return
+    texts = result.get("stringData")
+    written = {k: b64encode(str(v).encode()).decode() for k, v in texts.items()} if isinstance(texts, Mapping) else {}
+    result = {**result, "data": {**(result.get("data") or {}), **written}} if written else result
     for name in ("data", "binaryData", "immutable"):
         if _compare(live, result, (name,)):
             yield (name,)
 
 
-def _job(live: JSONObject, result: JSONObject) -> Iterator[tuple[str, ...]]:
-    # A suspended Job that never started may still change where its pods run.
+def _without_free(template: JSONValue) -> JSONValue:
+    """A pod template without what a suspended Job may change: labels, annotations, placing, resources."""
+    spec = get_at(template, ("spec",)) or {}
+    kept = {k: v for k, v in spec.items() if k not in _FREE_OF_SUSPENDED}
+    for part in ("containers", "initContainers"):
+        if isinstance(kept.get(part), list):
+            kept[part] = [{k: v for k, v in each.items() if k != "resources"} for each in kept[part]]
+    return kept
+
+
+def _job(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    template = ("spec", "template")
     if get_at(live, ("spec", "suspend")) is True and not get_at(live, ("status", "startTime")):
-        return
-    if _compare(live, result, ("spec", "template")):
-        yield "spec", "template"
+        is_changed = _differs(_without_free(get_at(live, template)), _without_free(get_at(result, template)))
+    else:
+        is_changed = _compare(live, result, template)
+    if is_changed:
+        yield template
+    # The completions of an indexed Job change only together with its parallelism.
     is_indexed = get_at(live, ("spec", "completionMode")) == "Indexed"
-    if not is_indexed and _compare(live, result, ("spec", "completions")):
+    is_whole = get_at(result, ("spec", "completions")) == get_at(result, ("spec", "parallelism"))
+    if _compare(live, result, ("spec", "completions")) and not (is_indexed and is_whole):
         yield "spec", "completions"
+
+
+def _claim(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    # Only a bound claim may grow.
+    if get_at(live, ("status", "phase")) != "Bound":
+        for name in ("resources", "volumeAttributesClassName"):
+            if _compare(live, result, ("spec", name)):
+                yield "spec", name
+
+
+def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    """Of a pod's containers only images change; tolerations are only added."""
+    for part in ("containers", "initContainers"):
+        before, now = get_at(live, ("spec", part)) or [], get_at(result, ("spec", part)) or []
+        plain = [[{k: v for k, v in each.items() if k != "image"} for each in entries] for entries in (before, now)]
+        if _differs(*plain):
+            yield "spec", part
+    tolerated = get_at(result, ("spec", "tolerations")) or []
+    if any(each not in tolerated for each in get_at(live, ("spec", "tolerations")) or []):
+        yield "spec", "tolerations"
+    grace = ("spec", "terminationGracePeriodSeconds")
+    if get_at(live, grace, 30) >= 0 and _compare(live, result, grace):
+        yield grace
+
+
+def _ranges(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    """Address ranges of a cluster may only be added."""
+    before, now = (get_at(obj, ("spec", "cidrs")) or [] for obj in (live, result))
+    if now[: len(before)] != before:
+        yield "spec", "cidrs"
+
+
+def _definition(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    """A version in which objects are stored cannot go."""
+    names = {version.get("name") for version in get_at(result, ("spec", "versions")) or ()}
+    if not names.issuperset(get_at(live, ("status", "storedVersions")) or ()):
+        yield "spec", "versions"
+
+
+_BY_RULE: Mapping[Kind, Callable[[JSONObject, JSONObject], Iterator[Place]]] = {
+    ("", "Service"): _service,
+    ("", "ConfigMap"): _sealed,
+    ("", "Secret"): _sealed,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("batch", "Job"): _job,
+    ("networking.k8s.io", "ServiceCIDR"): _ranges,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+}
 
 
 def _changes(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
     key = (subject.ref.gvk.group, subject.ref.gvk.kind)
-    yield from (where for where in _FIXED.get(key, ()) if _compare(live, result, where))
-    if key in _FIXED_BUT:
+    yield from (where for where in FIXED.get(key, ()) if _compare(live, result, where))
+    once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where))
+    yield from (where for where in once if _compare(live, result, where))
+    if key in FIXED_BUT:
         yield from _fixed_but(live, result, key)
-    if key == ("", "Service"):
-        yield from _service(live, result)
-    elif key in (("", "ConfigMap"), ("", "Secret")):
-        yield from _sealed(live, result)
-    elif key == ("batch", "Job"):
-        yield from _job(live, result)
+    if key in _BY_RULE:
+        yield from _BY_RULE[key](live, result)
 
 
-def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[Place]:
     if not isinstance(schema, Mapping):
         return
     rules = schema.get("x-kubernetes-validations")

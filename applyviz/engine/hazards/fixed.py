@@ -1,0 +1,101 @@
+"""Which fields of which built-in kinds the server refuses to change, as tables.
+
+Rule: the update validation of kube-apiserver v1.36.3, asked field by field: `tests/controlplane/fixed_fields.py`
+records its answers, `tests/cases/hazards/fixed-fields.json` holds them. What depends on more than the field
+itself stands in `immutable`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+Kind: TypeAlias = tuple[str, str]
+Place: TypeAlias = tuple[str, ...]
+
+# The fields that may never change.
+FIXED: Final[dict[Kind, tuple[Place, ...]]] = {
+    ("apps", "Deployment"): (("spec", "selector"),),
+    ("apps", "ReplicaSet"): (("spec", "selector"),),
+    ("apps", "DaemonSet"): (("spec", "selector"),),
+    ("apps", "ControllerRevision"): (("data",),),
+    ("batch", "Job"): (
+        ("spec", "selector"),
+        ("spec", "completionMode"),
+        ("spec", "podFailurePolicy"),
+        ("spec", "backoffLimitPerIndex"),
+        ("spec", "managedBy"),
+        ("spec", "successPolicy"),
+    ),
+    ("", "Secret"): (("type",),),
+    ("", "PersistentVolume"): (
+        *(("spec", name) for name in ("volumeMode", "csi", "nfs", "hostPath", "local", "iscsi", "fc")),
+    ),
+    ("", "ResourceQuota"): (("spec", "scopes"),),
+    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
+    ("storage.k8s.io", "StorageClass"): (
+        ("provisioner",),
+        ("parameters",),
+        ("reclaimPolicy",),
+        ("volumeBindingMode",),
+    ),
+    ("storage.k8s.io", "CSIDriver"): (("spec", "attachRequired"), ("spec", "volumeLifecycleModes")),
+    ("storage.k8s.io", "VolumeAttributesClass"): (("driverName",), ("parameters",)),
+    ("storage.k8s.io", "CSIStorageCapacity"): (("storageClassName",), ("nodeTopology",)),
+    ("storage.k8s.io", "VolumeAttachment"): (("spec",),),
+    ("scheduling.k8s.io", "PriorityClass"): (("value",), ("preemptionPolicy",)),
+    ("node.k8s.io", "RuntimeClass"): (("handler",),),
+    ("networking.k8s.io", "IngressClass"): (("spec", "controller"),),
+    ("networking.k8s.io", "IPAddress"): (("spec", "parentRef"),),
+    ("discovery.k8s.io", "EndpointSlice"): (("addressType",),),
+    ("resource.k8s.io", "ResourceClaim"): (("spec",),),
+    ("resource.k8s.io", "ResourceClaimTemplate"): (("spec",),),
+    ("resource.k8s.io", "ResourceSlice"): (
+        *(("spec", name) for name in ("driver", "nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")),
+        ("spec", "pool", "name"),
+    ),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): (
+        ("spec", "group"),
+        ("spec", "scope"),
+        ("spec", "names", "kind"),
+        ("spec", "names", "plural"),
+    ),
+}
+# The fields that may be set once and never change from then on.
+FIXED_ONCE_SET: Final[dict[Kind, tuple[Place, ...]]] = {
+    ("", "Node"): (("spec", "podCIDR"), ("spec", "podCIDRs"), ("spec", "providerID")),
+    ("", "PersistentVolume"): (("spec", "nodeAffinity"),),
+    ("", "PersistentVolumeClaim"): (("spec", "volumeName"),),
+}
+# Everything below this field ("" for the whole object) is fixed but for the fields named.
+FIXED_BUT: Final[dict[Kind, tuple[str, frozenset[str]]]] = {
+    ("apps", "StatefulSet"): (
+        "spec",
+        frozenset(
+            (
+                "replicas",
+                "ordinals",
+                "template",
+                "updateStrategy",
+                "revisionHistoryLimit",
+                "persistentVolumeClaimRetentionPolicy",
+                "minReadySeconds",
+            )
+        ),
+    ),
+    ("", "PersistentVolumeClaim"): ("spec", frozenset(("resources", "volumeAttributesClassName", "volumeName"))),
+    ("", "Pod"): (
+        "spec",
+        frozenset(
+            (
+                "activeDeadlineSeconds",
+                "containers",
+                "initContainers",
+                "schedulingGates",
+                "terminationGracePeriodSeconds",
+                "tolerations",
+            )
+        ),
+    ),
+    ("events.k8s.io", "Event"): ("", frozenset(("apiVersion", "kind", "metadata", "series"))),
+}

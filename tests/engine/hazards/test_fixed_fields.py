@@ -1,0 +1,67 @@
+"""The table of immutable fields against the real server: each change it was asked, and whether it refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from applyviz.engine.hazards.immutable import find
+from applyviz.engine.hazards.model import Subject
+from applyviz.engine.objects.refs import ObjectRef
+from tests.controlplane.fixed_fields import put
+
+RECORDED = Path(__file__).resolve().parents[2] / "cases" / "hazards" / "fixed-fields.json"
+OBJECTS = [
+    pytest.param(each["live"], each["changes"], id=f"{each['live']['kind']}-{each['live']['metadata']['name']}")
+    for each in json.loads(RECORDED.read_text(encoding="utf-8"))
+]
+
+
+def find_fields(live, result):
+    subject = Subject(ObjectRef.from_object(live), manifest=result, live=live, merged=result, after=result)
+    return [hazard.facts["field"] for hazard in find(subject)]
+
+
+@pytest.mark.parametrize(("live", "changes"), OBJECTS)
+def test_change_is_a_hazard_when_the_server_refuses_it(live, changes):
+    told = {change["field"]: bool(find_fields(live, put(live, change["field"], change["value"]))) for change in changes}
+
+    assert told == {change["field"]: bool(change["refused"]) for change in changes}
+
+
+def test_bound_claim_may_grow():
+    live = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "a"},
+        "status": {"phase": "Bound"},
+    }
+    live["spec"] = {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": "v"}
+
+    assert find_fields(live, put(live, "spec.resources.requests.storage", "2Gi")) == []
+    assert find_fields(live, put(live, "spec.volumeName", "w")) == ["spec.volumeName"]
+
+
+def test_pod_that_is_killed_at_once_may_get_a_second():
+    live = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"terminationGracePeriodSeconds": -1}}
+
+    assert find_fields(live, put(live, "spec.terminationGracePeriodSeconds", 1)) == []
+
+
+def test_object_without_spec_has_nothing_that_is_fixed():
+    live = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}}
+
+    assert find_fields(live, put(live, "spec", {"serviceName": "b"})) == []
+
+
+def test_addresses_may_be_added():
+    live = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": "a"},
+        "spec": {"cidrs": ["10.0.0.0/16"]},
+    }
+
+    assert find_fields(live, put(live, "spec.cidrs", ["10.0.0.0/16", "fd00::/112"])) == []
