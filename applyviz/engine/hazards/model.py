@@ -110,6 +110,7 @@ class Subject:
     - `document`: the parsed manifest document (positions, retyped values, duplicate keys).
     - `applyset`: id of the ApplySet that this plan applies to, "" when none.
     - `resource_versions`: apiVersions of this group that the cluster serves; () when not known.
+    - `plural`: the resource's name; `dry_run_answer`: why the server's dry run told nothing, "" when it did.
     """
 
     ref: ObjectRef
@@ -127,6 +128,8 @@ class Subject:
     neighbours: Neighbours = field(default_factory=Neighbours)
     applyset: str = ""
     resource_versions: tuple[str, ...] = ()
+    plural: str = ""
+    dry_run_answer: str = ""
 
     @property
     def result(self) -> JSONObject | None:

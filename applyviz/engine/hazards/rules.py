@@ -24,6 +24,7 @@ from applyviz.engine.hazards import (
     topology,
     unknown_fields,
     versions,
+    webhooks,
 )
 from applyviz.engine.hazards.model import Hazard, Severity, Subject
 
@@ -50,6 +51,7 @@ RULES: tuple[HazardRule, ...] = (
     surroundings.find_same_set,
     surroundings.find_secret,
     admission.find,
+    webhooks.find,
     repeating.find,
     defaults.find_null,
     lists.find_order,

@@ -98,6 +98,14 @@ def _same_set(f: Facts) -> str:
     return f"The {f['what']} {f['name']} is created by this very set: the server cannot rehearse this yet."
 
 
+def _topology(f: Facts) -> str:
+    outcome = {
+        "granular to atomic": "owners of parts conflict over the whole",
+        "atomic to granular": "what it no longer names stays, and others may add to it",
+    }
+    return f"{f['manager']} owns this in the shape of an older schema ({f['change']}): {outcome[f['change']]}."
+
+
 _SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
     HazardKind.NO_LAST_APPLIED: (
         "The live object has no last-applied configuration: what the manifest no longer names stays."
@@ -117,9 +125,7 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
     HazardKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
     HazardKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
     HazardKind.ATOMIC_LIST_REPLACED: ("{list} is replaced whole: {lost} live entries that others added are lost."),
-    HazardKind.TOPOLOGY_CHANGED: (
-        "{manager} owns this in the shape of an older schema ({change}): owners may conflict over the whole."
-    ),
+    HazardKind.TOPOLOGY_CHANGED: _topology,
     HazardKind.RETYPED_VALUE: _retyped,
     HazardKind.DUPLICATE_KEY: (
         "{key} is written twice, in lines {first} and {second}: the last one wins and nobody is told."

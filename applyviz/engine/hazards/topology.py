@@ -7,13 +7,16 @@ former owner of a part conflicts over the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import metadata_of, root_of
 from applyviz.engine.objects.paths import FieldPath, element_value
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.schema.model import ListType, MapType, Node
+from applyviz.engine.schema.walk import MISSING, find_value
+
+TO_ATOMIC, TO_GRANULAR = "granular to atomic", "atomic to granular"
 
 
 def _is_granular(node: Node) -> bool | None:
@@ -34,23 +37,44 @@ def _changed(trie: JSONObject, node: Node | None, path: FieldPath) -> Iterator[t
     parts = [element for element in trie if element != "."]
     is_granular = _is_granular(node)
     if path and parts and is_granular is False:
-        yield path, "granular to atomic"
+        yield path, TO_ATOMIC
         return
+    if path and not trie and is_granular:
+        yield path, TO_GRANULAR
     for element in parts:
         below = trie[element]
         if isinstance(below, Mapping):
             yield from _changed(below, _below(node, element), (*path, element))
 
 
+def _find_part(trie: JSONValue, path: FieldPath) -> JSONObject:
+    """What an entry says below a path, {} when nothing."""
+    for element in path:
+        trie = trie.get(element) if isinstance(trie, Mapping) else None
+    return trie if isinstance(trie, Mapping) else {}
+
+
+def _is_divided(tries: Iterable[JSONObject], path: FieldPath) -> bool:
+    """Whether somebody owns a part of what is at the path."""
+    return any(_find_part(trie, path) for trie in tries)
+
+
 def find(subject: Subject) -> Iterator[Hazard]:
-    """Owned parts of what the schema now takes as one."""
+    """Owned parts of what the schema now takes as one, and wholes of what it now takes as parts.
+
+    - A whole that is empty, or of which others own parts, says nothing of an older shape.
+    """
     entries = metadata_of(subject.live).get("managedFields")
     if subject.kind is None or not subject.kind.is_custom or not isinstance(entries, list):
         return
     told: set[FieldPath] = set()
-    for entry in entries:
-        for path, change in _changed(entry.get("fieldsV1") or {}, root_of(subject), ()):
-            if path in told:
+    tries = [entry.get("fieldsV1") or {} for entry in entries]
+    for entry, trie in zip(entries, tries, strict=True):
+        for path, change in _changed(trie, root_of(subject), ()):
+            is_shaped_so = change == TO_GRANULAR and (
+                _is_divided(tries, path) or find_value(root_of(subject), subject.live, path) in (MISSING, {}, [], None)
+            )
+            if path in told or is_shaped_so:
                 continue
             told.add(path)
             facts = {"change": change, "manager": str(entry.get("manager"))}

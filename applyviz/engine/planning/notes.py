@@ -102,6 +102,8 @@ def add_notes(
         neighbours=context.neighbours,
         applyset=context.applyset,
         resource_versions=_list_versions(member, context),
+        plural=member.resource.plural,
+        dry_run_answer=change.certainty_reason,
     )
     reasons = _explain(change, member, document, options, memo)
     releases = _find_releases(change, member, reasons, options, context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ def make_subject(case: dict[str, Any]) -> Subject:
         neighbours=Neighbours(tuple(beside.get("manifests", ())), tuple(beside.get("live", ()))),
         applyset=case.get("applyset", ""),
         resource_versions=tuple(case.get("resource_versions", ())),
+        plural=case.get("plural", ""),
+        dry_run_answer=case.get("dry_run_answer", ""),
     )
 
 
@@ -106,7 +109,34 @@ def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
     ]
     assert render_hazard(found[0]) == (
         ".spec.whole: a owns this in the shape of an older schema (granular to atomic):"
-        " owners may conflict over the whole."
+        " owners of parts conflict over the whole."
+    )
+
+
+def test_owner_of_a_whole_that_is_parts_now_is_told() -> None:
+    live = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {
+            "name": "w",
+            "managedFields": [
+                {"manager": "a", "fieldsV1": {"f:spec": {"f:parts": {}, "f:shared": {}, "f:empty": {}, "f:gone": {}}}},
+                {"manager": "b", "fieldsV1": {"f:spec": {"f:shared": {"f:x": {}}}}},
+                {"manager": "c"},
+            ],
+        },
+        "spec": {"parts": [{"name": "x"}], "shared": {"x": "1"}, "empty": {}},
+    }
+    widgets = copy.deepcopy(WIDGETS)
+    spec = widgets["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    spec |= {key: {"type": "object", "additionalProperties": {"type": "string"}} for key in ("shared", "empty", "gone")}
+    kind = CRDSource([widgets], origin=SchemaOrigin.SOURCE_CRD).find_kind(GroupVersionKind.from_object(live))
+
+    (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
+
+    assert render_hazard(hazard) == (
+        ".spec.parts: a owns this in the shape of an older schema (atomic to granular):"
+        " what it no longer names stays, and others may add to it."
     )
 
 
