@@ -33,6 +33,7 @@ RETAIN_KEYS_DIRECTIVE = "$retainKeys"
 SET_ORDER = "$setElementOrder"
 
 _MISSING: Any = object()
+_is_texts = frozenset({str}).issuperset
 
 
 class Purpose(Enum):
@@ -163,6 +164,11 @@ def _diff_entries(
     old: list[Any], new: list[Any], shape: PatchShape, merge_key: str, purpose: Purpose, retains_keys: bool
 ) -> tuple[list[Any], list[Any]]:
     """Entries to merge with those to delete behind them, and the order to set."""
+    keys = _find_shared_keys(old, new, merge_key)
+    if keys is not None:
+        changed = _diff_pairs(old, new, keys, shape, merge_key, purpose, retains_keys)
+        entries = sort_like(changed, new, merge_key) if len(changed) > 1 else changed
+        return entries, [{merge_key: key} for key in keys] if purpose.has_order and entries else []
     changed, deleted = _pair_entries(old, new, shape, merge_key, purpose, retains_keys)
     entries = [*sort_like(changed, new, merge_key), *deleted]
     # An entry without its merge key would have been refused above, whatever the order.
@@ -171,6 +177,36 @@ def _diff_entries(
     )
     needs_order = purpose.has_order and bool(entries or (purpose.has_changes and not has_same_order))
     return entries, [{merge_key: e[merge_key]} for e in new] if needs_order else []
+
+
+def _find_shared_keys(old: list[Any], new: list[Any], merge_key: str) -> list[str] | None:
+    """The merge keys when both lists have the same texts in the same order, each once: nearly all lists do."""
+    keys = [entry.get(merge_key) for entry in new]
+    if not _is_texts(map(type, keys)) or len(set(keys)) < len(keys):
+        return None
+    return keys if keys == [entry.get(merge_key) for entry in old] else None
+
+
+def _diff_pairs(
+    old: list[Any],
+    new: list[Any],
+    keys: list[str],
+    shape: PatchShape,
+    merge_key: str,
+    purpose: Purpose,
+    retains_keys: bool,
+) -> list[Any]:
+    """The differences of entries that stand beside each other, in the order of their keys."""
+    changed: list[Any] = []
+    for position in sorted(range(len(keys)), key=keys.__getitem__):
+        before, after = old[position], new[position]
+        if before == after and _is_texts(map(type, after.values())):
+            continue  # equal texts are the same, while 1 is not 1.0
+        below = diff_maps(before, after, shape, purpose, retains_keys)
+        if below:
+            below[merge_key] = keys[position]
+            changed.append(below)
+    return changed
 
 
 def _pair_entries(

@@ -41,12 +41,23 @@ def is_same_json(left: JSONValue, right: JSONValue) -> bool:
     kind, other = type(left), type(right)
     if kind is str or other is str:
         return kind is other and bool(left == right)
+    if kind is other and (kind is dict or kind is list) and left != right:
+        return False  # what differs as Python values differs as JSON too, and is found in one call
+    return _is_same_below(left, right)
+
+
+def _is_same_below(left: JSONValue, right: JSONValue) -> bool:
+    if left is right:
+        return True
+    kind, other = type(left), type(right)
+    if kind is str or other is str:
+        return kind is other and bool(left == right)
     if kind is dict or isinstance(left, Mapping):
         if not (other is dict or isinstance(right, Mapping)) or len(left) != len(right):
             return False
-        return all(key in right and is_same_json(value, right[key]) for key, value in left.items())
+        return all(key in right and _is_same_below(value, right[key]) for key, value in left.items())
     if kind is list or other is list:
-        return kind is other and len(left) == len(right) and all(map(is_same_json, left, right))
+        return kind is other and len(left) == len(right) and all(map(_is_same_below, left, right))
     if kind is bool or other is bool:
         return kind is other and bool(left == right)
     return other is not dict and bool(left == right)

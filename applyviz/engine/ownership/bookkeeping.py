@@ -14,7 +14,7 @@ from typing import Final
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo, from_paths
 from applyviz.engine.objects.paths import fields
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.comparing import Comparison, compare
 from applyviz.engine.ownership.conflicts import render_identity
 from applyviz.engine.ownership.errors import name_object
@@ -67,13 +67,16 @@ class Bookkeeper:
         """The identity under which this operation owns fields."""
         return identify(manager or "unknown", operation, self.api_version, self.subresource)
 
-    def check(self, obj: JSONObject, what: str, how: str, *, allow_duplicates: bool) -> TypedObject:
-        """The object as a typed one.
+    def check(
+        self, obj: JSONObject, what: str, how: str, *, allow_duplicates: bool, like: JSONValue = None
+    ) -> TypedObject:
+        """The object as a typed one; `like` is one that was checked already in the same way.
 
         - Raises `OwnershipError` that begins with `what`, names the object and says `how` it failed.
         """
         try:
-            return make_typed(self.versions.place, obj, self.api_version, allow_duplicates=allow_duplicates)
+            place = self.versions.place
+            return make_typed(place, obj, self.api_version, allow_duplicates=allow_duplicates, like=like)
         except OwnershipError as error:
             reason = f"{what} ({name_object(obj)}){how}: {error.reason}"
             raise OwnershipError(reason, error.code, error.errors) from None
@@ -158,7 +161,8 @@ class Bookkeeper:
         how = " to smd typed"
         new = self.at_own_version(new)
         after = self.check(new, "failed to convert new object", how, allow_duplicates=True)
-        before = self.check(self.at_own_version(live), "failed to convert live object", how, allow_duplicates=True)
+        live, what = self.at_own_version(live), "failed to convert live object"
+        before = self.check(live, what, how, allow_duplicates=True, like=after.value)
         try:
             owned = self.reconcile(before, managed.owned)
             change = self.settle(before, after, owned, _CURRENT, force=True)

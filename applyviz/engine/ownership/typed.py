@@ -7,6 +7,8 @@ leaves (scalars, atomic values, empty and null maps), every list entry, and ever
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
 from applyviz.engine.objects.paths import PathElement
 from applyviz.engine.objects.values import JSONValue
@@ -14,22 +16,28 @@ from applyviz.engine.ownership.errors import TypedError, expect_form, expect_sca
 from applyviz.engine.schema.topology import BOOLEAN, NUMERIC, STRING, ItemError, Topology
 
 BLANK_ELEMENT: PathElement = ""
+_NOTHING: Mapping[str, JSONValue] = {}
 
 
 def _prefixed(prefix: str, errors: list[TypedError] | None) -> list[TypedError]:
     return [(prefix + where, what) for where, what in errors] if errors else []
 
 
-def validate(place: Topology, value: JSONValue, allow_duplicates: bool = False) -> list[TypedError] | None:
-    """All that is wrong with a value at a place; None when nothing is (the common case costs nothing)."""
-    if value is None or place.takes_anything:
+def validate(
+    place: Topology, value: JSONValue, allow_duplicates: bool = False, like: JSONValue = None
+) -> list[TypedError] | None:
+    """All that is wrong with a value at a place; None when nothing is (the common case costs nothing).
+
+    - `like`: another value that is right here; the parts that both share are not looked into again.
+    """
+    if value is None or value is like or place.takes_anything:
         return None
     if isinstance(value, dict):
         if place.is_map:
-            return _validate_map(place, value, allow_duplicates)
+            return _validate_map(place, value, allow_duplicates, like if isinstance(like, dict) else _NOTHING)
     elif isinstance(value, list):
         if place.is_list:
-            return _validate_list(place, value, allow_duplicates)
+            return _validate_list(place, value, allow_duplicates, like if isinstance(like, list) else ())
     elif place.scalar:
         return _validate_scalar(place.scalar, value)
     return [("", _word_mismatch(place, value))]
@@ -54,7 +62,9 @@ def _validate_scalar(scalar: str, value: JSONValue) -> list[TypedError] | None:
     return None
 
 
-def _validate_map(place: Topology, value: dict[str, JSONValue], allow_duplicates: bool) -> list[TypedError] | None:
+def _validate_map(
+    place: Topology, value: dict[str, JSONValue], allow_duplicates: bool, like: Mapping[str, JSONValue]
+) -> list[TypedError] | None:
     errors: list[TypedError] | None = None
     children = place.children
     for name, entry in value.items():
@@ -64,20 +74,23 @@ def _validate_map(place: Topology, value: dict[str, JSONValue], allow_duplicates
         if child is None:
             found: list[TypedError] | None = [("", "field not declared in schema")]
         else:
-            found = validate(child, entry, allow_duplicates)
+            found = validate(child, entry, allow_duplicates, like.get(name))
         if found:
             errors = (errors or []) + _prefixed(f".{name}", found)
     return errors
 
 
-def _validate_list(place: Topology, value: list[JSONValue], allow_duplicates: bool) -> list[TypedError] | None:
+def _validate_list(
+    place: Topology, value: list[JSONValue], allow_duplicates: bool, like: Sequence[JSONValue]
+) -> list[TypedError] | None:
     item_place = place.item
+    others = [*like[: len(value)], *[None] * (len(value) - len(like))]
     if place.is_atomic_list:
         if item_place.takes_anything:
             return None
         errors: list[TypedError] = []
         for position, item in enumerate(value):
-            found = validate(item_place, item, allow_duplicates)
+            found = validate(item_place, item, allow_duplicates, others[position])
             if found:
                 errors += _prefixed(f"[{position}]", found)
         return errors or None
@@ -92,7 +105,7 @@ def _validate_list(place: Topology, value: list[JSONValue], allow_duplicates: bo
         if element in seen and not allow_duplicates:
             errors.append(("", f"duplicate entries for key {place.print_item(item)}"))
         seen.add(element)
-        found = validate(item_place, item, allow_duplicates)
+        found = validate(item_place, item, allow_duplicates, others[position])
         if found:
             errors += _prefixed(place.print_item(item), found)
     return errors or None

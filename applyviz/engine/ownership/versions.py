@@ -35,12 +35,14 @@ class TypedObject:
     api_version: str
 
 
-def make_typed(place: Topology, value: JSONValue, api_version: str, *, allow_duplicates: bool = False) -> TypedObject:
-    """Check an object against its topology.
+def make_typed(
+    place: Topology, value: JSONValue, api_version: str, *, allow_duplicates: bool = False, like: JSONValue = None
+) -> TypedObject:
+    """Check an object against its topology; `like` is one that was checked already in the same way.
 
     - Raises `OwnershipError` with all typed errors.
     """
-    errors = validate(place, value, allow_duplicates)
+    errors = validate(place, value, allow_duplicates, like)
     if errors:
         raise OwnershipError(render_errors(errors), errors=list_texts(errors))
     return TypedObject(place, value, api_version)
