@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from applyviz.engine.explain.clientside import judge_client
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
-from applyviz.engine.explain.rows import AFTER, LIVE, NOWHERE, Row
+from applyviz.engine.explain.rows import NOWHERE, Row
 from applyviz.engine.explain.serverside import judge_apply
 from applyviz.engine.explain.source import locate
 from applyviz.engine.explain.verdict import Verdict, judge_server, name_operation
@@ -96,13 +96,13 @@ class _Judge:
 
     def _judge(self, path: FieldPath, row: Row) -> Verdict:
         versions = self._versions
-        if is_bookkeeping(path):
-            after, live, _, _, merged, _, _, _ = row
+        after, live, _, _, merged, _, _, _ = row
+        if path and path[0] == _METADATA and is_bookkeeping(path):
             stage = Stage.MERGE if is_same(merged, after) else Stage.SERVER
             return Verdict(name_operation(live, after), Reason.BOOKKEEPING, stage=stage)
         if versions.is_deletion:
-            return Verdict(name_operation(row[LIVE], row[AFTER]), Reason.REMOVED_FROM_MANIFEST)
-        by_server = judge_server(versions, path, row)
+            return Verdict(name_operation(live, after), Reason.REMOVED_FROM_MANIFEST)
+        by_server = None if merged is after else judge_server(versions, path, row)
         if by_server is not None:
             return by_server
         if self._is_client:

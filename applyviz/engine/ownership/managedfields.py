@@ -172,7 +172,14 @@ def encode(managed: Managed, memo: FieldSetMemo | None = None) -> list[MutableOb
     return sorted(entries, key=_sort_key)
 
 
-def with_entries(obj: JSONObject, entries: Sequence[JSONObject] | None) -> MutableObject:
+def keep_entries(entries: list[MutableObject], known: Sequence[JSONValue] | None) -> list[MutableObject]:
+    """The entries, each that is as before as the very same value: what looks at both sees at once that it is."""
+    if not known:
+        return entries
+    return [next((before for before in known if before == entry), entry) for entry in entries]
+
+
+def with_entries(obj: JSONObject, entries: list[MutableObject] | None) -> MutableObject:
     """The object with its managedFields replaced; None and [] remove them."""
     metadata = obj.get("metadata")
     if not entries:

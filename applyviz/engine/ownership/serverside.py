@@ -27,6 +27,7 @@ from applyviz.engine.ownership.managedfields import (
     decode,
     encode,
     find_entries,
+    keep_entries,
     with_entries,
 )
 from applyviz.engine.ownership.merging import merge
@@ -180,9 +181,7 @@ def _finish(operation: _Apply, before: Managed, outcome: _Outcome, overridden: t
     if operation.manager == KUBECTL:
         result = refresh(result, operation.applied)
     entries = encode(outcome.managed, operation.keeper.memo)
-    known = find_entries(operation.live)
-    # Entries that stay as they are stay the very same values: what looks at both sees at once that nothing changed.
-    result = with_entries(result, known if entries == known else entries)
+    result = with_entries(result, keep_entries(entries, find_entries(operation.live)))
     mine = outcome.managed.owned.get(operation.identity)
     last = before.owned.get(operation.identity)
     fields = mine.fields if mine else EMPTY

@@ -12,7 +12,7 @@ from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import Bookkeeper
-from applyviz.engine.ownership.managedfields import Managed, decode, encode, find_entries, with_entries
+from applyviz.engine.ownership.managedfields import Managed, decode, encode, find_entries, keep_entries, with_entries
 from applyviz.engine.schema.model import KindSchema
 
 
@@ -65,6 +65,7 @@ def update(
         return []
     keeper = Bookkeeper(kind, subresource, memo)
     try:
-        return encode(keeper.book_update(before, with_entries(new, None), managed, manager, now), memo)
+        entries = encode(keeper.book_update(before, with_entries(new, None), managed, manager, now), memo)
     except RecursionError:
         raise OwnershipError("the object is nested too deeply", 400) from None
+    return keep_entries(entries, find_entries(before))
