@@ -154,6 +154,7 @@ class PaneForm(forms.Form):
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
     view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
     noise = forms.BooleanField(required=False)
+    aligned = forms.BooleanField(required=False)
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
     start = forms.IntegerField(required=False, min_value=1, max_value=100_000_000)
     find = forms.CharField(required=False, max_length=200)
@@ -171,6 +172,7 @@ class PaneForm(forms.Form):
             find=form.cleaned_data.get("find") or "",
             is_split=form.cleaned_data.get("view") == "split",
             has_noise=bool(form.cleaned_data.get("noise")),
+            is_aligned=bool(form.cleaned_data.get("aligned")),
             keep=keep,
         )
 

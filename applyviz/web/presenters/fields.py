@@ -239,9 +239,15 @@ def present_sections(
     chosen: FieldFilter,
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
+    start: int = 0,
+    limit: int | None = None,
 ) -> tuple[Section, ...]:
-    """The rows of one object under the paths they share; `explain` gives the sentence of a reason."""
-    tree = _grow_tree(select_reasons(change, chosen))
+    """The rows of one object under the paths they share; `explain` gives the sentence of a reason.
+
+    - `start` and `limit` cut a page out of the rows.
+    """
+    end = None if limit is None else start + limit
+    tree = _grow_tree(select_reasons(change, chosen)[start:end])
     sections = []
     for path, found in _walk_sections(tree, ()):
         rows = tuple(

@@ -50,6 +50,9 @@ _WORDS: dict[Tab, Text] = {
 }
 
 
+ROWS = 250
+
+
 @dataclass(frozen=True, slots=True)
 class TabLink:
     """One tab."""
@@ -122,6 +125,11 @@ class Pane:
     keep: str = ""
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[Section, ...] = ()
+    show: str = ""
+    is_aligned: bool = False
+    first_field: int = 0
+    next_field: int = 0
+    fields_total: int = 0
     empty_text: str = ""
     lines: tuple[DiffRow, ...] = ()
     is_masked: bool = False
@@ -147,6 +155,7 @@ class PaneChoice:
     is_split: bool = False
     has_noise: bool = False
     is_edited: bool = False
+    is_aligned: bool = False
     keep: str = ""
     file_url_of: Callable[[str], str] | None = None
 
@@ -202,8 +211,15 @@ def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
 def _fill_changes(
     change: ObjectChange, choice: PaneChoice, options: ApplyOptions, url_of: Callable[[int], str]
 ) -> dict[str, object]:
+    filters, start = fields.present_filters(change, choice.show), choice.start - 1
+    total = next(f.count for f in filters if f.is_current)
     return {
-        "filters": fields.present_filters(change, choice.show),
+        "filters": filters,
+        "is_aligned": choice.is_aligned,
+        "show": choice.show.value,
+        "first_field": start,
+        "next_field": start + ROWS if start + ROWS < total else 0,
+        "fields_total": total,
         "sections": fields.present_sections(
             change,
             mode=options.mode,
@@ -211,6 +227,8 @@ def _fill_changes(
             chosen=choice.show,
             explain=render_reason,
             url_of=url_of,
+            start=start,
+            limit=ROWS,
         ),
         "empty_text": _empty_text(change, choice.show),
     }

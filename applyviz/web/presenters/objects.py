@@ -18,7 +18,7 @@ from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 
-CELLS = 60
+CELLS, FEW_CELLS = 60, 20
 LISTED = 150
 EXCEPTIONS = 8
 KINDS = 8
@@ -240,7 +240,7 @@ def _draw_alike(
     return _draw_group(
         drawing,
         f"alike-{number}",
-        _("Same change") if one.is_same else _("Same fields, own values"),
+        _("Same change") if one.is_same else _("Alike, each to its own value"),
         taken,
         note=one.text,
         is_same=True,
@@ -299,9 +299,10 @@ def draw_picture(changes: Iterable[ObjectChange], *, url_of: Callable[[int], str
         kinds.setdefault(change.kind, []).append(change)
     ordered = sorted(kinds.items(), key=lambda pair: (-_count_effects(pair[1]), -len(pair[1]), pair[0]))
     calm = [(kind, found) for kind, found in ordered if not _count_effects(found)]
+    most = CELLS if len(ordered) <= KINDS else FEW_CELLS
     if len(ordered) <= KINDS or len(calm) < 2:
-        return tuple(_draw_kind(kind, found, url_of) for kind, found in ordered)
-    rows = [_draw_kind(kind, found, url_of) for kind, found in ordered[: -len(calm)]]
+        return tuple(_draw_kind(kind, found, url_of, most) for kind, found in ordered)
+    rows = [_draw_kind(kind, found, url_of, most) for kind, found in ordered[: -len(calm)]]
     total = sum(len(found) for _kind, found in calm)
     return (*rows, KindRow(_("unchanged: %(kinds)s") % {"kinds": ", ".join(k for k, _found in calm)}, (), 0, total))
 
@@ -310,10 +311,10 @@ def _count_effects(changes: Iterable[ObjectChange]) -> int:
     return sum(c.operation != Operation.UNCHANGED for c in changes)
 
 
-def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str]) -> KindRow:
+def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str], most: int) -> KindRow:
     loudest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation], c.position))
     cells = tuple(
         Cell(c.name, OBJECT_LOOKS[Operation(c.operation)], url_of(c.position), c.worst_hazard == Severity.DANGER)
-        for c in loudest[:CELLS]
+        for c in loudest[:most]
     )
     return KindRow(kind, cells, more=len(changes) - len(cells), total=len(changes))

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, playground
 from applyviz.guide.given import Given, GivenError
 from applyviz.guide.opening import open_example
@@ -99,7 +100,7 @@ def present_question_field(question: Question, index: int) -> FieldSchema:
     fields = question.change.fields
     if index >= len(fields):
         raise NotVisibleError(f"the answer has no field {index}")
-    return present_schema(question.change.ref.gvk, fields[index].path)
+    return present_schema(bundled().find_kind(question.change.ref.gvk), fields[index].path)
 
 
 def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:

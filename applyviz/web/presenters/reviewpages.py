@@ -29,11 +29,12 @@ from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
 from applyviz.web.presenters.readings import Reading, read_plan
-from applyviz.web.presenters.schemas import FieldSchema, present_schema
+from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
 from applyviz.workflow import access, approvals, quorum, viewing
 from applyviz.workflow import comments as use_cases
+from applyviz.workflow import fields as field_facts
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
@@ -181,11 +182,15 @@ def _get_row(plan: Plan, position: int) -> ObjectChange:
 
 
 def present_field_schema(plan: Plan, position: int, index: int) -> FieldSchema:
-    """What the schema says of one field of one object."""
-    change = read_masked(_get_row(plan, position))
+    """What the schema says of one field of one object, who owns it, and what runs did to it."""
+    row = _get_row(plan, position)
+    change = read_masked(row)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
-    return present_schema(change.ref.gvk, change.fields[index].path)
+    reason = change.fields[index]
+    about = present_schema(field_facts.find_kind(plan, change.ref.gvk), reason.path)
+    you = options_from_json(plan.options).field_manager
+    return with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
 
 
 def read_change(plan: Plan, position: int) -> engine.ObjectChange:
@@ -338,7 +343,8 @@ def present_page(
     listed, viewed = listed or ListChoice(), viewing.list_viewed(plan, by=for_user)
     url_of: Callable[[int], str] = lambda n: _object_url(plan, n)  # noqa: E731 a name for the type
     if position is None and is_complete:
-        position = next((i.position for i in _list(plan, changes, listed, reading, None, viewed).items), None)
+        items = _list(plan, changes, listed, reading, None, viewed).items
+        position = next((i.position for i in sorted(items, key=lambda i: i.is_calm)), None)
     run = _find_run(plan)
     said = list(use_cases.list_comments(plan))
     attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")

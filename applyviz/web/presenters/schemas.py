@@ -1,16 +1,21 @@
-"""What the bundled schema says of one field: description, type, and how lists and maps merge there."""
+"""What the schema says of one field (description, type, how lists and maps merge there), and the field's past."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
-from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.model import ListType, MapType, Node
+from applyviz.engine.schema.model import KindSchema, ListType, MapType, Node
+from applyviz.web.presenters.operations import FIELD_LOOKS, Look
+from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.values import Shown, find_value, show_value
+from applyviz.workflow.fields import PastMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +27,43 @@ class SchemaNote:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrote:
+    """A field owner and when it last wrote anything of the object."""
+
+    owner: OwnerChip
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastRow:
+    """What one run did to the field."""
+
+    at: datetime | None
+    run_number: int
+    url: str
+    by: str
+    look: Look
+    before: Shown | None
+    after: Shown | None
+    owners_before: tuple[OwnerChip, ...]
+    owners_after: tuple[OwnerChip, ...]
+
+    @property
+    def has_owner_change(self) -> bool:
+        """Whether ownership moved."""
+        return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
+
+
+@dataclass(frozen=True, slots=True)
 class FieldSchema:
-    """Everything that is said of a field."""
+    """Everything that is said of a field; `has_past` is whether its past was asked for."""
 
     path: str
     description: str
     notes: tuple[SchemaNote, ...]
+    owners: tuple[Wrote, ...] = ()
+    past: tuple[PastRow, ...] = ()
+    has_past: bool = False
 
 
 def _find_node(root: Node | None, path: FieldPath) -> Node | None:
@@ -64,10 +100,30 @@ def _list_notes(node: Node) -> Iterator[SchemaNote]:
         yield SchemaNote(_("One of"), ", ".join(str(value) for value in node.enum))
 
 
-def present_schema(gvk: GroupVersionKind, path: FieldPath) -> FieldSchema:
+def present_schema(kind: KindSchema | None, path: FieldPath) -> FieldSchema:
     """What is known of the field; an empty description when nothing is."""
-    kind = bundled().find_kind(gvk)
     node = _find_node(kind.root, path) if kind else None
     if node is None:
         return FieldSchema(render_path(path), "", ())
     return FieldSchema(render_path(path), node.description, tuple(_list_notes(node)))
+
+
+def _present_past(move: PastMove, you: str) -> PastRow:
+    path, versions = move.reason.path, move.versions
+    return PastRow(
+        at=move.at,
+        run_number=move.run_number,
+        url=reverse("runs:show-result", args=[move.run_number, move.position]),
+        by=move.by,
+        look=FIELD_LOOKS[move.reason.operation],
+        before=show_value(find_value(versions.live, path)),
+        after=show_value(find_value(versions.after, path)),
+        owners_before=present_owners(move.reason.owners_before, you=you),
+        owners_after=present_owners(move.reason.owners_after, you=you),
+    )
+
+
+def with_past(about: FieldSchema, owners: tuple[Owner, ...], past: Iterable[PastMove], *, you: str) -> FieldSchema:
+    """The same with who owns it in live and since when, and what runs did to it."""
+    wrote = tuple(Wrote(chip, chip.time) for chip in present_owners(owners, you=you))
+    return replace(about, owners=wrote, past=tuple(_present_past(move, you) for move in past), has_past=True)

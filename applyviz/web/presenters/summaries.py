@@ -70,8 +70,8 @@ def _kind(ref: Any) -> str:
 
 
 def _list_names(refs: list[Any]) -> str:
-    names = [_name(ref) for ref in refs[:NAMED]]
-    return ", ".join(names) + (" …" if len(refs) > NAMED else "")
+    names = list(dict.fromkeys(_name(ref) for ref in refs))
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
 
 
 def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:

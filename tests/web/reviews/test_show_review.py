@@ -66,7 +66,7 @@ def test_plan_that_is_being_made_polls_and_its_fragment_ends_with_it(as_alice, a
     assert 'id="pane-waits"' in page
     swap = '<hx-partial hx-target="#pane"'
     assert (swap in finished, swap in waiting) == (False, True)
-    assert '<span data-progress-done>1</span> of 9 objects planned' in page
+    assert "<span data-progress-done>1</span> of 9 objects planned" in page
     assert ("<html" in fragment, 'hx-trigger="look, every' in fragment) == (False, True)
     assert 'hx-trigger="look, every' not in finished
 

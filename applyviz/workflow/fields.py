@@ -1,0 +1,84 @@
+"""What else is known of one field of a plan: the schema of its kind, also of a custom resource, and its past.
+
+A kind is looked for in the bundled documents, in the definitions of the same plan, then in the cluster; a cluster
+that does not answer has none. The past is what runs on the same cluster did to the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from applyviz.clusters import connect, discovery
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.planning.plan import Versions
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import KindSchema
+from applyviz.records.enums import Outcome
+from applyviz.records.models import ObjectChange, ObjectResult, Plan
+from applyviz.workflow.changes import read_masked
+
+LOOKED_AT = 12
+_CALM = (FieldOperation.UNCHANGED, FieldOperation.KEPT, FieldOperation.DEFAULTED)
+
+
+@dataclass(frozen=True, slots=True)
+class PastMove:
+    """One run that moved a field, or who owns it."""
+
+    at: datetime | None
+    run_number: int
+    position: int
+    by: str
+    reason: FieldReason
+    versions: Versions
+
+
+def find_kind(plan: Plan, gvk: GroupVersionKind) -> KindSchema | None:
+    """The schema of a kind, None when nobody knows it."""
+    known = bundled().find_kind(gvk)
+    if known is not None:
+        return known
+    definitions = plan.changes.filter(kind="CustomResourceDefinition", name__endswith=f".{gvk.group}").defer("sealed")
+    versions = (read_masked(row).versions for row in definitions)
+    crds = [obj for v in versions if (obj := v.manifest or v.live) is not None]
+    found = CRDSource(crds).find_kind(gvk) if crds else None
+    if found is not None:
+        return found
+    try:
+        with connect.open_reader(plan.target.cluster) as reader:
+            return discovery.load_catalog(reader).find_kind(gvk)
+    except ApplyVizError:
+        return None
+
+
+def list_past(plan: Plan, row: ObjectChange, path: FieldPath) -> Iterator[PastMove]:
+    """What the last runs on the cluster did to the field, the latest first; runs that left it alone are passed over."""
+    results = (
+        ObjectResult.objects.filter(
+            run__plan__target__cluster=plan.target.cluster,
+            change__group=row.group,
+            change__kind=row.kind,
+            change__namespace=row.namespace,
+            change__name=row.name,
+            outcome__in=(Outcome.VERIFIED, Outcome.DIFFERS),
+        )
+        .select_related("run__requested_by", "change")
+        .defer("change__sealed")
+        .order_by("-finished_at")[:LOOKED_AT]
+    )
+    for result in results:
+        change = read_masked(result.change)
+        reason = next((r for r in change.fields if r.path == path), None)
+        if reason is None:
+            continue
+        owners = [{(o.manager, o.operation) for o in side} for side in (reason.owners_before, reason.owners_after)]
+        if reason.operation not in _CALM or owners[0] != owners[1]:
+            run, at = result.run, result.finished_at
+            by = run.requested_by.get_username()
+            yield PastMove(at, run.number, result.position, by, reason, change.versions)
