@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ObjectChange, Objection, Plan, Review
-from applyviz.workflow import access, audit, clock, people, policies, quorum, viewing
+from applyviz.workflow import access, acknowledgements, audit, clock, people, policies, quorum, viewing
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.policies import Policy
@@ -97,6 +97,9 @@ def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
+    open_hazards = len(acknowledgements.find_open(plan))
+    if open_hazards:
+        blockers.append(f"{_count(open_hazards, 'danger is', 'dangers are')} not taken note of")
     blockers += [f"{objection.by.get_username()} requests changes" for objection in list_objections(plan)]
     return tuple(blockers)
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from applyviz.engine.planning.dangers import DangerClass
-from applyviz.records.models import Approval, Decision, Plan
+from applyviz.records.enums import Role
+from applyviz.records.models import Approval, Decision, Grant, Plan
 from applyviz.workflow import access, clock, people, policies
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.places import holds_at
 from applyviz.workflow.policies import Demand, Policy
 
 
@@ -127,3 +129,23 @@ def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
     asks_nothing = any(row.rules.get("approvals") == 0 for row in policies.list_in_force())
     likely = [p for p in plans if p.digest and (asks_nothing or (p.review_id, p.digest) in digests)]
     return frozenset(p.pk for p in likely if not count_quorum(p).missing)
+
+
+def list_candidates(plan: Plan) -> list[Person]:
+    """Who may still approve a plan: in the role there, without a hand in it, and not counted yet."""
+    places = policies.list_places(plan)
+    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person")
+    found: dict[int, Person] = {}
+    held: dict[int, list[Grant]] = {}
+    for grant in rows.select_related("person", "team"):
+        members = [m.person for m in grant.team.members.all() if m.ended_at is None] if grant.team else [grant.person]
+        for person in members:
+            if person is not None and person.is_active:
+                found[person.pk] = person
+                held.setdefault(person.pk, []).append(grant)
+    involved = find_involved(plan)
+    standing = [approval.by for approval in list_standing(plan)]
+    humans = people.name_humans([*found.values(), *standing, *Person.objects.filter(pk__in=involved)])
+    used = {humans[pk] for pk in (*involved, *(one.pk for one in standing))}
+    may = (p for pk, p in found.items() if all(any(holds_at(g, place) for g in held[pk]) for place in places))
+    return sorted((p for p in may if humans[p.pk] not in used), key=lambda one: one.get_username())

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Decision, Review
-from applyviz.workflow import approvals, chain, demo, plans, reviews, runs
+from applyviz.workflow import acknowledgements, approvals, chain, demo, plans, reviews, runs
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def test_upgrade_waits_with_its_conflict(told):
     assert plan.counts == {"create": 2, "update": 35, "unchanged": 12, "refused": 1}
     refused = plan.changes.get(operation="refused")
     assert (refused.kind, refused.name, refused.conflicts) == ("Deployment", "checkout", 1)
-    assert approvals.find_plan_blockers(plan) == ("1 object has undecided conflicts",)
+    assert approvals.find_plan_blockers(plan)[0] == "1 object has undecided conflicts"
 
 
 def test_upgrade_is_decided_applied_and_remembered(told):
@@ -44,6 +44,8 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     plan = reviews.take_over_conflicts(review, by=alice, note="the fix is in 1.5.0")
     plans.make_plan(plan.pk)
     plan.refresh_from_db()
+    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
+        acknowledgements.acknowledge_hazards(plan, kind, by=bob)
     run = runs.approve_and_run(plan, by=bob, digest=plan.digest)
     runs.execute_run(run.pk)
 

@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ViewedObject
-from applyviz.workflow import approvals, viewing
+from applyviz.workflow import acknowledgements, approvals, viewing
 from applyviz.workflow.errors import NotAllowedError
 from tests.web import builders, rows
 from tests.web.conftest import alice, bob  # noqa: F401 the cast
@@ -53,6 +53,7 @@ def test_danger_must_be_opened_before_consent(alice, bob, settings):  # noqa: F8
     with pytest.raises(NotAllowedError, match="open 1 object with a danger first"):
         approvals.approve_plan(plan, by=bob, digest=plan.digest)
     viewing.record_viewed(plan.changes.get(position=0), plan, by=bob)
+    acknowledgements.acknowledge_hazards(plan, HazardKind.REMOVAL_WILL_NOT_HAPPEN, by=bob)
 
     assert approvals.approve_plan(plan, by=bob, digest=plan.digest).is_standing
 

@@ -69,7 +69,19 @@ class ApprovalForm(forms.Form):
 
     digest = forms.CharField(max_length=80)
     note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
-    then = forms.ChoiceField(choices=[("wait", "wait"), ("apply", "apply")])
+    then = forms.ChoiceField(choices=[("wait", "wait"), ("apply", "apply"), ("changes", "changes")])
+    password = forms.CharField(
+        label=_("Your password"), required=False, max_length=400, strip=False, widget=forms.PasswordInput
+    )
+
+
+class GlassForm(forms.Form):
+    """Running a plan without consent."""
+
+    digest = forms.CharField(max_length=80, widget=forms.HiddenInput)
+    reason = forms.CharField(label=_("Why it cannot wait"), max_length=2000, widget=forms.Textarea(attrs={"rows": 3}))
+    ticket = forms.CharField(label=_("Ticket or incident"), max_length=400)
+    password = forms.CharField(label=_("Your password"), max_length=400, strip=False, widget=forms.PasswordInput)
 
 
 class DigestForm(forms.Form):

@@ -25,7 +25,7 @@ from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.owners import OwnerChip, present_owners
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.values import ABSENT, Shown, show_value
-from applyviz.workflow import approvals, comparisons
+from applyviz.workflow import approvals, comparisons, quorum
 from applyviz.workflow.comparisons import Differing
 
 DETAILED, FIELDS, NAMED = 40, 30, 3
@@ -238,7 +238,7 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     if len(found) > NAMED:
         more = len(found) - NAMED
         lines.append(ngettext("and %(count)d more object", "and %(count)d more objects", more) % {"count": more})
-    dropped = before.approvals.filter(revoked_at=None, spent_at=None).exists()
+    dropped = dict.fromkeys(approval.by_name for approval in quorum.list_dropped(plan))
     title = _("Plan %(number)d did something else") % {"number": before.number}
-    text = _("Its approvals do not hold for this plan.") if dropped else ""
+    text = _("The approvals of %(names)s do not hold for this plan.") % {"names": ", ".join(dropped)} if dropped else ""
     return Notice(OBJECT_LOOKS[Operation.UPDATE], title, text, tuple(lines), url=url, link=_("What moved"))

@@ -7,19 +7,24 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
+from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.presenters.consent import Consent, present_consent
 from applyviz.web.presenters.decks import MODE_WORDS, count_effects, name_target
 from applyviz.web.presenters.objects import ObjectItem, present_item
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS, Look
-from applyviz.web.presenters.plans import Risk
+from applyviz.web.presenters.plans import Blocker, Risk
 from applyviz.web.presenters.readings import read_plan
 from applyviz.web.presenters.summaries import present_impact, present_sentence
-from applyviz.workflow import approvals, quorum
-from applyviz.workflow.access import Person
+from applyviz.workflow import access, approvals, people, quorum, viewing
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.quorum import Quorum
 
 LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE)
 
@@ -52,10 +57,11 @@ class Confirmation:
     impact: tuple[str, ...]
     risks: tuple[Risk, ...]
     lists: tuple[OperationList, ...]
-    blockers: tuple[str, ...]
-    given: tuple[str, ...]
-    needed: int
+    blockers: tuple[Blocker, ...]
+    way_back: str
+    consent: Consent
     can_apply_now: bool
+    can_object: bool
     back_url: str
 
 
@@ -89,13 +95,59 @@ def _present_risks(plan: Plan) -> tuple[Risk, ...]:
     )
 
 
+def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
+    """How much of it can be undone afterwards, in one sentence."""
+    lost = sum(c.operation in (Operation.PRUNE, Operation.RECREATE) for c in changes)
+    text = _("Afterwards the run offers what would undo it, as a review of its own.")
+    if not lost:
+        return text
+    more = ngettext(
+        "%(n)d object is deleted on the way and comes back as a new one, without its status and data.",
+        "%(n)d objects are deleted on the way and come back as new ones, without their status and data.",
+        lost,
+    )
+    return f"{text} {more % {'n': lost}}"
+
+
+def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
+    """What stands in the way, each with the place to go about it."""
+    back = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
+    blockers = [Blocker(text, back) for text in approvals.find_plan_blockers(plan)]
+    own = approvals.find_role_blockers(plan, for_user=person)
+    if own:
+        return (*blockers, *(Blocker(text) for text in own))
+    base = [plan.review.number, plan.number]
+    unopened = [
+        Blocker(
+            _("open %(kind)s %(name)s") % {"kind": row.kind, "name": row.name},
+            reverse("reviews:show-object", args=[*base, row.position, "changes"]),
+        )
+        for row in viewing.find_unopened(plan, by=person)
+    ]
+    return (*blockers, *unopened)
+
+
+def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
+    """Whether this person's own approval is the last thing that is missing."""
+    mine = people.list_teams([person])[person.pk]
+    is_enough = all(
+        need.missing <= (1 if not need.demand.team or need.demand.team in mine else 0) for need in found.needs
+    )
+    may_apply = access.can(person, Action.APPLY, access.places_of(plan.review))
+    return is_enough and may_apply and not approvals.find_timing_blockers(found.policy)
+
+
+def _can_object(plan: Plan, person: Person) -> bool:
+    has_asked = any(objection.by_id == person.pk for objection in approvals.list_objections(plan))
+    is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
+    return is_open and not has_asked and access.can(person, Action.APPROVE, access.places_of(plan.review))
+
+
 def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     """The whole page."""
     options = options_from_json(plan.options)
     changes = list(plan.changes.defer("document", "sealed"))
     found = quorum.count_quorum(plan)
-    standing, needed = found.standing, found.needed
-    blockers = approvals.find_plan_blockers(plan) + approvals.find_approver_blockers(plan, for_user=for_user)
     return Confirmation(
         review_number=plan.review.number,
         plan_number=plan.number,
@@ -113,9 +165,10 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         impact=present_impact(plan),
         risks=_present_risks(plan),
         lists=_list_operations(plan, changes),
-        blockers=blockers,
-        given=tuple(a.by_name for a in standing),
-        needed=needed,
-        can_apply_now=len(standing) + 1 >= needed,
+        blockers=_list_blockers(plan, for_user),
+        way_back=_describe_way_back(changes),
+        consent=present_consent(plan, found, for_user=for_user),
+        can_apply_now=_can_apply_now(plan, found, for_user),
+        can_object=_can_object(plan, for_user),
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
     )

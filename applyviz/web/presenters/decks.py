@@ -38,6 +38,8 @@ class Standing:
     can_apply: bool
     attention_url: str = ""
     unopened_url: str = ""
+    closed: tuple[str, ...] = ()
+    glass_url: str = ""
 
 
 def count_effects(plan: Plan) -> int:
@@ -137,7 +139,9 @@ def _present_apply(plan: Plan, standing: Standing) -> Button:
         count_effects(plan),
     ) % _describe(plan)
     if not standing.can_apply:
-        return Button(text, note=_("An approver applies it."))
+        return Button(text, note=_("An approver or operator applies it."))
+    if standing.closed:
+        return Button(text, blockers=tuple(Blocker(text) for text in standing.closed))
     return Button(text, form_url=reverse("reviews:apply-plan", args=[plan.review.number, plan.number]))
 
 
@@ -173,4 +177,5 @@ def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: App
         track=present_track(plan, standing, run),
         action=present_button(plan, standing, run),
         digest=plan.digest,
+        glass_url=standing.glass_url if run is None and plan.state == PlanState.COMPLETE else "",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -17,13 +17,15 @@ from applyviz.records.models import ApplyRun, Plan, Review
 from applyviz.web.presenters.decks import count_effects
 from applyviz.web.presenters.findings import DriftRow, present_drifted
 from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
-from applyviz.web.presenters.operations import Look
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
+from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
-from applyviz.workflow import access, quorum, reviews, runs
+from applyviz.workflow import access, breakglass, clock, quorum, reviews, runs
 from applyviz.workflow.access import Action, Person
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
+GLASS_SHOWN = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class RunRow:
 class Home:
     """Everything that the page prints."""
 
+    glass: tuple[Notice, ...]
     waiting: tuple[Waiting, ...]
     others: tuple[Waiting, ...]
     running: tuple[RunRow, ...]
@@ -119,6 +122,23 @@ def present_runs(found: Iterable[ApplyRun]) -> tuple[RunRow, ...]:
     )
 
 
+def _present_glass(person: Person) -> tuple[Notice, ...]:
+    """Runs without consent of the last days, for everybody who sees them."""
+    since = clock.now() - GLASS_SHOWN
+    found = breakglass.list_broken(for_user=person).filter(created_at__gte=since)
+    return tuple(
+        Notice(
+            OBJECT_LOOKS[Operation.ERROR],
+            _("%(name)s ran plan %(plan)d of “%(title)s” without consent")
+            % {"name": row.by_name, "plan": row.plan.number, "title": row.plan.review.title},
+            f"{row.reason} ({row.ticket})",
+            url=reverse("reviews:show-plan", args=[row.plan.review.number, row.plan.number]),
+            link=_("Look at it"),
+        )
+        for row in found[:LAST_SHOWN]
+    )
+
+
 def present_home(person: Person) -> Home:
     """The whole page."""
     mine, others = _present_waiting(person)
@@ -126,6 +146,7 @@ def present_home(person: Person) -> Home:
     running = present_runs(found.filter(state__in=RunState.unfinished()))
     is_planning = any(w.review.state == str(PlanState.PLANNING.label) for w in others)
     return Home(
+        glass=_present_glass(person),
         waiting=tuple(mine),
         others=tuple(others),
         running=running,

@@ -74,6 +74,7 @@ class Deck:
     track: tuple[Step, ...]
     action: Button
     digest: str = ""
+    glass_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.comparing import present_replan_notice
+from applyviz.web.presenters.consent import list_notices
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
@@ -73,14 +74,17 @@ def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     found = quorum.count_quorum(plan)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
+    glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
     return Standing(
+        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
         approved_by=tuple(a.by_name for a in (*found.standing, *spent)),
         needed=found.needed,
         missing=found.missing,
         plan_blockers=approvals.find_plan_blockers(plan),
         person_blockers=role_blockers or approvals.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),
-        can_apply=access.can(person, Action.APPLY),
+        can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
+        closed=approvals.find_timing_blockers(found.policy),
         attention_url=attention_url,
         unopened_url=_object_url(plan, unopened[0].position) if unopened else "",
     )
@@ -107,6 +111,7 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, .
         Fact(_("planned"), date_format(made, "j M Y H:i")),
         Fact(_("certainty"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
+        Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
         Fact(_("for print"), _("change record"), url=reverse("reviews:show-record", args=[review.number, plan.number])),
     ]
     return tuple(fact for fact in found if fact)
@@ -146,7 +151,7 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
         notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=_("What moved")))
     if plan.problems:
         notices.append(_present_problems(plan))
-    return (*notices, *present_undo(plan))
+    return (*list_notices(plan), *notices, *present_undo(plan))
 
 
 def _present_brief(plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None) -> Brief:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.web.presenters.consent import present_glass
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Notice, Progress
@@ -145,6 +146,7 @@ class RunPage:
     look: Look
     ending: str | Promise
     error: str
+    glass: Notice | None
     approved_by: tuple[str, ...]
     started_by: str
     started_at: datetime | None
@@ -292,6 +294,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         look=STATE_LOOKS[state],
         ending=_ENDINGS.get(state, ""),
         error=run.error,
+        glass=present_glass(plan),
         approved_by=tuple(approvals),
         started_by=run.requested_by.get_username(),
         started_at=run.started_at,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz.web.forms.reviews import ApprovalForm, CommentForm, DecisionForm, DigestForm
+from applyviz.records.models import Plan
+from applyviz.web import proof
+from applyviz.web.forms.reviews import ApprovalForm, CommentForm, DecisionForm, DigestForm, GlassForm
 from applyviz.web.presenters import reviewpages
 from applyviz.web.presenters.confirming import present_confirmation
 from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import approvals, comments, plans, reviews, runs
+from applyviz.workflow import access, approvals, breakglass, comments, plans, policies, reviews, runs, signing
 from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotPossibleError, NotValidError
+from applyviz.workflow.errors import NotPossibleError, NotValidError, WorkflowError
 
 
 @needs(Action.DECIDE, "POST")
@@ -46,20 +50,43 @@ def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect(f"{address}#comment-{made.pk}")
 
 
+def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
+    """Whether who consents to something dangerous proved lately that it is them, or does so now."""
+    if form.cleaned_data["then"] == "changes" or not proof.is_asked_for(request, plan):
+        return True
+    if signing.prove(request.user, form.cleaned_data["password"], proof.find_address(request)):
+        proof.remember(request)
+        return True
+    form.add_error("password", _("This plan is dangerous: give your password again."))
+    return False
+
+
+def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
+    digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
+    if form.cleaned_data["then"] == "apply":
+        run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note)
+        return redirect("runs:show-run", run.number)
+    if form.cleaned_data["then"] == "changes":
+        approvals.request_changes(plan, by=request.user, digest=digest, note=note)
+        messages.success(request, _("You asked for changes; the plan is blocked until you take that back."))
+    else:
+        approvals.approve_plan(plan, by=request.user, digest=digest, note=note)
+        messages.success(request, _("You approved plan %(number)d.") % {"number": plan.number})
+    return redirect("reviews:show-plan", plan.review.number, plan.number)
+
+
 @needs(Action.APPROVE, "GET", "POST")
 def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """What exactly is approved; a POST names the digest that was shown."""
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     form = ApprovalForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
-        if form.cleaned_data["then"] == "apply":
-            run = runs.approve_and_run(found, by=request.user, digest=digest, note=note)
-            return redirect("runs:show-run", run.number)
-        approvals.approve_plan(found, by=request.user, digest=digest, note=note)
-        messages.success(request, _("You approved plan %(number)d.") % {"number": plan})
-        return redirect("reviews:show-plan", number, plan)
-    context = {"form": form, "page": present_confirmation(found, for_user=request.user)}
+    if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
+        return _consent(request, found, form)
+    context = {
+        "form": form,
+        "page": present_confirmation(found, for_user=request.user),
+        "asks_proof": proof.is_asked_for(request, found),
+    }
     return render(request, "reviews/confirm.html", context, status=422 if request.method == "POST" else 200)
 
 
@@ -82,5 +109,48 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     form = DigestForm(request.POST)
     if not form.is_valid():
         raise NotPossibleError(_("the button names no plan; look at the page again"))
+    if proof.is_asked_for(request, found):
+        back = reverse("reviews:show-plan", args=[number, plan])
+        return redirect(f"{reverse('prove')}?{urlencode({'next': back})}")
     run = runs.start_run(found, by=request.user, digest=form.cleaned_data["digest"])
     return redirect("runs:show-run", run.number)
+
+
+@needs(Action.LOOK, "POST")
+def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Take one's own request for changes back."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    mine = next((o for o in approvals.list_objections(found) if o.by_id == request.user.pk), None)
+    if mine is None:
+        raise NotPossibleError(_("you have no request for changes that could be taken back"))
+    approvals.withdraw_request(mine, by=request.user)
+    messages.success(request, _("Your request for changes is taken back."))
+    return redirect("reviews:show-plan", number, plan)
+
+
+@needs(Action.BREAK_GLASS, "GET", "POST")
+def break_glass(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Run a plan without the consent that its policy asks for: reason, ticket and password each time."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    access.require(request.user, Action.BREAK_GLASS, access.places_of(found.review))
+    form = GlassForm(request.POST or None, initial={"digest": found.digest})
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        if signing.prove(request.user, given.pop("password"), proof.find_address(request)):
+            proof.remember(request)
+            try:
+                run = breakglass.run_without_consent(found, by=request.user, **given)
+            except WorkflowError as error:
+                form.add_error(None, str(error))
+            else:
+                return redirect("runs:show-run", run.number)
+        else:
+            form.add_error("password", _("This is not your password, or you tried too often."))
+    context = {
+        "form": form,
+        "page": present_confirmation(found, for_user=request.user),
+        "blockers": breakglass.find_glass_blockers(found),
+        "lifted": breakglass.list_lifted(found, policies.find_policy(found)),
+        "told": [person.get_username() for person in breakglass.list_administrators()],
+    }
+    return render(request, "reviews/break_glass.html", context, status=422 if request.method == "POST" else 200)

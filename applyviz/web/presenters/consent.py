@@ -1,0 +1,99 @@
+"""Agreeing as people see it: what the policy asks, who agreed, who still may, what was run without consent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import Plan
+from applyviz.web.presenters.operations import OBJECT_LOOKS
+from applyviz.web.presenters.plans import Notice
+from applyviz.web.presenters.policies import describe_demand, describe_policy
+from applyviz.workflow import access, approvals, breakglass, quorum
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.quorum import Quorum
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class NeedRow:
+    """One demand of the policy and how far it is met."""
+
+    text: str
+    given: tuple[str, ...]
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRow:
+    """One approval that stands."""
+
+    name: str
+    note: str
+    at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What is asked for, what there is, and who could give the rest."""
+
+    policy: str
+    dangers: tuple[str, ...]
+    needs: tuple[NeedRow, ...]
+    given: tuple[GivenRow, ...]
+    may: tuple[str, ...]
+    may_more: int
+    closed: tuple[str, ...]
+    glass_url: str = ""
+
+
+def present_consent(plan: Plan, found: Quorum, *, for_user: Person) -> Consent:
+    """The whole of it."""
+    may = [person.get_username() for person in quorum.list_candidates(plan)]
+    can_break = access.can(for_user, Action.BREAK_GLASS, access.places_of(plan.review))
+    return Consent(
+        policy=describe_policy(found.policy),
+        dangers=tuple(f"{danger.value} ({count})" for danger, count in found.dangers.items()),
+        needs=tuple(NeedRow(describe_demand(n.demand), n.given_by, n.missing) for n in found.needs),
+        given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.standing),
+        may=tuple(may[:_SHOWN]),
+        may_more=max(0, len(may) - _SHOWN),
+        closed=approvals.find_timing_blockers(found.policy),
+        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if can_break else "",
+    )
+
+
+def present_glass(plan: Plan) -> Notice | None:
+    """The banner over everything that was run without consent."""
+    broken = breakglass.find_broken(plan)
+    if broken is None:
+        return None
+    text = _("%(name)s broke the glass: %(reason)s (%(ticket)s)") % {
+        "name": broken.by_name,
+        "reason": broken.reason,
+        "ticket": broken.ticket,
+    }
+    title = _("This plan was run without the consent that its policy asks for")
+    lines = tuple(_("lacked: %(what)s") % {"what": what} for what in broken.missing)
+    return Notice(OBJECT_LOOKS[Operation.ERROR], title, text, lines=lines, anchor="broken-glass")
+
+
+def list_notices(plan: Plan) -> tuple[Notice, ...]:
+    """What the review page says about consent above everything else."""
+    asked = [
+        Notice(
+            OBJECT_LOOKS[Operation.REFUSED],
+            _("%(name)s requests changes") % {"name": objection.by.get_username()},
+            objection.note,
+            anchor="requested-changes",
+        )
+        for objection in approvals.list_objections(plan)
+    ]
+    glass = present_glass(plan)
+    return (glass, *asked) if glass is not None else tuple(asked)
