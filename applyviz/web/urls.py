@@ -12,6 +12,7 @@ from applyviz.web.views import (
     clusters,
     comparing,
     decisions,
+    evidence,
     files,
     guide,
     history,
@@ -71,6 +72,10 @@ history_urls = [  # history/
     path("managers/<path:name>/", history.show_manager, name="show-manager"),
     path("export/<slug:form>/", history.export, name="export-entries"),
     path("verify/", history.verify, name="verify-chain"),
+    path("evidence/", evidence.show_evidence, name="show-evidence"),
+    path("evidence/export/<slug:form>/", evidence.export, name="export-evidence"),
+    path("retention/", evidence.list_retention, name="list-retention"),
+    path("retention/<int:pk>/end/", evidence.end_retention, name="end-retention"),
     path(
         "objects/<slug:cluster>/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
         history.show_object,
