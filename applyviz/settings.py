@@ -163,6 +163,18 @@ APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)
 APPLYVIZ_LINK_HOSTS = tuple(env.words("APPLYVIZ_LINK_HOSTS"))
 APPLYVIZ_LINK_CA_FILE = env.text("APPLYVIZ_LINK_CA_FILE")
 
+# Telling -----------------------------------------------------------------------------------------
+# The address that people reach this installation by, for links in mails and webhooks.
+APPLYVIZ_URL = env.text("APPLYVIZ_URL")
+EMAIL_HOST = env.text("EMAIL_HOST")
+EMAIL_PORT = env.number("EMAIL_PORT", 587 if EMAIL_HOST else 25)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env.text("EMAIL_HOST_USER"), env.text("EMAIL_HOST_PASSWORD")
+EMAIL_USE_SSL = env.flag("EMAIL_USE_SSL", default=False)
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=bool(EMAIL_HOST) and EMAIL_PORT == 587 and not EMAIL_USE_SSL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM") or "applyviz@localhost"
+APPLYVIZ_MAIL = bool(EMAIL_HOST)
+
 # Static files, language, time --------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.text("STATIC_ROOT") or BASE_DIR / "staticfiles")
