@@ -135,6 +135,11 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     # Web and worker threads write at once: take the write lock at BEGIN, and wait for it.
     _database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;"}
     _database["CONN_MAX_AGE"] = 0
+elif _database["ENGINE"] == "django.db.backends.postgresql":
+    # A process that freezes in a transaction holds locks that everybody waits for: the server ends it.
+    _patience = max(1, env.number("APPLYVIZ_LEASE_SECONDS", 60) // 3)
+    _given = _database.setdefault("OPTIONS", {}).get("options", "")
+    _database["OPTIONS"]["options"] = f"{_given} -c idle_in_transaction_session_timeout={_patience}s".strip()
 DATABASES = {"default": _database}
 
 # Celery: messages hold an id and nothing else, results are rows of our own ------------------------
