@@ -22,7 +22,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import clusters, plans, reviews, runs
+from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
 from tests.builders import make_person
 
 SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
@@ -119,7 +119,9 @@ class Team:
         return review.plans.get()
 
     def start(self, plan: Plan) -> ApplyRun:
-        """Bob approves and starts; no worker has picked it up yet."""
+        """Bob takes note of what is dangerous, approves and starts; no worker has picked it up yet."""
+        for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
+            acknowledgements.acknowledge_hazards(plan, kind, by=self.bob)
         return runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
 
     def work(self, run: ApplyRun) -> ApplyRun:

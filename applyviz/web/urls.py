@@ -7,23 +7,23 @@ from django.urls import include, path
 
 from applyviz.web.views import (
     accounts,
+    acknowledging,
     agreement,
     changerecords,
     clusters,
+    comments,
     comparing,
     decisions,
-    evidence,
     files,
     guide,
     history,
     home,
-    notifications,
     people,
     playground,
     policies,
     reviews,
+    rules,
     runs,
-    webhooks,
 )
 
 review_urls = [  # reviews/
@@ -38,13 +38,25 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/record/", changerecords.show_record, name="show-record"),
     path("<int:number>/plans/<int:plan>/events/", reviews.tell_arrivals, name="plan-events"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
-    path("<int:number>/plans/<int:plan>/comments/", agreement.add_comment, name="add-comment"),
+    path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
+    path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
+    path("<int:number>/plans/<int:plan>/comments/", comments.add_comment, name="add-comment"),
+    path("<int:number>/plans/<int:plan>/acknowledge/", acknowledging.acknowledge, name="acknowledge"),
+    path(
+        "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledging.withdraw, name="withdraw-acknowledgement"
+    ),
     path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),
     path("<int:number>/plans/<int:plan>/withdraw/", agreement.withdraw, name="withdraw-request"),
     path("<int:number>/plans/<int:plan>/break-glass/", agreement.break_glass, name="break-glass"),
     path("<int:number>/plans/<int:plan>/revoke/", agreement.revoke, name="revoke-approval"),
     path("<int:number>/plans/<int:plan>/apply/", agreement.apply_plan, name="apply-plan"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", agreement.decide, name="decide"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", decisions.decide, name="decide"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/rule/", rules.propose_rule, name="propose-rule"),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/patches/<slug:of>/<int:place>/<int:way>/",
+        decisions.show_patch,
+        name="show-patch",
+    ),
     path("<int:number>/plans/<int:plan>/decide/", decisions.decide_everywhere, name="decide-everywhere"),
     path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", decisions.undo, name="undo-decision"),
     path(
@@ -74,10 +86,6 @@ history_urls = [  # history/
     path("managers/<path:name>/", history.show_manager, name="show-manager"),
     path("export/<slug:form>/", history.export, name="export-entries"),
     path("verify/", history.verify, name="verify-chain"),
-    path("evidence/", evidence.show_evidence, name="show-evidence"),
-    path("evidence/export/<slug:form>/", evidence.export, name="export-evidence"),
-    path("retention/", evidence.list_retention, name="list-retention"),
-    path("retention/<int:pk>/end/", evidence.end_retention, name="end-retention"),
     path(
         "objects/<slug:cluster>/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
         history.show_object,
@@ -97,6 +105,10 @@ cluster_urls = [  # clusters/
         clusters.adopt_object,
         name="adopt-object",
     ),
+    path("<slug:slug>/rules/", rules.list_rules, name="list-rules"),
+    path("<slug:slug>/rules/<int:number>/agree/", rules.agree_rule, name="agree-rule"),
+    path("<slug:slug>/rules/<int:number>/decline/", rules.decline_rule, name="decline-rule"),
+    path("<slug:slug>/rules/<int:number>/revoke/", rules.revoke_rule, name="revoke-rule"),
 ]
 guide_urls = [  # guide/
     path("", guide.show_guide, name="show-guide"),
@@ -108,20 +120,7 @@ playground_urls = [  # playground/
     path("<slug:key>/fields/<int:index>/", playground.show_field, name="show-field"),
     path("<slug:key>/<slug:tab>/", playground.show_tab, name="show-tab"),
 ]
-notification_urls = [  # notifications/
-    path("", notifications.list_notifications, name="list-notifications"),
-    path("bell/", notifications.show_bell, name="show-bell"),
-    path("read/", notifications.read_all, name="read-all"),
-    path("choices/", notifications.edit_choices, name="edit-choices"),
-    path("<int:number>/", notifications.open_notification, name="open-notification"),
-]
 settings_urls = [  # settings/
-    path("webhooks/", webhooks.list_webhooks, name="list-webhooks"),
-    path("webhooks/new/", webhooks.add_webhook, name="add-webhook"),
-    path("webhooks/<int:number>/", webhooks.show_webhook, name="show-webhook"),
-    path("webhooks/<int:number>/retire/", webhooks.retire_webhook, name="retire-webhook"),
-    path("webhooks/<int:number>/try/", webhooks.try_webhook, name="try-webhook"),
-    path("webhooks/<int:number>/deliveries/<int:delivery>/again/", webhooks.deliver_again, name="deliver-again"),
     path("policies/", policies.list_policies, name="list-policies"),
     path("policies/new/", policies.add_policy, name="add-policy"),
     path("policies/<slug:slug>/", policies.show_policy, name="show-policy"),
@@ -151,7 +150,6 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", home.set_theme, name="set-theme"),
     path("reviews/", include((review_urls, "reviews"))),
-    path("notifications/", include((notification_urls, "notifications"))),
     path("runs/", include((run_urls, "runs"))),
     path("history/", include((history_urls, "history"))),
     path("clusters/", include((cluster_urls, "clusters"))),

@@ -6,15 +6,18 @@ act; it holds in its review while what happens to the object stays the same, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
+from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
-from applyviz.engine.hazards.model import HazardKind, Severity
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.hazards.rules import needs_acknowledgement
+from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.serialize import from_json
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Acknowledgement, ObjectChange, Plan
 from applyviz.workflow import access, audit, changes
@@ -38,23 +41,28 @@ class OpenHazard:
         return self.object_key, self.effect, self.kind.value
 
 
-def _list_dangerous(plan: Plan) -> Iterable[ObjectChange]:
-    """What will be written and is dangerous; an object that is refused is judged when it is decided."""
+def _list_dangerous(plan: Plan) -> Iterator[tuple[ObjectChange, list[JSONObject]]]:
+    """What will be written and is dangerous, with its hazards; of a document no more is read than that.
+
+    - An object that is refused is judged when it is decided.
+    """
     rows = plan.changes.filter(worst_hazard=Severity.DANGER.value, has_effect=True)
-    return rows.exclude(operation=Operation.REFUSED.value).defer("sealed")
+    rows = rows.exclude(operation=Operation.REFUSED.value).defer("document", "sealed")
+    for row in rows.annotate(found=KeyTransform("hazards", "document")):
+        yield row, row.found or []
 
 
-def _list_kinds(row: ObjectChange) -> Iterator[HazardKind]:
-    found = (hazard.kind for hazard in changes.read_masked(row).hazards if needs_acknowledgement(hazard))
-    yield from dict.fromkeys(found)
+def find_kinds(hazards: Iterable[Hazard]) -> tuple[HazardKind, ...]:
+    """The kinds among hazards that must be taken note of."""
+    return tuple(dict.fromkeys(hazard.kind for hazard in hazards if needs_acknowledgement(hazard)))
 
 
 def list_required(plan: Plan) -> tuple[OpenHazard, ...]:
     """Every hazard of a plan that must be taken note of, whether somebody did or not."""
     return tuple(
         OpenHazard(row.position, name_object(row), row.effect, kind)
-        for row in _list_dangerous(plan)
-        for kind in _list_kinds(row)
+        for row, found in _list_dangerous(plan)
+        for kind in find_kinds(from_json(Hazard, hazard) for hazard in found)
     )
 
 
@@ -166,3 +174,9 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
             about=_subject(plan, row),
             detail={"hazard": kind.value},
         )
+
+
+def name_open(hazards: Sequence[OpenHazard]) -> tuple[str, ...]:
+    """What hazards that nobody took note of mean for who approves."""
+    count = len(hazards)
+    return (f"{count} {'dangers are' if count > 1 else 'danger is'} not taken note of",) if count else ()

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ObjectChange, Objection, Plan, Review
-from applyviz.workflow import access, acknowledgements, audit, clock, people, policies, quorum, viewing
+from applyviz.workflow import access, acknowledgements, audit, clock, people, policies, quorum, standing, viewing
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.policies import Policy
@@ -87,6 +87,7 @@ def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
         blockers.append(f"the review is {plan.review.get_state_display()}")
     if plan.policy_version != policy.version:
         blockers.append("the policy changed since this plan was made: plan again")
+    blockers += standing.find_blockers(plan)
     return (*blockers, *_find_object_blockers(plan, policy))
 
 
@@ -97,9 +98,7 @@ def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
-    open_hazards = len(acknowledgements.find_open(plan))
-    if open_hazards:
-        blockers.append(f"{_count(open_hazards, 'danger is', 'dangers are')} not taken note of")
+    blockers += acknowledgements.name_open(acknowledgements.find_open(plan))
     blockers += [f"{objection.by.get_username()} requests changes" for objection in list_objections(plan)]
     return tuple(blockers)
 

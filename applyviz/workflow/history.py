@@ -52,11 +52,10 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
 
 
-class Line:
+class _Line:
     """What `csv.writer` writes to: hands each line back."""
 
     def write(self, text: str) -> str:
-        """Give it back."""
         return text
 
 
@@ -120,18 +119,17 @@ def find_page(
     return found
 
 
-def tame(value: object) -> object:
-    """A cell that no spreadsheet calculates."""
+def _tame(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
-    writer = csv.writer(Line())
+    writer = csv.writer(_Line())
     names = [*(name for name in STORED if name not in ("detail", "salt")), "detail"]
     yield writer.writerow(names)
     for row in rows:
         shown = {**row, **canonical_entry(row), "detail": canonical_json(row["detail"])}
-        yield writer.writerow([tame(shown[name]) for name in names])
+        yield writer.writerow([_tame(shown[name]) for name in names])
 
 
 def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:

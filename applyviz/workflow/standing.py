@@ -43,7 +43,7 @@ class RuleDraft:
     manager: str = ""
 
 
-def _list_places(cluster: Cluster, namespace: str) -> list[Place]:
+def list_places(cluster: Cluster, namespace: str) -> list[Place]:
     """What a rule reaches: one namespace, or everything in its cluster."""
     if namespace:
         return [Place(cluster.slug, namespace)]
@@ -75,7 +75,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
 
     - Raises `NotValidError` without a reason or name, `NotPossibleError` when such a rule stands already.
     """
-    access.require(by, Action.DECIDE, _list_places(plan.target.cluster, draft.namespace))
+    access.require(by, Action.DECIDE, list_places(plan.target.cluster, draft.namespace))
     _check_draft(draft, reason)
     cluster = plan.target.cluster
     with transaction.atomic():
@@ -112,7 +112,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
     return rule
 
 
-def _is_own(rule: StandingRule, person: Person) -> bool:
+def is_own(rule: StandingRule, person: Person) -> bool:
     """Whether the human behind an account proposed a rule, under any account."""
     humans = people.name_humans([person, rule.proposed_by])
     return humans[person.pk] == humans[rule.proposed_by_id]
@@ -123,8 +123,8 @@ def agree_rule(rule: StandingRule, *, by: Person) -> None:
 
     - Raises `NotAllowedError` for one's own, `NotPossibleError` when it waits for nobody any more.
     """
-    access.require(by, Action.APPROVE, _list_places(rule.cluster, rule.namespace))
-    if _is_own(rule, by):
+    access.require(by, Action.APPROVE, list_places(rule.cluster, rule.namespace))
+    if is_own(rule, by):
         raise NotAllowedError("nobody agrees to a standing rule of their own")
     with transaction.atomic():
         agreed = StandingRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
@@ -149,13 +149,13 @@ def _end(rule: StandingRule, *, by: Person, note: str, before: RuleState, after:
 def decline_rule(rule: StandingRule, *, by: Person, note: str = "") -> None:
     """End a proposal before it is in force: an approver declines it, or who proposed it takes it back."""
     action = Action.DECIDE if rule.proposed_by_id == by.pk else Action.APPROVE
-    access.require(by, action, _list_places(rule.cluster, rule.namespace))
+    access.require(by, action, list_places(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.PROPOSED, after=RuleState.DECLINED)
 
 
 def revoke_rule(rule: StandingRule, *, by: Person, note: str = "") -> None:
     """End a rule that is in force; what it decided is open again in every later plan."""
-    access.require(by, Action.ACKNOWLEDGE, _list_places(rule.cluster, rule.namespace))
+    access.require(by, Action.ACKNOWLEDGE, list_places(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.IN_FORCE, after=RuleState.REVOKED)
 
 

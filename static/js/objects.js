@@ -56,7 +56,7 @@ const keys = {
     const row = document.activeElement.closest("[data-field-row]") ?? document.querySelector("[data-field-row]");
     if (row) row.open = !row.open;
   },
-  c: () => {
+  m: () => {
     const talk = document.querySelector("#pane [data-talk]") ?? document.querySelector("[data-talk]");
     talk.open = true;
     talk.querySelector("[data-say]").focus();

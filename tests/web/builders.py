@@ -9,6 +9,8 @@ from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.decisions import FieldWays, Way, WayOut
+from applyviz.engine.planning.fileedits import FileEdit, FilePatch
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
 from applyviz.engine.schema.model import SchemaOrigin
 
@@ -46,6 +48,27 @@ def build_deployment(version: str, image: str, **spec: object) -> dict[str, obje
         "metadata": {"name": "frontend", "namespace": "shop", "labels": {"app.kubernetes.io/version": version}},
         "spec": {**spec, "template": {"spec": {"containers": [container], "terminationGracePeriodSeconds": 30}}},
     }
+
+
+def build_ways(*, manifest_image: str, live_image: str) -> FieldWays:
+    """The three ways out for the image, as planning works them out."""
+    leave, keep = (
+        FileEdit(IMAGE, manifest_image, is_removed=True),
+        FileEdit(IMAGE, manifest_image, live_image),
+    )
+    patch = FilePatch(
+        SourcePosition("frontend.yaml", 31),
+        "--- a/frontend.yaml\n+++ b/frontend.yaml\n@@ -30,2 +30,1 @@\n     - name: server\n-      image: hotfix\n",
+    )
+    return FieldWays(
+        IMAGE,
+        ("kubectl-set",),
+        (
+            WayOut(Way.TAKE_OVER, manifest_image, True, (YOU,)),
+            WayOut(Way.LEAVE, live_image, True, (SETTER,), leave, patch),
+            WayOut(Way.CO_OWN, live_image, True, (YOU, SETTER), keep, FilePatch(patch.position, reason="Set it.")),
+        ),
+    )
 
 
 def build_change() -> ObjectChange:
@@ -116,6 +139,11 @@ def build_change() -> ObjectChange:
         conflicts=(
             Conflict(
                 "kubectl-set", "Update", "apps/v1", "", IMAGE, 'conflict with "kubectl-set" using apps/v1', SETTER.time
+            ),
+        ),
+        ways=(
+            build_ways(
+                manifest_image="registry.example/frontend:v0.10.1", live_image="registry.example/frontend:hotfix-3"
             ),
         ),
         hazards=(

@@ -8,7 +8,7 @@ from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ViewedObject
 from applyviz.workflow import acknowledgements, approvals, viewing
-from applyviz.workflow.errors import NotAllowedError
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError
 from tests.web import builders, rows
 from tests.web.conftest import alice, bob  # noqa: F401 the cast
 
@@ -53,7 +53,10 @@ def test_danger_must_be_opened_before_consent(alice, bob, settings):  # noqa: F8
     with pytest.raises(NotAllowedError, match="open 1 object with a danger first"):
         approvals.approve_plan(plan, by=bob, digest=plan.digest)
     viewing.record_viewed(plan.changes.get(position=0), plan, by=bob)
-    acknowledgements.acknowledge_hazards(plan, HazardKind.REMOVAL_WILL_NOT_HAPPEN, by=bob)
+    with pytest.raises(NotPossibleError, match="1 danger is not taken note of"):
+        approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    (hazard,) = acknowledgements.find_open(plan)
+    acknowledgements.acknowledge_hazards(plan, hazard.kind, by=bob)
 
     assert approvals.approve_plan(plan, by=bob, digest=plan.digest).is_standing
 

@@ -75,7 +75,9 @@ class Case:
         )
 
     def make_patch(self, edits: Sequence[FileEdit]) -> FilePatch | None:
-        """The edits in the lines of the file."""
+        """The edits in the lines of the file; None where nobody gave its text."""
+        if not self.context.sources:
+            return None
         return make_patch(edits, document=self.document, sources=self.context.sources)
 
     def list_answers(self) -> list[tuple[Decision, int]]:

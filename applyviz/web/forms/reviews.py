@@ -12,8 +12,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.hazards.model import HazardKind
-from applyviz.engine.planning.decisions import Way
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster, Review
@@ -22,7 +21,6 @@ from applyviz.web.presenters.documents import VERSION_WORDS
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectlists import TREE, ListChoice, Only
 from applyviz.web.presenters.objectpanes import PaneChoice, Tab
-from applyviz.workflow.decisions import Choice
 
 MODES = [
     (ApplyMode.SERVER.value, _("Server-side")),
@@ -103,21 +101,6 @@ class ReplanForm(forms.Form):
         return replace(options_from_json(latest.options), takes_over=True)
 
 
-class DecisionForm(forms.Form):
-    """The way out of the conflicts of one field; they are named by their places in the change."""
-
-    conflicts = forms.RegexField(r"^\d{1,5}(,\d{1,5}){0,50}$")
-    way = forms.ChoiceField(choices=[(way.value, way.value) for way in Way])
-    note = forms.CharField(required=False, max_length=2000)
-
-    def read_choices(self, change: ObjectChange) -> list[Choice]:
-        """The decisions; none for a place that the change does not have."""
-        places = {int(text) for text in self.cleaned_data["conflicts"].split(",")}
-        way = Way(self.cleaned_data["way"])
-        found = [c for n, c in enumerate(change.conflicts) if n in places]
-        return [Choice(change.ref, c.path, c.manager, way) for c in found]
-
-
 class ListForm(forms.Form):
     """Which page of a list."""
 
@@ -150,14 +133,6 @@ class ObjectListForm(forms.Form):
         form = cls(given)
         form.is_valid()
         return ListChoice(**{name: value for name, value in form.cleaned_data.items() if value})
-
-
-class CommentForm(forms.Form):
-    """What somebody says, and about which object and field of the plan."""
-
-    text = forms.CharField(max_length=10_000)
-    position = forms.IntegerField(required=False, min_value=0)
-    field = forms.IntegerField(required=False, min_value=0)
 
 
 class PaneForm(forms.Form):

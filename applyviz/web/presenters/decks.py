@@ -40,6 +40,17 @@ class Standing:
     unopened_url: str = ""
     closed: tuple[str, ...] = ()
     glass_url: str = ""
+    hazard_blockers: tuple[str, ...] = ()
+    hazard_url: str = ""
+
+    @property
+    def has_only_hazards(self) -> bool:
+        """Whether nothing but dangers that nobody took note of is in the way."""
+        return bool(self.hazard_blockers) and set(self.plan_blockers) <= set(self.hazard_blockers)
+
+    def link(self, blocker: str) -> str:
+        """Where to go about a blocker of the plan."""
+        return self.hazard_url if blocker in self.hazard_blockers else self.attention_url
 
 
 def count_effects(plan: Plan) -> int:
@@ -62,6 +73,8 @@ def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
     if refused:
         note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
         return Step(_("decide"), StepState.NOW, note)
+    if standing.has_only_hazards and run is None:
+        return Step(_("take note"), StepState.NOW, standing.hazard_blockers[0])
     if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
         return Step(_("plan"), StepState.NOW, _("not complete"))
     return Step(_("planned"), StepState.DONE, _("nothing to decide"))
@@ -121,7 +134,7 @@ def _present_approve(plan: Plan, standing: Standing) -> Button:
         "Approve plan %(number)d: %(count)d changes to %(target)s",
         count_effects(plan),
     ) % _describe(plan)
-    blockers = tuple(Blocker(b, standing.attention_url) for b in standing.plan_blockers)
+    blockers = tuple(Blocker(b, standing.link(b)) for b in standing.plan_blockers)
     person = capfirst("; ".join(standing.person_blockers)) + "." if standing.person_blockers else ""
     if standing.unopened_url:
         opening = tuple(Blocker(b, standing.unopened_url) for b in standing.person_blockers)

@@ -10,23 +10,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
+from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.engine.schema.builtin import bundled
 from applyviz.web.presenters import marks
+from applyviz.web.presenters.deciding import NOTHING, Dispute, Settlement
 from applyviz.web.presenters.difflines import DiffRow, diff_values
 from applyviz.web.presenters.operations import FIELD_LOOKS, Look
-from applyviz.web.presenters.owners import OwnerChip, present_owner, present_owners
+from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.releasing import ReleaseRow
 from applyviz.web.presenters.values import ABSENT, Shown, find_value, show_value
 
 
@@ -97,7 +96,6 @@ class FieldRow:
     look: Look
     live: Shown | None
     after: Shown | None
-    wanted: Shown | None
     is_changed: bool
     why: str
     rule: str
@@ -106,14 +104,14 @@ class FieldRow:
     owners_before: tuple[OwnerChip, ...]
     owners_after: tuple[OwnerChip, ...]
     is_conflict: bool
-    you: OwnerChip
     conflicts: tuple[str, ...]
-    conflict_places: str
     position: str
     about_url: str
     lines: tuple[DiffRow, ...] = ()
-    conflict_managers: tuple[str, ...] = ()
-    way_out: str = ""
+    dispute: Dispute | None = None
+    release: ReleaseRow | None = None
+    is_decided: bool = False
+    can_ignore: bool = False
 
     @property
     def has_owner_change(self) -> bool:
@@ -243,6 +241,7 @@ def present_sections(
     url_of: Callable[[int], str],
     start: int = 0,
     limit: int | None = None,
+    settlement: Settlement = NOTHING,
 ) -> tuple[Section, ...]:
     """The rows of one object under the paths they share; `explain` gives the sentence of a reason.
 
@@ -262,6 +261,7 @@ def present_sections(
                 you=you,
                 explain=explain,
                 url_of=url_of,
+                settlement=settlement,
             )
             for below, index, reason in found
         )
@@ -272,17 +272,9 @@ def present_sections(
 def _present_marks(change: ObjectChange, reason: FieldReason, mode: ApplyMode, you: str) -> marks.Marks:
     versions = change.versions
     manifest, live, after = (find_value(v, reason.path) for v in (versions.manifest, versions.live, versions.after))
-    is_equal = _find_equality(change, reason)
     if mode is ApplyMode.CLIENT:
-        last_applied = find_value(versions.last_applied, reason.path)
-        return marks.compare_versions(last_applied, manifest, live, after, is_equal)
-    return marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
-
-
-def _find_equality(change: ObjectChange, reason: FieldReason) -> marks.Equality:
-    """When two values of the field are the same: quantities of one amount are, where the schema has quantities."""
-    kind = bundled().find_kind(change.ref.gvk)
-    return partial(is_same_at, kind.root if kind else None, reason.path)
+        return marks.compare_versions(find_value(versions.last_applied, reason.path), manifest, live, after)
+    return marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after)
 
 
 def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
@@ -301,21 +293,6 @@ def _name_versions(
     return named if mode is ApplyMode.CLIENT else named[1:]
 
 
-def _find_way_out(reason: FieldReason, you: str) -> str:
-    """Who must drop a field that will not be removed, "" for any other."""
-    if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
-        return ""
-    others = [o for o in reason.owners_after or reason.owners_before if o.manager != you]
-    appliers = ", ".join(dict.fromkeys(o.manager for o in others if o.operation == "Apply"))
-    writers = ", ".join(dict.fromkeys(o.manager for o in others if o.operation != "Apply"))
-    ways = []
-    if appliers:
-        ways.append(gettext("%(names)s must apply without it") % {"names": appliers})
-    if writers:
-        ways.append(gettext("%(names)s must remove it from the live object") % {"names": writers})
-    return gettext("To have it removed: %(ways)s.") % {"ways": "; ".join(ways)} if ways else ""
-
-
 def present_field(
     change: ObjectChange,
     index: int,
@@ -326,22 +303,22 @@ def present_field(
     you: str,
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
+    settlement: Settlement = NOTHING,
 ) -> FieldRow:
     """One row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
     is_same = (live is ABSENT and after is ABSENT) or (
-        live is not ABSENT and after is not ABSENT and _find_equality(change, reason)(live, after)
+        live is not ABSENT and after is not ABSENT and is_same_json(live, after)
     )
     found = _present_marks(change, reason, mode, you)
-    is_conflict = reason.operation is FieldOperation.CONFLICT
+    path = render_path(reason.path)
     return FieldRow(
         index=index,
         label=label,
-        path=render_path(reason.path),
+        path=path,
         look=FIELD_LOOKS[reason.operation],
         live=show_value(live),
         after=show_value(after),
-        wanted=show_value(find_value(change.versions.manifest, reason.path)) if is_conflict else None,
         is_changed=not is_same,
         why=explain(reason),
         rule=reason.reason.value,
@@ -349,13 +326,13 @@ def present_field(
         versions=_name_versions(change, reason, found, mode),
         owners_before=present_owners(reason.owners_before, you=you),
         owners_after=present_owners(reason.owners_after, you=you),
-        is_conflict=is_conflict,
-        you=present_owner(Owner(you, "Apply" if mode is ApplyMode.SERVER else "Update"), you=you),
+        is_conflict=reason.operation is FieldOperation.CONFLICT,
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
-        conflict_places=",".join(str(n) for n, c in enumerate(change.conflicts) if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
-        conflict_managers=tuple(dict.fromkeys(c.manager for c in change.conflicts if c.path == reason.path)),
-        way_out=_find_way_out(reason, you),
+        dispute=settlement.disputes.get(path),
+        release=settlement.releases.get(path),
+        is_decided=path in settlement.decided_paths,
+        can_ignore=not is_same and not reason.position.line,
         lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
     )

@@ -5,7 +5,7 @@ A tab has an address of its own; only what the chosen tab needs is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,6 +19,8 @@ from applyviz.engine.hazards.sentences import render_hazard, title
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
+from applyviz.web.presenters.acknowledging import HazardAct
+from applyviz.web.presenters.deciding import NOTHING, Settlement
 from applyviz.web.presenters.difflines import DiffRow, present_diff
 from applyviz.web.presenters.documents import VERSION_WORDS, Document, present_document
 from applyviz.web.presenters.fields import FieldFilter, FilterChoice, Section
@@ -74,26 +76,6 @@ class VersionChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeDecision:
-    """A decision that the plan carries out on this object, and where it is undone."""
-
-    path: str
-    way: str
-    manager: str
-    undo_url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Deciding:
-    """Where a person who may decide sends a decision: on one field, and on every conflict of the plan."""
-
-    one_url: str
-    all_url: str
-    everywhere_url: str = ""
-    made: tuple[MadeDecision, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DiffChoice:
     """One way to show the diff."""
 
@@ -120,7 +102,7 @@ class Pane:
     url: str
     template: str
     is_server_side: bool
-    deciding: Deciding | None = None
+    deciding: Settlement = NOTHING
     life_url: str = ""
     keep: str = ""
     filters: tuple[FilterChoice, ...] = ()
@@ -158,7 +140,6 @@ class PaneChoice:
     is_aligned: bool = False
     keep: str = ""
     file_url_of: Callable[[str], str] | None = None
-    manager_url_of: Callable[[str], str] | None = None
 
 
 def _where(change: ObjectChange) -> str:
@@ -168,27 +149,36 @@ def _where(change: ObjectChange) -> str:
     return f"{change.position.file}:{change.position.line}{end}"
 
 
-def _present_hazards(hazards: tuple[Hazard, ...]) -> Iterator[Notice]:
+def _present_hazards(hazards: tuple[Hazard, ...], acts: Mapping[HazardKind, HazardAct]) -> Iterator[Notice]:
     kinds: dict[tuple[HazardKind, Severity], list[str]] = {}
     for hazard in hazards:
         kinds.setdefault((hazard.kind, hazard.severity), []).append(render_hazard(hazard))
     for (kind, severity), texts in kinds.items():
         one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
-        yield Notice(SEVERITY_LOOKS[severity], title(kind), one, lines=more, anchor=f"hazard-{kind.value}")
+        yield Notice(
+            SEVERITY_LOOKS[severity], title(kind), one, lines=more, anchor=f"hazard-{kind.value}", act=acts.get(kind)
+        )
 
 
-def present_notices(change: ObjectChange) -> tuple[Notice, ...]:
+def _tell_refusal(change: ObjectChange) -> str:
+    """Why nothing of a refused object is written, and how far its decisions are."""
+    decided = len({answer.path for answer in change.answers})
+    total = len({conflict.path for conflict in change.conflicts} | {answer.path for answer in change.answers})
+    done = _("%(decided)d of %(total)d fields are decided. ") % {"decided": decided, "total": total} if decided else ""
+    return done + _(
+        "Until every conflict of this object is decided, the server refuses the whole object and nothing of it is "
+        "written. What else it would change stands below, with every disputed field as it is live."
+    )
+
+
+def present_notices(change: ObjectChange, acts: Mapping[HazardKind, HazardAct] | None = None) -> tuple[Notice, ...]:
     """What must be said of the object before its fields: error, refusal, hazards, warnings."""
     notices = []
     if change.error:
         notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], _("This object could not be planned"), change.error))
     if change.operation is Operation.REFUSED:
-        text = _(
-            "Until every conflict of this object is decided, the server refuses the whole object and nothing of it is "
-            "written. What else it would change stands below, with every disputed field as it is live."
-        )
-        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), text))
-    notices.extend(_present_hazards(change.hazards))
+        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), _tell_refusal(change)))
+    notices.extend(_present_hazards(change.hazards, acts or {}))
     if change.warnings:
         notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("The server warns"), lines=change.warnings))
     return tuple(notices)
@@ -210,7 +200,11 @@ def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
 
 
 def _fill_changes(
-    change: ObjectChange, choice: PaneChoice, options: ApplyOptions, url_of: Callable[[int], str]
+    change: ObjectChange,
+    choice: PaneChoice,
+    options: ApplyOptions,
+    url_of: Callable[[int], str],
+    settlement: Settlement,
 ) -> dict[str, object]:
     filters, start = fields.present_filters(change, choice.show), choice.start - 1
     total = next(f.count for f in filters if f.is_current)
@@ -230,6 +224,7 @@ def _fill_changes(
             url_of=url_of,
             start=start,
             limit=ROWS,
+            settlement=settlement,
         ),
         "empty_text": _empty_text(change, choice.show),
     }
@@ -268,10 +263,14 @@ def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) 
 
 
 def _fill_tab(
-    change: ObjectChange, choice: PaneChoice, options: ApplyOptions, field_url_of: Callable[[int], str]
+    change: ObjectChange,
+    choice: PaneChoice,
+    options: ApplyOptions,
+    field_url_of: Callable[[int], str],
+    settlement: Settlement,
 ) -> dict[str, object]:
     if choice.tab is Tab.CHANGES:
-        return _fill_changes(change, choice, options, field_url_of)
+        return _fill_changes(change, choice, options, field_url_of, settlement)
     if choice.tab is Tab.DIFF:
         return _fill_diff(change, choice, options)
     if choice.tab is Tab.REQUESTS:
@@ -280,7 +279,7 @@ def _fill_tab(
         )
         return {"requests": requests, "kubectl": kubectl}
     if choice.tab is Tab.OWNERS:
-        return {"lanes": present_lanes(change.fields, you=options.field_manager, url_of=choice.manager_url_of)}
+        return {"lanes": present_lanes(change.fields, you=options.field_manager)}
     return _fill_yaml(change, choice)
 
 
@@ -291,8 +290,8 @@ def present_pane(
     choice: PaneChoice,
     url_of: Callable[[Tab], str],
     field_url_of: Callable[[int], str],
-    deciding: Deciding | None = None,
-    decided: tuple[Notice, ...] = (),
+    settlement: Settlement = NOTHING,
+    acts: Mapping[HazardKind, HazardAct] | None = None,
     life_url: str = "",
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
@@ -306,13 +305,13 @@ def present_pane(
         certainty=CERTAINTY_LOOKS[change.certainty],
         certainty_reason=change.certainty_reason,
         schema_origin=change.schema_origin.value,
-        notices=(*present_notices(change), *decided),
+        notices=present_notices(change, acts),
         tabs=_link_tabs(change, choice, url_of),
         url=url_of(choice.tab),
         template=f"reviews/_{choice.tab.value}.html",
         is_server_side=options.mode is ApplyMode.SERVER,
-        deciding=deciding,
+        deciding=settlement,
         life_url=life_url,
         keep=f"&{choice.keep}" if choice.keep else "",
-        **_fill_tab(change, choice, options, field_url_of),  # type: ignore[arg-type]  # each tab fills its own fields
+        **_fill_tab(change, choice, options, field_url_of, settlement),  # type: ignore[arg-type]  # each tab fills its own fields
     )

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from django.utils.functional import Promise
 
+from applyviz.web.presenters.acknowledging import HazardAct
 from applyviz.web.presenters.objects import KindRow
 from applyviz.web.presenters.operations import Look
 
@@ -108,6 +109,7 @@ class Notice:
     url: str = ""
     link: Text = ""
     anchor: str = ""
+    act: HazardAct | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, playground
 from applyviz.guide.given import Given, GivenError
 from applyviz.guide.opening import open_example
+from applyviz.web.presenters.deciding import show_settlement
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.workflow import playgrounds
@@ -86,12 +87,14 @@ def find_question(key: str) -> Question:
 
 def present_answer(question: Question, choice: PaneChoice) -> Pane:
     """The pane of the answer with the chosen tab."""
+    options = playground.options_of(question.given)
     return present_pane(
         question.change,
-        options=playground.options_of(question.given),
+        options=options,
         choice=choice,
         url_of=lambda tab: reverse("playground:show-tab", args=[question.key, tab.value]),
         field_url_of=lambda index: reverse("playground:show-field", args=[question.key, index]),
+        settlement=show_settlement(question.change, you=options.field_manager),
     )
 
 

@@ -12,20 +12,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.hazards.model import Severity
-from applyviz.engine.objects.paths import render_path
 from applyviz.engine.planning import plan as engine
-from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
-from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
+from applyviz.web.presenters.acknowledging import present_acts
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.comparing import present_replan_notice
 from applyviz.web.presenters.consent import list_notices
+from applyviz.web.presenters.deciding import is_edited, present_settlement
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
-from applyviz.web.presenters.objectpanes import Deciding, MadeDecision, Pane, PaneChoice, Tab, present_pane
+from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
@@ -33,7 +33,7 @@ from applyviz.web.presenters.readings import Reading, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
-from applyviz.workflow import access, approvals, quorum, viewing
+from applyviz.workflow import access, acknowledgements, approvals, quorum, viewing
 from applyviz.workflow import comments as use_cases
 from applyviz.workflow import fields as field_facts
 from applyviz.workflow.access import Action, Person
@@ -65,6 +65,10 @@ def _object_url(plan: Plan, position: int, tab: Tab = Tab.CHANGES) -> str:
     return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab.value])
 
 
+def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
+    return f"{_object_url(plan, hazard.position)}#hazard-{hazard.kind.value}"
+
+
 def _find_run(plan: Plan) -> ApplyRun | None:
     return ApplyRun.objects.filter(plan=plan).first()
 
@@ -72,6 +76,7 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
+    hazards = acknowledgements.find_open(plan)
     found = quorum.count_quorum(plan)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
@@ -81,6 +86,8 @@ def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
         needed=found.needed,
         missing=found.missing,
         plan_blockers=approvals.find_plan_blockers(plan),
+        hazard_blockers=acknowledgements.name_open(hazards),
+        hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
         person_blockers=role_blockers or approvals.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),
         can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
@@ -203,74 +210,31 @@ def read_change(plan: Plan, position: int) -> engine.ObjectChange:
     return read_masked(_get_row(plan, position))
 
 
-def _find_deciding(plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> Deciding | None:
-    is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
-    if not is_open or not access.can(person, Action.DECIDE):
-        return None
-    return Deciding(
-        one_url=reverse("reviews:decide", args=[plan.review.number, plan.number, position]),
-        all_url=reverse("reviews:replan", args=[plan.review.number]),
-        everywhere_url=reverse("reviews:decide-everywhere", args=[plan.review.number, plan.number]),
-        made=tuple(
-            MadeDecision(
-                render_path(tuple(d["path"])),
-                d["way"],
-                d["manager"],
-                reverse("reviews:undo-decision", args=[plan.review.number, plan.number, place]),
-            )
-            for place, d in enumerate(plan.decisions)
-            if d["object"] == list(change.ref.key)
-        ),
-    )
-
-
-def _list_decisions(plan: Plan, change: engine.ObjectChange) -> tuple[Notice, ...]:
-    in_force = {render_path(tuple(d["path"])) for d in plan.decisions if d["object"] == list(change.ref.key)}
-    if not in_force:
-        return ()
-    made = plan.review.decisions.filter(object_key="/".join(change.ref.key), plan__number__lt=plan.number)
-    latest = {decision.path: decision for decision in made.select_related("by")}
-    lines = tuple(
-        _("%(path)s: %(way)s (%(manager)s), by %(name)s")
-        % {"path": d.path, "way": d.choice, "manager": d.manager, "name": d.by.get_username()}
-        for d in latest.values()
-        if d.path in in_force
-    )
-    return (Notice(OBJECT_LOOKS[Operation.UPDATE], _("Decided"), lines=lines),) if lines else ()
-
-
-def _is_edited(plan: Plan, change: engine.ObjectChange) -> bool:
-    """Whether decisions changed what is sent for an object, beyond taking over."""
-    key = list(change.ref.key)
-    return any(d["object"] == key and d["way"] != Way.TAKE_OVER.value for d in plan.decisions)
-
-
 def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice: PaneChoice, person: Person) -> Pane:
     return present_pane(
         change,
         options=options_from_json(plan.options),
         choice=replace(
             choice,
-            is_edited=_is_edited(plan, change),
+            is_edited=is_edited(change),
             file_url_of=lambda name: reverse(
                 "reviews:show-file", args=[plan.review.number, plan.number, position, name]
-            ),
-            manager_url_of=lambda name: (
-                reverse("clusters:field-manager", args=[plan.target.cluster.slug, name]) if name else ""
             ),
         ),
         url_of=lambda tab: _object_url(plan, position, tab),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
-        deciding=_find_deciding(plan, person, position, change),
-        decided=_list_decisions(plan, change),
+        settlement=present_settlement(plan, person, position, change),
+        acts=present_acts(plan, person, position, change),
         life_url=link_object(plan.target.cluster.slug, *change.ref.key),
     )
 
 
-def _present_talk(plan: Plan, position: int, change: engine.ObjectChange, said: Sequence[Comment]) -> Talk:
-    return present_object_talk(plan, said, change, position, url=_object_url(plan, position))
+def _present_talk(
+    plan: Plan, position: int, change: engine.ObjectChange, said: Sequence[Comment], person: Person
+) -> Talk:
+    return present_object_talk(plan, said, change, position, url=_object_url(plan, position), for_user=person)
 
 
 def get_row(plan: Plan, position: int) -> ObjectChange:
@@ -294,7 +258,7 @@ def present_switch(
     is_freed = is_first and row.worst_hazard == Severity.DANGER
     return {
         "pane": _present_pane(plan, row.position, change, choice, for_user),
-        "object_talk": _present_talk(plan, row.position, change, list(use_cases.list_comments(plan))),
+        "object_talk": _present_talk(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
         "viewed": len(viewed),
         "to_view": to_view,
         "deck": _present_deck(plan, for_user) if is_freed else None,
@@ -365,8 +329,10 @@ def present_page(
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
         if shown is not None and change is not None
         else None,
-        talk=present_review_talk(plan, said, changes, url_of=url_of),
-        object_talk=_present_talk(plan, shown, change, said) if shown is not None and change is not None else None,
+        talk=present_review_talk(plan, said, changes, url_of=url_of, for_user=for_user),
+        object_talk=_present_talk(plan, shown, change, said, for_user)
+        if shown is not None and change is not None
+        else None,
         progress=_present_progress(plan, changes),
         events_url=f"{reverse('reviews:plan-events', args=[plan.review.number, plan.number])}?after={len(changes)}",
         poll_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number])

@@ -12,42 +12,12 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.models import Plan
 from applyviz.web import proof
-from applyviz.web.forms.reviews import ApprovalForm, CommentForm, DecisionForm, DigestForm, GlassForm
-from applyviz.web.presenters import reviewpages
+from applyviz.web.forms.reviews import ApprovalForm, DigestForm, GlassForm
 from applyviz.web.presenters.confirming import present_confirmation
 from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import access, approvals, breakglass, comments, plans, policies, reviews, runs, signing
+from applyviz.workflow import access, approvals, breakglass, plans, policies, runs, signing
 from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotPossibleError, NotValidError, WorkflowError
-
-
-@needs(Action.DECIDE, "POST")
-def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
-    """Answer the conflicts of one field; the next plan carries the answer out."""
-    found = plans.get_plan(plan, review_number=number, for_user=request.user)
-    form = DecisionForm(request.POST)
-    choices = form.read_choices(reviewpages.read_change(found, position)) if form.is_valid() else []
-    if not choices:
-        raise NotPossibleError(_("the button names no conflict; look at the page again"))
-    note = form.cleaned_data["note"]
-    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
-    return redirect("reviews:show-plan", number, following.number)
-
-
-@needs(Action.COMMENT, "POST")
-def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Say something about the review, an object of a plan or one of its fields."""
-    found = plans.get_plan(plan, review_number=number, for_user=request.user)
-    form = CommentForm(request.POST)
-    if not form.is_valid():
-        raise NotValidError(_("a comment needs a text of at most 10,000 characters"))
-    position, field = form.cleaned_data["position"], form.cleaned_data["field"]
-    row = None if position is None else reviewpages.get_row(found, position)
-    made = comments.add_comment(found, by=request.user, text=form.cleaned_data["text"], row=row, field=field)
-    if row is None:
-        return redirect(f"{reverse('reviews:show-plan', args=[number, plan])}#comment-{made.pk}")
-    address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
-    return redirect(f"{address}#comment-{made.pk}")
+from applyviz.workflow.errors import NotPossibleError, WorkflowError
 
 
 def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:

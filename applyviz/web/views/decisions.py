@@ -1,18 +1,23 @@
-"""Decisions that reach over a whole plan, and undoing one: each asks for the next plan."""
+"""Deciding conflicts: of one object, or of many at once; what it would come to, undoing it, its edit for the file."""
 
 from __future__ import annotations
 
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.decisions import Way
 from applyviz.records.models import Plan
-from applyviz.web.forms.decisions import EverywhereForm
+from applyviz.web.forms.decisions import EverywhereForm, MixedForm
+from applyviz.web.presenters import reviewpages
+from applyviz.web.presenters.filepatches import find_patch
+from applyviz.web.presenters.previewing import present_preview
 from applyviz.web.views.doors import PageRequest, needs
 from applyviz.workflow import decisions, plans, reviews
 from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.decisions import Choice
+from applyviz.workflow.errors import NotPossibleError, NotVisibleError
 
 
 def _get_latest(request: PageRequest, number: int, plan: int) -> Plan:
@@ -23,19 +28,44 @@ def _get_latest(request: PageRequest, number: int, plan: int) -> Plan:
     return found
 
 
-@needs(Action.DECIDE, "POST")
-def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Answer every open conflict of a plan, or those with one field manager, in one way."""
-    found = _get_latest(request, number, plan)
-    form = EverywhereForm(request.POST)
-    chosen = form.cleaned_data if form.is_valid() else {}
-    choices = (
-        decisions.choose_everywhere(found, Way(chosen["way"]), manager=chosen["manager"]) if chosen.get("way") else []
-    )
+def _require_choices(choices: list[Choice]) -> list[Choice]:
     if not choices:
-        raise NotPossibleError(_("the button names no conflict; look at the page again"))
-    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=chosen["note"])
+        raise NotPossibleError(_("no way out was chosen for a conflict that is open; look at the page again"))
+    return choices
+
+
+@needs(Action.DECIDE, "POST")
+def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Answer conflicts of one object, each in its own way; the next plan carries the answers out."""
+    found = _get_latest(request, number, plan)
+    form = MixedForm(request.POST)
+    change = reviewpages.read_change(found, position)
+    choices = _require_choices(form.read_choices(change) if form.is_valid() else [])
+    note = form.cleaned_data["note"]
+    if form.cleaned_data["then"] == "preview":
+        address = reverse("reviews:decide", args=[number, plan, position])
+        page = present_preview(found, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
+        return render(request, "reviews/preview.html", {"page": page})
+    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
     return redirect("reviews:show-plan", number, following.number)
+
+
+@needs(Action.DECIDE, "GET", "POST")
+def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Answer every open conflict that a scope reaches in one way; a GET shows what that would come to."""
+    found = _get_latest(request, number, plan)
+    form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
+    way = Way(form.cleaned_data["way"]) if form.is_valid() else None
+    choices = decisions.choose_everywhere(found, way, scope=form.read_scope()) if way else []
+    _require_choices(choices)
+    note = form.cleaned_data["note"]
+    if request.method == "POST":
+        following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
+        return redirect("reviews:show-plan", number, following.number)
+    hidden = tuple((name, form.cleaned_data[name]) for name in ("way", "scope", "manager"))
+    address = reverse("reviews:decide-everywhere", args=[number, plan])
+    page = present_preview(found, choices, form_url=address, hidden=hidden, note=note)
+    return render(request, "reviews/preview.html", {"page": page})
 
 
 @needs(Action.DECIDE, "POST")
@@ -44,3 +74,17 @@ def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpRespon
     found = _get_latest(request, number, plan)
     following = reviews.replan_review(found.review, by=request.user, undone=place)
     return redirect("reviews:show-plan", number, following.number)
+
+
+@needs(Action.LOOK)
+def show_patch(
+    request: PageRequest, number: int, plan: int, position: int, of: str, place: int, way: int
+) -> HttpResponse:
+    """The edit for the file that a decision asks for, as a patch to take away."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    patch = find_patch(reviewpages.read_change(found, position), of, place, way)
+    if patch is None or not patch.text:
+        raise NotVisibleError(_("there is no such patch"))
+    answer = HttpResponse(patch.text, content_type="text/x-diff; charset=utf-8")
+    answer.headers["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}-{position}.patch"'
+    return answer

@@ -13,6 +13,7 @@ from applyviz.engine.planning.overview import read_overview
 from applyviz.engine.planning.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.presenters import fields, marks
+from applyviz.web.presenters.deciding import NOTHING, show_settlement
 from applyviz.web.presenters.difflines import diff_values, present_diff
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.lanes import present_lanes
@@ -21,10 +22,18 @@ from applyviz.web.presenters.readings import present_risks, present_same
 from applyviz.web.presenters.values import ABSENT, find_value, show_value
 from tests.web import builders
 
+HOTFIX = "registry.example/frontend:hotfix-3"
 
-def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER):
+
+def present(change, chosen=FieldFilter.CHANGES, mode=ApplyMode.SERVER, settlement=NOTHING):
     return fields.present_sections(
-        change, mode=mode, you="ci", chosen=chosen, explain=lambda reason: reason.reason.value, url_of=str
+        change,
+        mode=mode,
+        you="ci",
+        chosen=chosen,
+        explain=lambda reason: reason.reason.value,
+        url_of=str,
+        settlement=settlement,
     )
 
 
@@ -140,13 +149,16 @@ def test_bookkeeping_and_repeated_keys_are_no_changes():
     assert [r.path for _n, r in chosen] == [(*entry, "f:value")]
 
 
-def test_conflict_row_names_what_is_wanted_and_who_is_in_the_way():
-    rows = [r for s in present(builders.build_change()) for r in s.rows if r.is_conflict]
+def test_conflict_row_shows_each_way_by_its_result():
+    change = builders.build_change()
+    rows = [r for s in present(change, settlement=show_settlement(change, you="ci")) for r in s.rows if r.is_conflict]
 
-    assert [(r.wanted.text, r.live.text, r.conflict_places) for r in rows] == [
-        ("registry.example/frontend:v0.10.1", "registry.example/frontend:hotfix-3", "0")
+    (dispute,) = (row.dispute for row in rows)
+    assert [(c.title, c.value.text, [o.name for o in c.owners], c.sends, c.is_forced) for c in dispute.cards] == [
+        ("Take over", "registry.example/frontend:v0.10.1", ["ci"], "image: registry.example/frontend:v0.10.1", True),
+        ("Leave it to kubectl-set", HOTFIX, ["kubectl-set"], "the body without image", False),
+        ("Keep the live value, own it too", HOTFIX, ["ci", "kubectl-set"], f"image: {HOTFIX}", False),
     ]
-    assert (rows[0].you.name, rows[0].you.operation) == ("ci", "Apply")
 
 
 def test_owner_at_another_time_is_the_same_owner():

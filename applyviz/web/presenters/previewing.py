@@ -1,0 +1,143 @@
+"""What a decision on many conflicts would come to, before it is made: each object with its fields and its request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.decisions import Way
+from applyviz.engine.planning.previews import FieldPreview, Preview, preview
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.records.models import Plan
+from applyviz.web.presenters.deciding import name_way
+from applyviz.web.presenters.owners import OwnerChip, present_owners
+from applyviz.web.presenters.patches import PatchView, present_patch
+from applyviz.web.presenters.requests import RequestRow, present_request
+from applyviz.web.presenters.values import ABSENT, Shown, find_value, show_value
+from applyviz.workflow.decisions import Choice, list_refused
+
+Text = str | Promise
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewField:
+    """One field as it would be."""
+
+    path: str
+    title: str
+    live: Shown | None
+    value: Shown | None
+    owners_before: tuple[OwnerChip, ...]
+    owners: tuple[OwnerChip, ...]
+    patch: PatchView | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewObject:
+    """One object as it would be; without `request` nothing of it is sent yet, because fields stay open."""
+
+    name: str
+    kind: str
+    namespace: str
+    url: str
+    fields: tuple[PreviewField, ...]
+    still_open: tuple[str, ...]
+    request: RequestRow | None
+    explanation: Text
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPage:
+    """The page before a decision: what it comes to, and the form that makes it."""
+
+    title: str
+    back_url: str
+    form_url: str
+    hidden: tuple[tuple[str, str], ...]
+    note: str
+    objects: tuple[PreviewObject, ...]
+    more: int
+    count: int
+
+
+def _explain(shown: Preview) -> Text:
+    if shown.still_open:
+        return _("Nothing of this object is sent while a field of it stays open.")
+    if shown.takes_over and shown.is_edited:
+        return _(
+            "Mixed: force is a property of a request and not of a field. The fields that are left or kept are edited "
+            "in the body, so that force reaches only those that are taken over."
+        )
+    if shown.takes_over:
+        return _("Sent with force: every conflict of this object is taken over.")
+    return _("Sent without force: the body is edited, so that no conflict is left.")
+
+
+def _present_field(change: engine.ObjectChange, found: FieldPreview, managers: str, you: str) -> PreviewField:
+    reason = next((r for r in change.fields if r.path == found.path), None)
+    return PreviewField(
+        path=render_path(found.path),
+        title=name_way(found.way.way, managers),
+        live=show_value(find_value(change.versions.live, found.path)),
+        value=show_value(found.way.value if found.way.is_present else ABSENT),
+        owners_before=present_owners(reason.owners_before, you=you) if reason else (),
+        owners=present_owners(found.way.owners, you=you),
+        patch=present_patch(found.way.patch, url=""),
+    )
+
+
+def present_object(
+    change: engine.ObjectChange, chosen: Mapping[FieldPath, Way], *, url: str, you: str
+) -> PreviewObject:
+    """One object with decisions carried out as far as they go."""
+    shown = preview(change, chosen)
+    managers = {ways.path: ", ".join(ways.managers) for ways in change.ways}
+    return PreviewObject(
+        name=change.ref.name,
+        kind=change.ref.gvk.kind,
+        namespace=change.ref.namespace,
+        url=url,
+        fields=tuple(_present_field(change, f, managers.get(f.path, ""), you) for f in shown.fields),
+        still_open=tuple(render_path(path) for path in shown.still_open),
+        request=present_request(shown.request) if shown.request is not None else None,
+        explanation=_explain(shown),
+    )
+
+
+def present_preview(
+    plan: Plan, choices: list[Choice], *, form_url: str, hidden: tuple[tuple[str, str], ...], note: str = ""
+) -> PreviewPage:
+    """What the choices come to, object by object; long plans show the first objects and count the rest."""
+    you = options_from_json(plan.options).field_manager
+    chosen: dict[tuple[str, str, str, str], dict[FieldPath, Way]] = {}
+    for choice in choices:
+        chosen.setdefault(choice.ref.key, {})[choice.path] = choice.way
+    objects: list[PreviewObject] = []
+    more = 0
+    for position, change in list_refused(plan):
+        if change.ref.key not in chosen:
+            continue
+        if len(objects) == SHOWN:
+            more += 1
+            continue
+        url = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+        objects.append(present_object(change, chosen[change.ref.key], url=url, you=you))
+    return PreviewPage(
+        title=plan.review.title,
+        back_url=objects[0].url
+        if len(objects) == 1
+        else reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+        form_url=form_url,
+        hidden=hidden,
+        note=note,
+        objects=tuple(objects),
+        more=more,
+        count=len({(choice.ref.key, choice.path) for choice in choices}),
+    )

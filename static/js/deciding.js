@@ -1,0 +1,70 @@
+/**
+ * Deciding by keyboard: c goes to the next conflict, 1 2 3 choose a way on it, d goes to the button that decides.
+ * Everything here is a short cut: choices and buttons work without it.
+ */
+function conflicts() {
+  return [...document.querySelectorAll("[data-conflict]")].filter((one) => one.querySelector("[data-way]"));
+}
+
+function current() {
+  return document.activeElement?.closest?.("[data-conflict]");
+}
+
+function enter(conflict) {
+  const first = conflict.querySelector("[data-way]:checked") ?? conflict.querySelector("[data-way]");
+  conflict.scrollIntoView({ block: "center" });
+  first.focus({ preventScroll: true });
+}
+
+/** The next conflict of this object, else of the next object that has one, in the order of the list. */
+function nextConflict() {
+  const all = conflicts();
+  const next = all[all.indexOf(current()) + 1];
+  if (next) return enter(next);
+  const links = [...document.querySelectorAll("[data-objects] [data-object]:not([hidden]) a")];
+  const here = links.findIndex((link) => link.hasAttribute("aria-current"));
+  const rest = [...links.slice(here + 1), ...links.slice(0, Math.max(here, 0))];
+  const other = rest.find((link) => link.querySelector(".tone-warn .glyph, .glyph.tone-warn, [data-conflicts]"));
+  if (other) other.click();
+  else if (all.length) enter(all[0]);
+}
+
+function choose(key) {
+  const way = current()?.querySelector(`[data-way="${key}"]`);
+  if (!way) return false;
+  way.checked = true;
+  way.focus();
+  return true;
+}
+
+function press(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("textarea, select, dialog, input:not([type=radio])")) return;
+  if (event.key === "c") nextConflict();
+  else if (event.key === "d") document.querySelector("#deciding button")?.focus();
+  else if (!/^[123]$/.test(event.key) || !choose(event.key)) return;
+  event.preventDefault();
+  event.stopPropagation(); // digits are tabs elsewhere
+}
+
+function reveal() {
+  for (const hint of document.querySelectorAll("[data-show-keys-hint][hidden]")) hint.hidden = false;
+}
+
+document.addEventListener("keydown", press, true);
+document.addEventListener("htmx:after:swap", reveal);
+/** A form that was sent says so, and is not sent twice. */
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches?.("[data-busy]")) return;
+  if (form.dataset.busy === "sent") event.preventDefault();
+  form.dataset.busy = "sent";
+  form.setAttribute("aria-busy", "true");
+});
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("[data-busy]")) {
+    form.dataset.busy = "";
+    form.removeAttribute("aria-busy");
+  }
+});
+reveal();
