@@ -28,6 +28,10 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _VERSION = re.compile(r"(ResourceVersion in record|ResourceVersion in the precondition) \(\d+\)")
 _QUOTED_VERSION = re.compile(r"(resourceVersion\W{1,12})\d+")
 _TEXT_VERSION = re.compile(r'("resourceVersion":")\d+')
+# A struct as only Go prints it, with its own names: whole in "Invalid value", or as a difference of lines.
+_GO_LINES = re.compile(r"\n@@ .*", re.DOTALL)
+_GO_STRUCT = re.compile(r'Invalid value: \{.*"[A-Z]\w*":')
+_STRUCT = re.compile(r"(?<=Invalid value: )\{.*\}(?=: )", re.DOTALL)
 _NAMESPACE = re.compile(r"/namespaces/([^/]+)/")
 _MADE_UP = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"})
 _ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
@@ -229,7 +233,8 @@ def _compare_errors(expected: Answer, got: Answer) -> str:
         return "" if common else f"expected {expected.message!r}, got {got.message!r}"
     if _causes(expected) != _causes(got):
         return f"expected causes {sorted(_causes(expected))}, got {sorted(_causes(got))}"
-    left, right = _plain_parts(expected), _plain_parts(got)
+    is_go = bool(_GO_STRUCT.search(expected.message))
+    left, right = _plain_parts(expected, is_go), _plain_parts(got, is_go)
     return "" if left == right else f"expected message {expected.message!r}, got {got.message!r}"
 
 
@@ -238,9 +243,10 @@ def _parts(message: str) -> set[str]:
     return {head + part.strip(" []") for part in re.split(r"[\n,]", tail)}
 
 
-def _plain_parts(answer: Answer) -> list[str]:
-    """A message in parts without order: several causes come in the order of a Go map."""
-    plain = _QUOTED_VERSION.sub(r"\1VERSION", answer.message)
+def _plain_parts(answer: Answer, is_go: bool) -> list[str]:
+    """A message in parts without order: several causes come in the order of a Go map; structs of Go left out."""
+    plain = _QUOTED_VERSION.sub(r"\1VERSION", _GO_LINES.sub("", answer.message))
+    plain = _STRUCT.sub("STRUCT", plain) if is_go else plain
     plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", plain)))
     lines = plain.splitlines()
     if answer.reason == "Invalid" and "is invalid: [" in plain:
