@@ -13,9 +13,12 @@ from applyviz.conformance.stories import Exchange, Story
 from applyviz.engine.objects.values import JSONObject, MutableObject
 
 _ENVELOPE = re.compile(r"k8s\x00\n.\n.([a-z0-9./]+)\x12.([A-Za-z]+)", re.DOTALL)
-_NAME = re.compile(r"\n.([a-z0-9][-a-z0-9.]*)\x12")
+_NAME = re.compile(r"\n.([a-z0-9][-a-z0-9.]*)\x12", re.DOTALL)
 _SERVER_FIELDS = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "namespace", "selfLink"}
+    {
+        *("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "namespace", "selfLink"),
+        *("deletionTimestamp", "deletionGracePeriodSeconds"),
+    }
 )
 
 
@@ -41,6 +44,8 @@ def guess_body(exchange: Exchange, story: Story) -> MutableObject:
         meta = obj.get("metadata") or {}
         if obj.get("kind", kind) == kind and meta.get("name") == name and "uid" in meta:
             kept = {k: v for k, v in meta.items() if k not in _SERVER_FIELDS}
-            rest = {k: v for k, v in obj.items() if k not in ("metadata", "status")}
+            # The spec of a namespace is the server's own.
+            own = ("metadata", "status", *(("spec",) if kind == "Namespace" else ()))
+            rest = {k: v for k, v in obj.items() if k not in own}
             return {**rest, "apiVersion": api_version, "kind": kind, "metadata": kept}
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}

@@ -248,6 +248,9 @@ def _plain_parts(answer: Answer, is_go: bool) -> list[str]:
     plain = _QUOTED_VERSION.sub(r"\1VERSION", _GO_LINES.sub("", answer.message))
     plain = _STRUCT.sub("STRUCT", plain) if is_go else plain
     plain = _VERSION.sub(r"\1 (VERSION)", _UID.sub("UID", _TIME.sub("TIME", plain)))
+    head, mark, tail = plain.partition("strict decoding error: ")
+    if mark:
+        return [head, *sorted(tail.split(", "))]
     lines = plain.splitlines()
     if answer.reason == "Invalid" and "is invalid: [" in plain:
         head, _, tail = plain.removesuffix("]").partition("is invalid: [")

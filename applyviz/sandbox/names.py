@@ -189,7 +189,8 @@ def validate_metadata_update(meta: JSONObject, live: JSONObject, path: str = "me
                 f"{path}.finalizers",
                 f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}",
             )
-    if meta.get("uid") != live.get("uid"):
-        # The server asks twice: once as the rule of the object, once as that of the kind.
-        yield invalid(f"{path}.uid", meta.get("uid"), "field is immutable")
-        yield invalid(f"{path}.uid", meta.get("uid"), "field is immutable")
+    for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if meta.get(name) != live.get(name):
+            # The server asks twice: once as the rule of the object, once as that of the kind.
+            yield invalid(f"{path}.{name}", meta.get(name), "field is immutable")
+            yield invalid(f"{path}.{name}", meta.get(name), "field is immutable")

@@ -160,6 +160,11 @@ def _forget_empty_rules(obj: MutableObject, _live: JSONObject | None = None) -> 
     obj["rules"] = obj.get("rules") or None
 
 
+def _create_volume(obj: MutableObject) -> None:
+    _add_finalizer("kubernetes.io/pv-protection")(obj)
+    obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
+
+
 _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
     "daemonsets": _create_daemon_set,
@@ -167,7 +172,7 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "clusterroles": _forget_empty_rules,
     "jobs": _create_job,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
-    "persistentvolumes": _add_finalizer("kubernetes.io/pv-protection"),
+    "persistentvolumes": _create_volume,
     CRD_PLURAL: _create_definition,
 }
 _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {

@@ -35,6 +35,7 @@ def _keys(obj: JSONObject, *maps: str) -> Iterator[FieldError]:
     size = 0
     for name in maps:
         for key, value in sorted((obj.get(name) or {}).items()):
+            value = value or ""
             for problem in config_key_problems(key):
                 yield invalid(f"{name}[{key}]", key, problem)
             if name == "data" and key in (obj.get("binaryData") or {}):
@@ -250,19 +251,37 @@ def _storage_class(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _storage_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    if obj.get("parameters") != live.get("parameters"):
-        yield forbidden("parameters", "updates to parameters are forbidden.")
-    for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
+    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if obj.get(name) != live.get(name):
-            word = "updates to provisioner are forbidden." if name == "provisioner" else ""
-            yield forbidden(name, word) if word else invalid(name, obj.get(name), IMMUTABLE)
+            yield invalid(name, obj.get(name), IMMUTABLE)
 
 
 def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if obj.get("value") != live.get("value"):
-        yield invalid("value", obj.get("value"), IMMUTABLE)
+        yield forbidden("value", "may not be changed in an update.")
     if obj.get("preemptionPolicy") != live.get("preemptionPolicy"):
         yield invalid("preemptionPolicy", obj.get("preemptionPolicy"), IMMUTABLE)
+
+
+_VOLUME_FREE = frozenset(
+    {
+        *("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"),
+        *("mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"),
+    }
+)
+
+
+def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    source, before = ({k: v for k, v in o["spec"].items() if k not in _VOLUME_FREE} for o in (obj, live))
+    if not is_same_json(source, before):
+        place = "spec.persistentvolumesource"
+        yield forbidden(place, f"{place} is immutable after creation")
+    if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
+        yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
+    if live["spec"].get("nodeAffinity") and not is_same_json(
+        obj["spec"].get("nodeAffinity"), live["spec"]["nodeAffinity"]
+    ):
+        yield invalid("nodeAffinity", wanted, IMMUTABLE)
 
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
@@ -287,4 +306,5 @@ UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] =
     "customresourcedefinitions": _definition_update,
     "storageclasses": _storage_class_update,
     "priorityclasses": _priority_class_update,
+    "persistentvolumes": _volume_update,
 }

@@ -23,7 +23,7 @@ from applyviz.engine.objects.exchange import (
 )
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.engine.ownership import serverside, updates
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.admission import admit_create, admit_update
@@ -167,7 +167,7 @@ class Writer:
             raise refuse_patch(error, request.content_type) from error
         describe: Callable[[], str] = lambda: render_json(patched)  # noqa: E731  (rendered only on error)
         if "strategic" in request.content_type:
-            describe = lambda: print_value(request.body)  # noqa: E731
+            describe = lambda: print_value(_without_merged_lists(request.body))  # noqa: E731
         body = read_patched(write.target, patched, write.options.validation, describe)
         _keep_sent_entries(body.obj, patched)
         return body
@@ -276,15 +276,25 @@ def _refuse_invalid(write: Write, obj: JSONObject, errors: list[FieldError]) -> 
         raise invalid_object(write.target.group, write.target.gvk.kind, name, errors)
 
 
+def _without_merged_lists(patch: JSONValue) -> JSONValue:
+    """A strategic patch as it is told of: applying it takes away the lists whose order it sets."""
+    if not isinstance(patch, Mapping):
+        return patch
+    ordered = {name.partition("/")[2] for name in patch if name.startswith("$setElementOrder/")}
+    kept = {n: v for n, v in patch.items() if n not in ordered and not n.startswith("$setElementOrder/")}
+    return {name: _without_merged_lists(value) for name, value in kept.items()}
+
+
 def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
-    """Fields of metadata that no update changes; a uid that was sent is compared later."""
+    """Fields of metadata that no update changes; a uid or a time that was sent is compared later."""
     meta, before = obj["metadata"], live["metadata"]
     meta.setdefault("uid", before.get("uid"))
-    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
-        if name in before:
-            meta[name] = before[name]
-        else:
-            meta.pop(name, None)
+    meta["generation"] = before.get("generation")
+    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        meta[name] = meta.get(name) or before.get(name)
+    for name in ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if meta[name] is None:
+            del meta[name]
 
 
 def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
