@@ -278,9 +278,8 @@ def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
         yield forbidden(place, f"{place} is immutable after creation")
     if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
         yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
-    if live["spec"].get("nodeAffinity") and not is_same_json(
-        obj["spec"].get("nodeAffinity"), live["spec"]["nodeAffinity"]
-    ):
+    bound, wanted = live["spec"].get("nodeAffinity"), obj["spec"].get("nodeAffinity")
+    if bound and not is_same_json(wanted, bound):
         yield invalid("nodeAffinity", wanted, IMMUTABLE)
 
 
