@@ -21,6 +21,9 @@ class TaskName(StrEnum):
 
     MAKE_PLAN = "applyviz.make_plan"
     EXECUTE_RUN = "applyviz.execute_run"
+    TELL = "applyviz.tell"
+    DELIVER = "applyviz.deliver"
+    SEND_MAIL = "applyviz.send_mail"
     SWEEP = "applyviz.sweep"
     SCAN_CLUSTER = "applyviz.scan_cluster"
     PRUNE_HISTORY = "applyviz.prune_history"

@@ -135,6 +135,11 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     # Web and worker threads write at once: take the write lock at BEGIN, and wait for it.
     _database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;"}
     _database["CONN_MAX_AGE"] = 0
+elif _database["ENGINE"] == "django.db.backends.postgresql":
+    # A process that freezes in a transaction holds locks that everybody waits for: the server ends it.
+    _patience = max(1, env.number("APPLYVIZ_LEASE_SECONDS", 60) // 3)
+    _given = _database.setdefault("OPTIONS", {}).get("options", "")
+    _database["OPTIONS"]["options"] = f"{_given} -c idle_in_transaction_session_timeout={_patience}s".strip()
 DATABASES = {"default": _database}
 
 # Celery: messages hold an id and nothing else, results are rows of our own ------------------------
@@ -162,6 +167,18 @@ APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)
 # origins inside the own network that may be fetched all the same: https://git.example:8443 …
 APPLYVIZ_LINK_HOSTS = tuple(env.words("APPLYVIZ_LINK_HOSTS"))
 APPLYVIZ_LINK_CA_FILE = env.text("APPLYVIZ_LINK_CA_FILE")
+
+# Telling -----------------------------------------------------------------------------------------
+# The address that people reach this installation by, for links in mails and webhooks.
+APPLYVIZ_URL = env.text("APPLYVIZ_URL")
+EMAIL_HOST = env.text("EMAIL_HOST")
+EMAIL_PORT = env.number("EMAIL_PORT", 587 if EMAIL_HOST else 25)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env.text("EMAIL_HOST_USER"), env.text("EMAIL_HOST_PASSWORD")
+EMAIL_USE_SSL = env.flag("EMAIL_USE_SSL", default=False)
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=bool(EMAIL_HOST) and EMAIL_PORT == 587 and not EMAIL_USE_SSL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM") or "applyviz@localhost"
+APPLYVIZ_MAIL = bool(EMAIL_HOST)
 
 # Static files, language, time --------------------------------------------------------------------
 STATIC_URL = "/static/"

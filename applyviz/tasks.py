@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from applyviz.queue import TaskName
-from applyviz.workflow import plans, retention, runs, scans, sweep
+from applyviz.workflow import notifications, plans, retention, runs, scans, sweep
 
 
 @shared_task(name=TaskName.MAKE_PLAN.value)
@@ -18,6 +18,24 @@ def make_plan(plan_id: int) -> None:
 def execute_run(run_id: int) -> None:
     """Carry out an apply run."""
     runs.execute_run(run_id)
+
+
+@shared_task(name=TaskName.TELL.value)
+def tell() -> None:
+    """Tell people and webhooks what happened."""
+    notifications.tell()
+
+
+@shared_task(name=TaskName.DELIVER.value)
+def deliver(delivery_id: int) -> None:
+    """Try to tell one webhook."""
+    notifications.deliver(delivery_id)
+
+
+@shared_task(name=TaskName.SEND_MAIL.value)
+def send_mail(notification_id: int) -> None:
+    """Try to tell one person by mail."""
+    notifications.send_mail(notification_id)
 
 
 @shared_task(name=TaskName.SWEEP.value)

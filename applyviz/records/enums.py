@@ -129,6 +129,31 @@ class LimitKind(models.TextChoices):
     PAIR = "pair", _("name and address")
 
 
+class Event(models.TextChoices):
+    """What people and other programs are told of."""
+
+    NEEDS_YOU = "review.needs_you", _("A review needs you")
+    APPROVED = "plan.approved", _("A plan was approved")
+    CHANGES_REQUESTED = "plan.changes_requested", _("Changes were requested")
+    APPROVALS_DROPPED = "approvals.dropped", _("Approvals were dropped")
+    APPROVALS_EXPIRING = "approvals.expiring", _("An approval expires soon")
+    RUN_STARTED = "run.started", _("An apply run started")
+    RUN_FINISHED = "run.finished", _("An apply run finished")
+    RUN_FAILED = "run.failed", _("An apply run failed")
+    RUN_ATTENTION = "run.needs_attention", _("An apply run needs attention")
+    RUN_STALE = "run.stale", _("A plan turned out to be stale")
+    GLASS_BROKEN = "glass.broken", _("A plan ran without consent")
+    WEBHOOK_TRIED = "webhook.tried", _("A webhook was tried out")
+
+
+class DeliveryState(models.TextChoices):
+    """How far telling one webhook of one thing is."""
+
+    WAITING = "waiting", _("waiting")
+    DELIVERED = "delivered", _("delivered")
+    GIVEN_UP = "given up", _("given up")
+
+
 class AuditAction(models.TextChoices):
     """What an audit entry tells."""
 
@@ -174,6 +199,7 @@ class AuditAction(models.TextChoices):
     GLASS_BROKEN = "glass.broken", _("ran a plan without consent")
     TOKEN_MADE = "token.made", _("made an API token")  # a name, no token
     TOKEN_ENDED = "token.ended", _("ended an API token")  # a name, no token
+    WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
     HISTORY_EXPORTED = "history.exported", _("exported the history")
     HISTORY_ANCHORED = "history.anchored", _("tied the chains of runs to the global one")
     HISTORY_PRUNED = "history.pruned", _("removed bodies by a retention policy")

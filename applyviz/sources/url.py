@@ -13,10 +13,11 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from types import MappingProxyType
 from typing import TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -162,6 +163,13 @@ class _Fetcher:
             target = _read_target(urljoin(target.url, location), self.policy)
         raise SourceError(f"the link is redirected more than {self.policy.max_redirects} times")
 
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        """Send once; the status of the answer, of which nothing is read."""
+        target = _read_target(url, self.policy)
+        response = self._ask(target, "POST", {**headers, "Accept-Encoding": "identity"}, body)
+        response.close()
+        return response.status
+
     def _resolve(self, target: _Target) -> tuple[str, ...]:
         found: list[tuple[str, ...]] = []
         asking = threading.Thread(target=lambda: found.append(self.resolver(target.host, target.port)), daemon=True)
@@ -170,13 +178,21 @@ class _Fetcher:
         addresses = found[0] if found else ()
         return addresses if target.is_internal else find_public(addresses)
 
-    def _ask(self, target: _Target) -> urllib3.BaseHTTPResponse:
+    def _ask(
+        self,
+        target: _Target,
+        method: str = "GET",
+        headers: Mapping[str, str] = MappingProxyType(_HEADERS),
+        body: bytes | None = None,
+    ) -> urllib3.BaseHTTPResponse:
         addresses = self._resolve(target)
         if not addresses:
             raise _unreachable(target)
         connection = self._connection(target, addresses)
         try:
-            connection.request("GET", target.path, headers=_HEADERS, preload_content=False, decode_content=False)
+            connection.request(
+                method, target.path, body=body, headers=headers, preload_content=False, decode_content=False
+            )
             return connection.getresponse()
         except ssl.SSLCertVerificationError:
             raise SourceError(f"the certificate of {target.host} is not trusted") from None
@@ -276,3 +292,38 @@ def fetch(
         fetcher.close()
     provenance = {"url": url, "final_url": final_url, "fetched_at": now, "content_type": content_type}
     return SourceFile(_name_of(final_url), data, provenance)
+
+
+def check(url: str, *, policy: FetchPolicy) -> None:
+    """Read a link strictly without asking anybody; raises `SourceError` with what a person can put right."""
+    _read_target(url, policy)
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    policy: FetchPolicy,
+    resolver: Resolver = resolve_name,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Send bytes to an address that may be fetched from; gives the status of the answer, raises `SourceError`.
+
+    - No redirect is followed, nothing of the answer's body is read.
+    - A failure is told no earlier than `policy.failure_seconds` after the start.
+    """
+    started = clock()
+    fetcher = _Fetcher(policy, resolver, _Deadline(started + policy.total_seconds, clock))
+    watchdog = threading.Timer(policy.total_seconds, fetcher.close)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        return fetcher.post(url, body, headers)
+    except SourceError:
+        sleep(max(started + policy.failure_seconds - clock(), 0.0))
+        raise
+    finally:
+        watchdog.cancel()
+        fetcher.close()

@@ -14,16 +14,19 @@ from applyviz.web.views import (
     comments,
     comparing,
     decisions,
+    evidence,
     files,
     guide,
     history,
     home,
+    notifications,
     people,
     playground,
     policies,
     reviews,
     rules,
     runs,
+    webhooks,
 )
 
 review_urls = [  # reviews/
@@ -86,6 +89,10 @@ history_urls = [  # history/
     path("managers/<path:name>/", history.show_manager, name="show-manager"),
     path("export/<slug:form>/", history.export, name="export-entries"),
     path("verify/", history.verify, name="verify-chain"),
+    path("evidence/", evidence.show_evidence, name="show-evidence"),
+    path("evidence/export/<slug:form>/", evidence.export, name="export-evidence"),
+    path("retention/", evidence.list_retention, name="list-retention"),
+    path("retention/<int:pk>/end/", evidence.end_retention, name="end-retention"),
     path(
         "objects/<slug:cluster>/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
         history.show_object,
@@ -120,7 +127,20 @@ playground_urls = [  # playground/
     path("<slug:key>/fields/<int:index>/", playground.show_field, name="show-field"),
     path("<slug:key>/<slug:tab>/", playground.show_tab, name="show-tab"),
 ]
+notification_urls = [  # notifications/
+    path("", notifications.list_notifications, name="list-notifications"),
+    path("bell/", notifications.show_bell, name="show-bell"),
+    path("read/", notifications.read_all, name="read-all"),
+    path("choices/", notifications.edit_choices, name="edit-choices"),
+    path("<int:number>/", notifications.open_notification, name="open-notification"),
+]
 settings_urls = [  # settings/
+    path("webhooks/", webhooks.list_webhooks, name="list-webhooks"),
+    path("webhooks/new/", webhooks.add_webhook, name="add-webhook"),
+    path("webhooks/<int:number>/", webhooks.show_webhook, name="show-webhook"),
+    path("webhooks/<int:number>/retire/", webhooks.retire_webhook, name="retire-webhook"),
+    path("webhooks/<int:number>/try/", webhooks.try_webhook, name="try-webhook"),
+    path("webhooks/<int:number>/deliveries/<int:delivery>/again/", webhooks.deliver_again, name="deliver-again"),
     path("policies/", policies.list_policies, name="list-policies"),
     path("policies/new/", policies.add_policy, name="add-policy"),
     path("policies/<slug:slug>/", policies.show_policy, name="show-policy"),
@@ -150,6 +170,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("theme/", home.set_theme, name="set-theme"),
     path("reviews/", include((review_urls, "reviews"))),
+    path("notifications/", include((notification_urls, "notifications"))),
     path("runs/", include((run_urls, "runs"))),
     path("history/", include((history_urls, "history"))),
     path("clusters/", include((cluster_urls, "clusters"))),

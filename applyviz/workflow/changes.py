@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from applyviz.engine.diff import masking
 from applyviz.engine.hazards.model import Severity
@@ -24,31 +25,34 @@ def _worst(change: engine.ObjectChange) -> str:
     return next((severity.value for severity in _LOUDNESS if severity in found), "")
 
 
+def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> dict[str, Any]:
+    """Every column of a change's row that follows from the change; `masked` is the same as it may be shown."""
+    gvk = change.ref.gvk
+    return {
+        "step": change.step,
+        "group": gvk.group,
+        "version": gvk.version,
+        "kind": gvk.kind,
+        "namespace": change.ref.namespace,
+        "name": change.ref.name,
+        "operation": change.operation.value,
+        "method": change.method,
+        "certainty": change.certainty.value,
+        "has_effect": change.has_effect,
+        "conflicts": len(change.conflicts),
+        "hazards": len(change.hazards),
+        "worst_hazard": _worst(change),
+        "dangers": [danger.value for danger in classify(change)],
+        "error": masked.error,
+        "effect": digest_effect(change),
+        "document": change_to_json(masked),
+    }
+
+
 def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: Plan, position: int) -> ObjectChange:
     """The row of a change, not saved yet; `masked` is the same as it may be shown."""
-    gvk = change.ref.gvk
-    return ObjectChange(
-        plan=plan,
-        position=position,
-        step=change.step,
-        group=gvk.group,
-        version=gvk.version,
-        kind=gvk.kind,
-        namespace=change.ref.namespace,
-        name=change.ref.name,
-        operation=change.operation.value,
-        method=change.method,
-        certainty=change.certainty.value,
-        has_effect=change.has_effect,
-        conflicts=len(change.conflicts),
-        hazards=len(change.hazards),
-        worst_hazard=_worst(change),
-        dangers=[danger.value for danger in classify(change)],
-        error=masked.error,
-        effect=digest_effect(change),
-        document=change_to_json(masked),
-        sealed=Sealed.of_json(change_to_json(change)),
-    )
+    sealed = Sealed.of_json(change_to_json(change))
+    return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
 
 
 def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes) -> JSONObject:

@@ -52,10 +52,11 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
 
 
-class _Line:
+class Line:
     """What `csv.writer` writes to: hands each line back."""
 
     def write(self, text: str) -> str:
+        """Give it back."""
         return text
 
 
@@ -119,17 +120,18 @@ def find_page(
     return found
 
 
-def _tame(value: object) -> object:
+def tame(value: object) -> object:
+    """A cell that no spreadsheet calculates."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
-    writer = csv.writer(_Line())
+    writer = csv.writer(Line())
     names = [*(name for name in STORED if name not in ("detail", "salt")), "detail"]
     yield writer.writerow(names)
     for row in rows:
         shown = {**row, **canonical_entry(row), "detail": canonical_json(row["detail"])}
-        yield writer.writerow([_tame(shown[name]) for name in names])
+        yield writer.writerow([tame(shown[name]) for name in names])
 
 
 def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:

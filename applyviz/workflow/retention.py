@@ -26,7 +26,7 @@ from applyviz.workflow.errors import NotPossibleError, NotValidError
 
 SHORTEST_DAYS = 7
 _BATCH = 1_000
-_ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED})
+ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_request
     chosen = sorted(set(actions))
     if days < SHORTEST_DAYS:
         raise NotValidError(f"bodies are kept for at least {SHORTEST_DAYS} days")
-    wrong = [action for action in chosen if action not in AuditAction.values or action in _ALWAYS_KEPT]
+    wrong = [action for action in chosen if action not in AuditAction.values or action in ALWAYS_KEPT]
     if wrong:
         raise NotValidError(f"entries of this kind are always kept: {', '.join(wrong)}")
     with transaction.atomic():
@@ -106,7 +106,7 @@ def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
 
 def _find_due(policy: RetentionPolicy, before: datetime) -> QuerySet[AuditEntry]:
     # The oldest moment bounds the walk; `form` 2 has a hash of its own for the body.
-    due = AuditEntry.objects.filter(at__lt=before, form=audit.FORM, pruned_by=None).exclude(action__in=_ALWAYS_KEPT)
+    due = AuditEntry.objects.filter(at__lt=before, form=audit.FORM, pruned_by=None).exclude(action__in=ALWAYS_KEPT)
     due = due.exclude(salt="")
     return due.filter(action__in=policy.actions) if policy.actions else due
 

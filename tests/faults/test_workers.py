@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -47,6 +48,19 @@ def test_late_write_of_a_frozen_worker_spoils_nothing(stage, first, second):
     history = _judge(stage, run)
     assert history.runs[0].state == "succeeded", [(i.outcome, i.detail) for i in history.runs[0].items]
     assert sum(e.is_effective for e in history.exchanges) == 1
+
+
+def test_worker_that_freezes_in_a_transaction_does_not_hold_everybody_up(stage):
+    run = stage.bring()
+    frozen = _halt(stage, run, "run.intending")
+    began = time.monotonic()
+    stage.forge.call("finish", run_id=run)
+    waited = time.monotonic() - began
+    _go_on(stage, frozen)
+
+    history = _judge(stage, run)
+    assert history.runs[0].state == "succeeded", history.runs[0].error
+    assert waited < 10, "a third of the lease, and the time to do the work"
 
 
 def test_eight_workers_at_once_write_once(stage):

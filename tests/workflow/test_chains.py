@@ -198,7 +198,7 @@ def test_a_whole_run_stands_in_its_own_chain(monkeypatch):
     run = team.start(team.plan(config_map(a="1")))
     team.work(run)
 
-    actions = list(AuditEntry.objects.filter(chain=run.number).order_by("sequence").values_list("action", flat=True))
+    actions = list(AuditEntry.objects.filter(chain=run.number).order_by("id").values_list("action", flat=True))
     assert actions == ["run.claimed", "object.intent", "object.result"]
     assert chain.verify_chain().is_intact
 

@@ -8,7 +8,7 @@ way (`1000m` and `1`) are differences marked as equal in meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -110,6 +110,20 @@ def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:
         return amounts[0] == amounts[1]
     spans = [_read_duration(v) for v in (left, right)]
     return None not in spans and spans[0] == spans[1]
+
+
+def is_same_at(root: Node | None, path: FieldPath, left: JSONValue, right: JSONValue) -> bool:
+    """Whether two values of a field are the same: equal, or one quantity where the schema has a quantity."""
+    if is_same_json(left, right):
+        return True
+    if isinstance(left, Mapping | list) or not is_equal_in_meaning(left, right):
+        return False
+    place: Topology | None = of_root(root)
+    for element in path:
+        if place is None:
+            return False
+        place = place.child(element[2:]) if element[0] == "f" else place.item
+    return place is not None and place.is_quantity
 
 
 def _read_quantity(value: JSONValue) -> Decimal | None:

@@ -1,18 +1,19 @@
 """Two objects as lines side by side: paired field by field, list entries by their keys, words marked.
 
 Every line knows its field path, so that a page can put field owners and manifest lines beside it. Text that
-is JSON on both sides is laid out before it is compared. Rule: lists pair as server-side apply names their
-entries; lists without keys pair by what is equal. Objects come masked.
+is JSON on both sides is laid out before it is compared; quantities of one amount are the same line. Rule: lists
+pair as server-side apply names their entries; lists without keys pair by what is equal. Objects come masked.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.diff.words import Part, align, mark_words
 from applyviz.engine.diff.yamltext import (
     Line,
@@ -130,14 +131,20 @@ def unify_rows(rows: Iterable[DiffRow]) -> tuple[DiffRow, ...]:
 _Pair = tuple[Line | None, Line | None]
 
 
+def _is_same_line(before: Line, after: Line) -> bool:
+    if before.meaning and before.meaning == after.meaning:
+        return True
+    return (before.text, before.depth) == (after.text, after.depth)
+
+
 def _number(pairs: Iterable[_Pair]) -> Iterator[DiffRow]:
     left = right = 0
     for before, after in pairs:
         left += before is not None
         right += after is not None
-        if before is not None and after is not None and (before.text, before.depth) == (after.text, after.depth):
-            parts = (Part(after.text),)
-            yield DiffRow(LineState.SAME, DiffLine(before, left, parts), DiffLine(after, right, parts))
+        if before is not None and after is not None and _is_same_line(before, after):
+            sides = DiffLine(before, left, (Part(before.text),)), DiffLine(after, right, (Part(after.text),))
+            yield DiffRow(LineState.SAME, *sides)
         elif before is not None and after is not None:
             old, new = mark_words(before.text, after.text)
             yield DiffRow(LineState.CHANGED, DiffLine(before, left, old), DiffLine(after, right, new))
@@ -183,6 +190,9 @@ def _pair_field(
         head = Line(path, depth, f"{write_scalar(name)}:")
         yield head, head
         yield from _pair_lists(place, before, after, path, depth)
+    elif place is not None and place.is_quantity and is_equal_in_meaning(before, after):
+        lines = [Line(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
+        yield replace(lines[0], meaning=lines[1].text), replace(lines[1], meaning=lines[1].text)
     else:
         before, after = _lay_out(before, after)
         yield from _beside(
@@ -278,6 +288,6 @@ def _dash(pairs: Iterable[_Pair], depth: int) -> Iterator[_Pair]:
         sides: list[Line | None] = list(pair)
         for side, line in enumerate(pair):
             if line is not None and is_open[side]:
-                sides[side] = Line(line.path, depth, f"- {line.text}", is_entry=True)
+                sides[side] = Line(line.path, depth, f"- {line.text}", is_entry=True, meaning=line.meaning)
                 is_open[side] = False
         yield sides[0], sides[1]

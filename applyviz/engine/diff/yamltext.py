@@ -26,13 +26,15 @@ _RETYPED = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|\.inf|\.nan|\.[0-
 class Line:
     """One line: its depth in steps of two blanks, its text, and the field that it shows.
 
-    `is_entry`: it begins a list entry, and its text begins with `- `.
+    `is_entry`: it begins a list entry, and its text begins with `- `. `meaning` is what it says in one spelling,
+    "" when its text is that: lines of one meaning are the same.
     """
 
     path: FieldPath
     depth: int
     text: str
     is_entry: bool = False
+    meaning: str = ""
 
     def __str__(self) -> str:
         return "  " * self.depth + self.text

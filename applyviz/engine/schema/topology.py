@@ -77,6 +77,7 @@ class Topology:
         "is_atomic_map",
         "is_list",
         "is_map",
+        "is_quantity",
         "keys",
         "ordered_keys",
         "scalar",
@@ -90,7 +91,7 @@ class Topology:
         self._entry: object = _MISSING
         self._item: object = _MISSING
         self._defaults: dict[str, JSONValue] | None = None
-        self.takes_anything = False
+        self.takes_anything = self.is_quantity = False
         self.scalar = ""
         self.is_map = self.is_list = False
         self.is_atomic_map, self.is_atomic_list = False, True
@@ -104,7 +105,7 @@ class Topology:
 
     def _read_forms(self, node: SchemaNode) -> None:
         if node.definition == QUANTITY:
-            self.scalar = UNTYPED
+            self.scalar, self.is_quantity = UNTYPED, True
             return
         form = node.type
         if form == "string":

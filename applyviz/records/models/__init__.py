@@ -18,6 +18,7 @@ from applyviz.records.models.agreement import (
 )
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
 from applyviz.records.models.people import AccountLink, ApiToken, Grant, SignInLimit, Team, TeamMember
 from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
@@ -43,9 +44,13 @@ __all__ = [
     "ClusterScan",
     "Comment",
     "Decision",
+    "Delivery",
     "Grant",
+    "Happening",
     "JournalEntry",
     "LiveFinding",
+    "Notification",
+    "NotificationChoice",
     "ObjectChange",
     "ObjectResult",
     "Objection",
@@ -69,4 +74,5 @@ __all__ = [
     "TeamMember",
     "Undo",
     "ViewedObject",
+    "Webhook",
 ]

@@ -8,12 +8,14 @@ from typing import Any
 
 from django import forms
 from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_aware
+from django.utils.timezone import is_aware, localdate
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import AuditAction
 from applyviz.workflow.chain import Head
 from applyviz.workflow.errors import NotValidError
+from applyviz.workflow.evidence import Period
+from applyviz.workflow.retention import ALWAYS_KEPT, SHORTEST_DAYS
 
 
 class HistoryForm(forms.Form):
@@ -88,3 +90,47 @@ class TimelineForm(forms.Form):
         except ValueError:
             return None
         return found if found is None or is_aware(found) else None
+
+
+class EvidenceForm(forms.Form):
+    """The period that evidence is for: the month so far when nothing is said."""
+
+    since = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
+
+    def clean(self) -> dict[str, Any]:
+        """Fill in what was left out."""
+        given = super().clean() or {}
+        today = localdate()
+        given["until"] = given.get("until") or today
+        given["since"] = given.get("since") or given["until"].replace(day=1)
+        if given["until"] < given["since"]:
+            raise forms.ValidationError(_("The period ends before it began."))
+        return given
+
+    @property
+    def period(self) -> Period | None:
+        """The period, None when what was given is none."""
+        if not self.is_valid():
+            return None
+        return Period(self.cleaned_data["since"], self.cleaned_data["until"], self.cleaned_data["cluster"])
+
+
+class RetentionForm(forms.Form):
+    """A new retention policy."""
+
+    name = forms.CharField(label=_("Name"), max_length=80)
+    days = forms.IntegerField(label=_("Days that bodies are kept"), min_value=SHORTEST_DAYS, max_value=36_500)
+    actions = forms.MultipleChoiceField(
+        label=_("Only entries of these kinds"),
+        required=False,
+        choices=[],
+        widget=forms.SelectMultiple(attrs={"size": 8}),
+    )
+    has_requests = forms.BooleanField(label=_("Requests and answers of finished runs, too"), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        chosen = [choice for choice in AuditAction.choices if choice[0] not in ALWAYS_KEPT]
+        self.fields["actions"].choices = chosen  # type: ignore[attr-defined]  # it is a choice field

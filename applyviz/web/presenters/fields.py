@@ -10,16 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
-from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.schema.builtin import bundled
 from applyviz.web.presenters import marks
 from applyviz.web.presenters.deciding import NOTHING, Dispute, Settlement
 from applyviz.web.presenters.difflines import DiffRow, diff_values
@@ -272,9 +274,17 @@ def present_sections(
 def _present_marks(change: ObjectChange, reason: FieldReason, mode: ApplyMode, you: str) -> marks.Marks:
     versions = change.versions
     manifest, live, after = (find_value(v, reason.path) for v in (versions.manifest, versions.live, versions.after))
+    is_equal = _find_equality(change, reason)
     if mode is ApplyMode.CLIENT:
-        return marks.compare_versions(find_value(versions.last_applied, reason.path), manifest, live, after)
-    return marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after)
+        last_applied = find_value(versions.last_applied, reason.path)
+        return marks.compare_versions(last_applied, manifest, live, after, is_equal)
+    return marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
+
+
+def _find_equality(change: ObjectChange, reason: FieldReason) -> marks.Equality:
+    """When two values of the field are the same: quantities of one amount are, where the schema has quantities."""
+    kind = bundled().find_kind(change.ref.gvk)
+    return partial(is_same_at, kind.root if kind else None, reason.path)
 
 
 def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
@@ -308,7 +318,7 @@ def present_field(
     """One row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
     is_same = (live is ABSENT and after is ABSENT) or (
-        live is not ABSENT and after is not ABSENT and is_same_json(live, after)
+        live is not ABSENT and after is not ABSENT and _find_equality(change, reason)(live, after)
     )
     found = _present_marks(change, reason, mode, you)
     path = render_path(reason.path)

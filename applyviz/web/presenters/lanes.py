@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from applyviz.engine.explain.reasons import FieldReason
@@ -25,6 +25,33 @@ class Lane:
     lost: tuple[str, ...]
     shared: tuple[str, ...]
     time: str
+    url: str = ""
+    widest: int = 1
+
+    @property
+    def kept_share(self) -> int:
+        """How wide its kept fields are drawn, in hundredths of the widest lane; gained and lost ones follow them."""
+        return round(100 * self.kept / self.widest)
+
+    @property
+    def gained_share(self) -> int:
+        """How wide its gained fields are drawn."""
+        return round(100 * len(self.gained) / self.widest)
+
+    @property
+    def lost_at(self) -> int:
+        """Where its lost fields are drawn."""
+        return self.kept_share + self.gained_share
+
+    @property
+    def lost_share(self) -> int:
+        """How wide its lost fields are drawn."""
+        return round(100 * len(self.lost) / self.widest)
+
+    @property
+    def kept(self) -> int:
+        """How many fields it owns before and after."""
+        return self.after - len(self.gained)
 
 
 @dataclass(slots=True)
@@ -52,9 +79,12 @@ def _gather(reasons: Iterable[FieldReason]) -> dict[_Identity, _Holding]:
     return held
 
 
-def present_lanes(reasons: Iterable[FieldReason], *, you: str) -> tuple[Lane, ...]:
-    """All lanes, your own first."""
+def present_lanes(
+    reasons: Iterable[FieldReason], *, you: str, url_of: Callable[[str], str] | None = None
+) -> tuple[Lane, ...]:
+    """All lanes, your own first; `url_of` says where all that a field manager owns is listed."""
     held = sorted(_gather(reasons).values(), key=lambda h: (h.owner.manager != you, h.owner.manager, h.owner.operation))
+    widest = max((len(h.before | h.after) for h in held), default=1)
     return tuple(
         Lane(
             owner=present_owner(h.owner, you=you),
@@ -64,6 +94,8 @@ def present_lanes(reasons: Iterable[FieldReason], *, you: str) -> tuple[Lane, ..
             lost=tuple(render_short(p) for p in h.before if p not in h.after),
             shared=tuple(render_short(p) for p in h.shared),
             time=h.owner.time,
+            url=url_of(h.owner.manager) if url_of else "",
+            widest=max(1, widest),
         )
         for h in held
     )

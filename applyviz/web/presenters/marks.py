@@ -7,6 +7,7 @@ manager of the plan owned the field before.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
@@ -39,14 +40,17 @@ class Marks:
     text: str | Promise
 
 
-def _shape_values(values: tuple[JSONValue, ...]) -> list[str]:
+Equality = Callable[[JSONValue, JSONValue], bool]
+
+
+def _shape_values(values: tuple[JSONValue, ...], is_equal: Equality) -> list[str]:
     seen: list[JSONValue] = []
     shapes = []
     for value in values:
         if value is ABSENT:
             shapes.append("none")
             continue
-        at = next((n for n, other in enumerate(seen) if is_same_json(value, other)), None)
+        at = next((n for n, other in enumerate(seen) if is_equal(value, other)), None)
         if at is None:
             at = len(seen)
             seen.append(value)
@@ -66,15 +70,19 @@ def _describe(marks: tuple[Mark, ...]) -> str | Promise:
     return format_lazy("{}, {}, {}, {}", *(format_lazy("{} {}", m.label, words[m.shape]) for m in marks))
 
 
-def compare_versions(last_applied: JSONValue, manifest: JSONValue, live: JSONValue, after: JSONValue) -> Marks:
+def compare_versions(
+    last_applied: JSONValue, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
+) -> Marks:
     """The marks of a client-side change."""
-    shapes = _shape_values((last_applied, manifest, live, after))
+    shapes = _shape_values((last_applied, manifest, live, after), is_equal)
     items = tuple(Mark(*row) for row in zip(shapes, LABELS, SHORT, strict=True))
     return Marks(items, _describe(items))
 
 
-def compare_owned(was_yours: bool, manifest: JSONValue, live: JSONValue, after: JSONValue) -> Marks:
+def compare_owned(
+    was_yours: bool, manifest: JSONValue, live: JSONValue, after: JSONValue, is_equal: Equality = is_same_json
+) -> Marks:
     """The marks of a server-side change: the first says whether you owned the field before."""
-    shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after))]
+    shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after), is_equal)]
     items = tuple(Mark(*row) for row in zip(shapes, (YOURS_BEFORE, *LABELS[1:]), (YOURS, *SHORT[1:]), strict=True))
     return Marks(items, _describe(items))

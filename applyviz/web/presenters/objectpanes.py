@@ -140,6 +140,7 @@ class PaneChoice:
     is_aligned: bool = False
     keep: str = ""
     file_url_of: Callable[[str], str] | None = None
+    manager_url_of: Callable[[str], str] | None = None
 
 
 def _where(change: ObjectChange) -> str:
@@ -279,7 +280,7 @@ def _fill_tab(
         )
         return {"requests": requests, "kubectl": kubectl}
     if choice.tab is Tab.OWNERS:
-        return {"lanes": present_lanes(change.fields, you=options.field_manager)}
+        return {"lanes": present_lanes(change.fields, you=options.field_manager, url_of=choice.manager_url_of)}
     return _fill_yaml(change, choice)
 
 

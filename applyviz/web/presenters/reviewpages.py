@@ -220,6 +220,9 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
             file_url_of=lambda name: reverse(
                 "reviews:show-file", args=[plan.review.number, plan.number, position, name]
             ),
+            manager_url_of=lambda name: (
+                reverse("clusters:field-manager", args=[plan.target.cluster.slug, name]) if name else ""
+            ),
         ),
         url_of=lambda tab: _object_url(plan, position, tab),
         field_url_of=lambda index: reverse(

@@ -16,7 +16,7 @@ from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.history import ExportFormat
 
-_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "application/jsonl; charset=utf-8"}
+CONTENT_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "application/jsonl; charset=utf-8"}
 
 
 @needs(Action.LOOK)
@@ -79,7 +79,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     lines = history.export_for(request.user, chosen, wanted)
     name = f"history-{'selection-' if chosen else ''}{chain.find_head().sequence}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return StreamingHttpResponse(lines, content_type=_TYPES[wanted], headers=headers)
+    return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[wanted], headers=headers)
 
 
 @needs(Action.AUDIT, "GET", "HEAD", "POST")

@@ -24,6 +24,7 @@ from applyviz.records.models import ObjectResult
 from applyviz.workflow import calculation, changes, failpoints
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs import checking
+from applyviz.workflow.runs.binding import find_difference
 from applyviz.workflow.runs.consent import find_claim_blockers
 from applyviz.workflow.runs.crew import Crew
 from applyviz.workflow.runs.journal import Journal
@@ -83,6 +84,12 @@ def _check_rights(claim: Claim) -> None:
         raise RunStoppedError("; ".join(found))
 
 
+def _check_plan(claim: Claim) -> None:
+    odd = find_difference(claim.run)
+    if odd:
+        raise RunStoppedError(f"the stored plan is not the one that was approved ({odd}): plan again")
+
+
 def _check_target(claim: Claim, reader: ClusterReader) -> None:
     facts = discovery.read_facts(reader)
     if not facts.uid:
@@ -122,6 +129,7 @@ def _carry_out(
     if claim.is_cancelled():
         return RunState.CANCELLED, ""
     _check_rights(claim)
+    _check_plan(claim)
     _check_target(claim, reader)
     prepared = calculation.prepare(plan, reader, has_notes=False)
     failpoints.reach("run.prepared")

@@ -192,3 +192,16 @@ def test_recorded_objects_read_back_as_what_they_are():
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30))
 def test_any_text_reads_back_as_itself(text):
     assert yaml.safe_load(render_yaml(None, {"a": text, "l": [text]})) == {"a": text, "l": [text]}
+
+
+def test_quantities_of_one_amount_are_the_same_line():
+    def limited(cpu, note):
+        limits = {"cpu": cpu, "memory": "1Gi"}
+        return deployment({"name": "web", "resources": {"limits": limits}, "image": note})
+
+    rows = diff_lines(limited("1000m", "500m"), limited("1", "0.5"), root=ROOT)
+
+    assert [str(r.after.line).strip() for r in rows if r.state != "same"] == ['image: "0.5"']
+    (cpu,) = [r for r in rows if r.after and r.after.line.path[-1] == "f:cpu"]
+    assert (cpu.before.line.text, cpu.after.line.text) == ('cpu: "1000m"', 'cpu: "1"')
+    assert any(r.state != "same" for r in diff_lines({"cpu": "1000m"}, {"cpu": "1"}))

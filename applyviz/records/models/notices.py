@@ -1,0 +1,122 @@
+"""What people and other programs are told: happenings, who is told of each in the product, and webhooks.
+
+A happening is made once for each entry of the history that is worth telling; it holds numbers, names and titles, and
+no value of any field. A webhook's secret is sealed and never shown again.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import DeliveryState, Event
+from applyviz.records.fields import SealedField
+from applyviz.records.models.audit import AuditEntry
+
+
+class Happening(models.Model):
+    """Something worth telling.
+
+    - `key` is made of what it tells of, so that it is told once; `is_quiet`: it concerns nobody after all.
+    - `facts` are those that a webhook gets: review, plan, run, cluster, by.
+    """
+
+    key = models.CharField(max_length=80, unique=True)
+    event = models.CharField(max_length=40, choices=Event.choices)
+    entry = models.ForeignKey(AuditEntry, on_delete=models.PROTECT, null=True, related_name="happenings")
+    facts = models.JSONField(default=dict)
+    is_quiet = models.BooleanField(default=False)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Notification(models.Model):
+    """One person is told of one happening: in the product, by mail, or both.
+
+    - `mail_due_at` is when the mail is (next) to be sent, None when none is or it was sent.
+    """
+
+    happening = models.ForeignKey(Happening, on_delete=models.PROTECT, related_name="notifications")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notifications")
+    is_shown = models.BooleanField(default=True)
+    read_at = models.DateTimeField(null=True)
+    mail_due_at = models.DateTimeField(null=True)
+    mail_attempts = models.PositiveSmallIntegerField(default=0)
+    mailed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["happening", "person"], name="told_once")]
+        indexes = [
+            models.Index(fields=["person", "is_shown", "read_at"], name="notification_unread"),
+            models.Index(fields=["mail_due_at"], name="notification_mail_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} of {self.happening_id}"
+
+
+class NotificationChoice(models.Model):
+    """How one person wants to be told of one event; without a row the default holds."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    event = models.CharField(max_length=40, choices=Event.choices)
+    is_shown = models.BooleanField()
+    is_mailed = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["person", "event"], name="one_choice_per_event")]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} {self.event}"
+
+
+class Webhook(models.Model):
+    """An address that is told; `events` are those it wants, [] for all."""
+
+    name = models.CharField(max_length=80)
+    url = models.CharField(max_length=1000)
+    secret = SealedField()
+    events = models.JSONField(default=list)
+    is_enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Delivery(models.Model):
+    """Telling one webhook of one happening, tried until it is taken or given up.
+
+    - `identifier` is the id that the receiver sees, the same at every attempt.
+    - `due_at` is when it is (next) to be tried; an attempt moves it ahead first, so that two workers never try at once.
+    """
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="deliveries")
+    happening = models.ForeignKey(Happening, on_delete=models.PROTECT, related_name="deliveries")
+    identifier = models.UUIDField(unique=True)
+    state = models.CharField(max_length=16, choices=DeliveryState.choices, default=DeliveryState.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField()
+    status = models.PositiveSmallIntegerField(default=0)
+    error = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["webhook", "happening"], name="delivered_once")]
+        indexes = [models.Index(fields=["state", "due_at"], name="delivery_due")]
+
+    def __str__(self) -> str:
+        return f"{self.identifier} {self.state}"

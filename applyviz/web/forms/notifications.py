@@ -1,0 +1,65 @@
+"""The forms of notifications: what a person chooses for themselves, and webhooks."""
+
+from __future__ import annotations
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.enums import Event
+from applyviz.workflow.notifications.choices import CHOSEN, Ways
+from applyviz.workflow.notifications.webhooks import SHORTEST_SECRET
+
+_LABELS = [(event.value, event.label) for event in CHOSEN]
+
+
+class ChoicesForm(forms.Form):
+    """Which events a person is told of in the product and by mail."""
+
+    shown = forms.MultipleChoiceField(choices=_LABELS, required=False)
+    mailed = forms.MultipleChoiceField(choices=_LABELS, required=False)
+
+    def read(self) -> dict[Event, Ways]:
+        """The choices of every event."""
+        shown, mailed = self.cleaned_data["shown"], self.cleaned_data["mailed"]
+        return {event: Ways(event.value in shown, event.value in mailed) for event in CHOSEN}
+
+
+class ReadForm(forms.Form):
+    """Marking everything as read that a page showed."""
+
+    up_to = forms.IntegerField(min_value=0)
+
+
+class WebhookForm(forms.Form):
+    """An address to be told; the secret is only ever written."""
+
+    name = forms.CharField(label=_("Name"), max_length=80)
+    url = forms.CharField(
+        label=_("Address"), max_length=1000, help_text=_("https, to a public host or one that the operator allows")
+    )
+    secret = forms.CharField(
+        label=_("Secret"),
+        max_length=200,
+        min_length=SHORTEST_SECRET,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("Signs every message. It is sealed and never shown again."),
+    )
+    events = forms.MultipleChoiceField(
+        label=_("Tell it of"),
+        choices=_LABELS,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("nothing ticked: everything"),
+    )
+
+
+class EditWebhookForm(WebhookForm):
+    """The same for a webhook that is there; an empty secret keeps the one there is."""
+
+    is_enabled = forms.BooleanField(label=_("Switched on"), required=False)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as Django's own forms are made
+        self.fields["secret"].required = False
+        self.fields["secret"].help_text = _("Leave it empty to keep the secret that is there.")

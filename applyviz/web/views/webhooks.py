@@ -1,0 +1,87 @@
+"""Webhooks, for administrators: the list, adding, changing, removing, trying out, the log of deliveries."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from applyviz.web.forms.notifications import EditWebhookForm, WebhookForm
+from applyviz.web.presenters.notifications import present_deliveries, present_webhook
+from applyviz.web.views.doors import PageRequest, needs
+from applyviz.web.views.settingspages import render_settings
+from applyviz.workflow.access import Action
+from applyviz.workflow.errors import NotValidError
+from applyviz.workflow.notifications import webhooks
+
+_PER_PAGE = 50
+
+
+@needs(Action.MANAGE)
+def list_webhooks(request: PageRequest) -> HttpResponse:
+    """All of them, each with how the last delivery went."""
+    found = webhooks.list_webhooks(for_user=request.user)
+    rows = [present_webhook(w, webhooks.list_deliveries(w, for_user=request.user).first()) for w in found]
+    return render_settings(request, "webhooks", {"rows": rows})
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def add_webhook(request: PageRequest) -> HttpResponse:
+    """A new one."""
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = webhooks.add_webhook(**form.cleaned_data, by=request.user)
+        except NotValidError as error:
+            form.add_error("url", str(error))
+        else:
+            messages.success(request, _("The webhook is told from now on. Try it out."))
+            return redirect("settings:show-webhook", made.pk)
+    return render_settings(request, "add_webhook", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def show_webhook(request: PageRequest, number: int) -> HttpResponse:
+    """One with its log; posting changes it."""
+    webhook = webhooks.get_webhook(number, for_user=request.user)
+    initial = {name: getattr(webhook, name) for name in ("name", "url", "events", "is_enabled")}
+    form = EditWebhookForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            webhooks.edit_webhook(webhook, **form.cleaned_data, by=request.user)
+        except NotValidError as error:
+            form.add_error("url", str(error))
+        else:
+            messages.success(request, _("The webhook is changed."))
+            return redirect("settings:show-webhook", number)
+    page = Paginator(webhooks.list_deliveries(webhook, for_user=request.user), _PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    context = {"webhook": present_webhook(webhook), "number": number, "form": form, "page": page}
+    rows = present_deliveries(page.object_list)
+    return render_settings(request, "webhook", {**context, "rows": rows}, status=422 if form.errors else 200)
+
+
+@needs(Action.MANAGE, "POST")
+def retire_webhook(request: PageRequest, number: int) -> HttpResponse:
+    """Remove one."""
+    webhooks.retire_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
+    messages.warning(request, _("The webhook is removed; nothing more is sent to it."))
+    return redirect("settings:list-webhooks")
+
+
+@needs(Action.MANAGE, "POST")
+def try_webhook(request: PageRequest, number: int) -> HttpResponse:
+    """Send it something to see whether it arrives."""
+    webhooks.try_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
+    messages.info(request, _("A message is on its way; the log below tells what became of it."))
+    return redirect("settings:show-webhook", number)
+
+
+@needs(Action.MANAGE, "POST")
+def deliver_again(request: PageRequest, number: int, delivery: int) -> HttpResponse:
+    """Try a delivery again that was given up."""
+    webhooks.deliver_again(webhooks.get_webhook(number, for_user=request.user), delivery, by=request.user)
+    return redirect("settings:show-webhook", number)

@@ -1,0 +1,239 @@
+"""Evidence for a period: what was asked for, who agreed with which roles, what ran, exceptions, and what nobody did.
+
+Everything comes from the history itself, with the roles that people had at that moment, but for live changes that no
+run explains, which scans found, and for runs outside their windows, which are calculated from the versions that
+policies had then. A section is read lazily, so that an export of a year is never in memory.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records.enums import AuditAction, FindingSort
+from applyviz.records.models import AuditEntry, LiveFinding
+from applyviz.workflow import access, audit, chain
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.errors import NotValidError
+from applyviz.workflow.evidence_windows import LateRun, find_late
+from applyviz.workflow.history import ExportFormat, Line, tame
+
+
+class Section(StrEnum):
+    """What evidence is made of, in its order."""
+
+    REVIEWS = "reviews"
+    APPROVALS = "approvals"
+    RUNS = "runs"
+    BROKEN_GLASS = "broken-glass"
+    LATE = "late-runs"
+    POLICIES = "policy-edits"
+    RIGHTS = "rights"
+    UNEXPLAINED = "unexplained"
+
+
+TITLES: dict[Section, str | Promise] = {
+    Section.REVIEWS: _("Reviews"),
+    Section.APPROVALS: _("Approvals, with the roles of that moment"),
+    Section.RUNS: _("Apply runs"),
+    Section.BROKEN_GLASS: _("Runs without consent"),
+    Section.LATE: _("Runs outside their windows"),
+    Section.POLICIES: _("Edits of policies, rules and retention"),
+    Section.RIGHTS: _("Changes of accounts, teams and grants"),
+    Section.UNEXPLAINED: _("Live changes that no run explains"),
+}
+_ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
+    Section.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
+    Section.APPROVALS: (
+        *(AuditAction.APPROVAL_GIVEN, AuditAction.APPROVAL_REVOKED),
+        *(AuditAction.CHANGES_REQUESTED, AuditAction.REQUEST_WITHDRAWN),
+    ),
+    Section.RUNS: (AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED),
+    Section.BROKEN_GLASS: (AuditAction.GLASS_BROKEN,),
+    Section.POLICIES: (AuditAction.POLICY_CHANGED, AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PRUNED),
+    Section.RIGHTS: (
+        *(AuditAction.PERSON_ADDED, AuditAction.PERSON_CHANGED, AuditAction.TEAM_CHANGED),
+        *(AuditAction.ROLE_GRANTED, AuditAction.ROLE_ENDED, AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED),
+    ),
+}
+_TOLD = ("title", "ticket", "note", "reason", "missing", "approved by", "state", "error", "name", "policy", "slug")
+EXCEPTIONS = (Section.BROKEN_GLASS, Section.LATE, Section.POLICIES, Section.UNEXPLAINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Two days, both included, and a cluster ("" means all)."""
+
+    since: date
+    until: date
+    cluster: str = ""
+
+    def __post_init__(self) -> None:
+        if self.until < self.since:
+            raise NotValidError("a period ends after it began")
+
+    @property
+    def start(self) -> datetime:
+        """Its first moment."""
+        return timezone.make_aware(datetime.combine(self.since, time()))
+
+    @property
+    def end(self) -> datetime:
+        """The moment after its last."""
+        return timezone.make_aware(datetime.combine(self.until + timedelta(days=1), time()))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of evidence; `number` is that of the audit entry, None for what scans found."""
+
+    section: Section
+    at: datetime
+    who: str
+    what: str
+    roles: str = ""
+    cluster: str = ""
+    review: int | None = None
+    plan: int | None = None
+    run: int | None = None
+    object: str = ""
+    field_manager: str = ""
+    plan_digest: str = ""
+    told: str = ""
+    number: int | None = None
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """For exports."""
+        values = {name: getattr(self, name) for name in Fact.__slots__}
+        return {**values, "section": self.section.value, "at": self.at.isoformat()}
+
+
+def _tell(value: JSONValue) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value)
+    return str(value)
+
+
+def _from_entry(section: Section, entry: AuditEntry) -> Fact:
+    told = [f"{name}: {_tell(entry.detail[name])}" for name in _TOLD if entry.detail.get(name)]
+    return Fact(
+        section=section,
+        at=entry.at,
+        who=entry.actor_name,
+        what=entry.action,
+        roles=entry.roles,
+        cluster=entry.cluster,
+        review=entry.review,
+        plan=entry.plan,
+        run=entry.run,
+        object=f"{entry.kind} {entry.namespace}/{entry.name}" if entry.kind else "",
+        field_manager=entry.field_manager,
+        plan_digest=entry.plan_digest,
+        told="; ".join(told) if entry.pruned_by is None else "(the body was removed by a retention policy)",
+        number=entry.pk,
+    )
+
+
+def _from_finding(finding: LiveFinding) -> Fact:
+    shown = [str(one.get("path")) if isinstance(one, dict) else str(one) for one in finding.fields]
+    how = " · ".join(filter(None, (finding.operation, finding.subresource)))
+    return Fact(
+        section=Section.UNEXPLAINED,
+        at=finding.changed_at or finding.first_seen,
+        who=finding.manager,
+        what=finding.sort,
+        cluster=finding.cluster.slug,
+        run=finding.run,
+        object=f"{finding.kind} {finding.namespace}/{finding.name}",
+        field_manager=f"{finding.manager} ({how})" if how else finding.manager,
+        told=" ".join(shown),
+    )
+
+
+def _from_late(late: LateRun) -> Fact:
+    run = late.run
+    return Fact(
+        section=Section.LATE,
+        at=late.at,
+        who=run.requested_by.get_username(),
+        what="started outside" if late.is_start else "went on outside",
+        cluster=run.plan.target.cluster.slug,
+        review=run.plan.review.number,
+        plan=run.plan.number,
+        run=run.number,
+        plan_digest=run.plan.digest,
+        told="; ".join(late.closed),
+    )
+
+
+def _entries(section: Section, period: Period, for_user: Visitor) -> QuerySet[AuditEntry]:
+    found = AuditEntry.objects.filter(action__in=_ACTIONS[section], at__gte=period.start, at__lt=period.end)
+    if period.cluster:
+        # What concerns no cluster (policies, grants) concerns every one.
+        found = found.filter(Q(cluster=period.cluster) | Q(cluster=""))
+    return access.limit_entries(found, for_user).defer("words").order_by("id")
+
+
+def _findings(period: Period, for_user: Visitor) -> QuerySet[LiveFinding]:
+    when = Q(changed_at__gte=period.start, changed_at__lt=period.end)
+    unseen = Q(changed_at=None, first_seen__gte=period.start, first_seen__lt=period.end)
+    found = LiveFinding.objects.filter(when | unseen).exclude(sort=FindingSort.DRIFTED).select_related("cluster")
+    if period.cluster:
+        found = found.filter(cluster__slug=period.cluster)
+    return access.limit_findings(found, for_user).order_by(F("changed_at").asc(nulls_last=True), "id")
+
+
+def read_section(section: Section, period: Period, *, for_user: Visitor) -> Iterator[Fact]:
+    """The facts of one section, oldest first, as this person may see them."""
+    access.require(for_user, Action.AUDIT)
+    match section:
+        case Section.UNEXPLAINED:
+            yield from map(_from_finding, _findings(period, for_user).iterator(chunk_size=500))
+        case Section.LATE:
+            yield from map(_from_late, find_late(period.start, period.end, cluster=period.cluster, for_user=for_user))
+        case _:
+            for entry in _entries(section, period, for_user).iterator(chunk_size=500):
+                yield _from_entry(section, entry)
+
+
+def read_all(period: Period, *, for_user: Visitor) -> Iterator[Fact]:
+    """The facts of all sections."""
+    for section in Section:
+        yield from read_section(section, period, for_user=for_user)
+
+
+def _write_csv(facts: Iterator[Fact]) -> Iterator[str]:
+    writer = csv.writer(Line())
+    yield writer.writerow(Fact.__slots__)
+    for fact in facts:
+        yield writer.writerow([tame(value) for value in fact.to_json().values()])
+
+
+def _write_jsonl(period: Period, facts: Iterator[Fact]) -> Iterator[str]:
+    head = {"evidence": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
+    yield canonical_json({**head, "head": str(chain.find_head())}) + "\n"
+    for fact in facts:
+        yield canonical_json(fact.to_json()) + "\n"
+
+
+def export_for(person: Person, period: Period, form: ExportFormat) -> Iterator[str]:
+    """The evidence as a file, line by line; the history tells of it before the first."""
+    access.require(person, Action.AUDIT)
+    told = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
+    audit.record(
+        AuditAction.HISTORY_EXPORTED,
+        by=person,
+        about=audit.Subject(),
+        detail={"form": f"evidence.{form.value}", "filter": told},
+    )
+    facts = read_all(period, for_user=person)
+    return _write_csv(facts) if form is ExportFormat.CSV else _write_jsonl(period, facts)

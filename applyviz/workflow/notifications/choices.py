@@ -1,0 +1,70 @@
+"""How each person wants to be told of each event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+
+from applyviz.records.enums import Event
+from applyviz.records.models import NotificationChoice
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Person
+
+_MAILED = frozenset(
+    {
+        Event.NEEDS_YOU,
+        Event.CHANGES_REQUESTED,
+        Event.APPROVALS_DROPPED,
+        Event.APPROVALS_EXPIRING,
+        Event.RUN_FAILED,
+        Event.RUN_ATTENTION,
+        Event.RUN_STALE,
+        Event.GLASS_BROKEN,
+    }
+)
+# Consent that was passed over is shown to everybody it concerns, whatever they chose.
+ALWAYS_SHOWN = frozenset({Event.GLASS_BROKEN})
+CHOSEN: tuple[Event, ...] = tuple(event for event in Event if event is not Event.WEBHOOK_TRIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Whether a person is told in the product and by mail."""
+
+    is_shown: bool
+    is_mailed: bool
+
+
+def can_mail(person: Person) -> bool:
+    """Whether this installation sends mail and knows where to."""
+    return bool(settings.APPLYVIZ_MAIL) and bool(person.email)
+
+
+def list_choices(person: Person) -> dict[Event, Ways]:
+    """What a person chose, the defaults where they chose nothing."""
+    rows = {row.event: row for row in NotificationChoice.objects.filter(person=person)}
+    found: dict[Event, Ways] = {}
+    for event in CHOSEN:
+        row = rows.get(event.value)
+        chosen = Ways(row.is_shown, row.is_mailed) if row else Ways(True, event in _MAILED)
+        found[event] = Ways(chosen.is_shown or event in ALWAYS_SHOWN, chosen.is_mailed)
+    return found
+
+
+def find_ways(person: Person, event: Event) -> Ways:
+    """How one person is told of one event."""
+    chosen = list_choices(person).get(event, Ways(False, False))
+    return Ways(chosen.is_shown, chosen.is_mailed and can_mail(person))
+
+
+def choose(choices: Mapping[Event, Ways], *, by: Person) -> None:
+    """Keep what a person chose for themselves."""
+    access.require(by, Action.LOOK)
+    with transaction.atomic():
+        for event, ways in choices.items():
+            NotificationChoice.objects.update_or_create(
+                person=by, event=event.value, defaults={"is_shown": ways.is_shown, "is_mailed": ways.is_mailed}
+            )

@@ -1,0 +1,118 @@
+"""Delivering to webhooks: signed, tried again with growing pauses, given up in the end; each attempt leaves its trace.
+
+The signature is HMAC-SHA256 under the webhook's secret over `TIMESTAMP.BODY`, in `Applyviz-Signature: v1=HEX`. The
+address is vetted at each attempt by the rules of links (`sources/url.py`), and no redirect is followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import F
+from django.utils import timezone
+
+from applyviz import __version__, queue
+from applyviz.engine.objects.errors import SourceError
+from applyviz.queue import TaskName
+from applyviz.records.enums import DeliveryState
+from applyviz.records.models import Delivery, Notification
+from applyviz.records.sealing import SealError
+from applyviz.sources.url import FetchPolicy, post
+from applyviz.workflow.notifications.texts import find_url, render_sentence
+
+MOST_ATTEMPTS = 8
+_FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=10), timedelta(hours=1)
+_CLAIMED = timedelta(seconds=60)
+_ERROR_LENGTH = 300
+
+
+def render_body(delivery: Delivery) -> bytes:
+    """What a webhook gets, the same bytes at every attempt."""
+    happening = delivery.happening
+    told = {
+        "id": str(delivery.identifier),
+        "event": happening.event,
+        "at": happening.at.isoformat(),
+        "text": render_sentence(happening),
+        "url": find_url(happening),
+        **happening.facts,
+    }
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def sign(secret: bytes, timestamp: str, body: bytes) -> str:
+    """The signature that a receiver recomputes."""
+    return "v1=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def make_policy() -> FetchPolicy:
+    """Which addresses may be told: the rules of links, with the same exceptions."""
+    return FetchPolicy(
+        internal=settings.APPLYVIZ_LINK_HOSTS,
+        ca_file=settings.APPLYVIZ_LINK_CA_FILE,
+        total_seconds=10.0,
+        max_bytes=65_536,
+    )
+
+
+def _send(delivery: Delivery, now: datetime) -> int:
+    body, timestamp = render_body(delivery), str(int(now.timestamp()))
+    secret = delivery.webhook.secret.open_bytes()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"applyviz/{__version__}",
+        "Applyviz-Id": str(delivery.identifier),
+        "Applyviz-Event": delivery.happening.event,
+        "Applyviz-Timestamp": timestamp,
+        "Applyviz-Signature": sign(secret, timestamp, body),
+    }
+    return post(delivery.webhook.url, body, headers, policy=make_policy())
+
+
+def _claim(delivery_id: int, now: datetime) -> Delivery | None:
+    mine = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.WAITING, due_at__lte=now)
+    if not mine.update(due_at=now + _CLAIMED, attempts=F("attempts") + 1):
+        return None
+    return Delivery.objects.select_related("webhook", "happening").get(pk=delivery_id)
+
+
+def deliver(delivery_id: int) -> None:
+    """Try once; nothing happens when it is not due, another worker has it, or it is over."""
+    now = timezone.now()
+    delivery = _claim(delivery_id, now)
+    if delivery is None:
+        return
+    status, error = 0, ""
+    if not delivery.webhook.is_enabled or delivery.webhook.retired_at is not None:
+        _finish(delivery, DeliveryState.GIVEN_UP, 0, "the webhook is switched off")
+        return
+    try:
+        status = _send(delivery, now)
+    except (SourceError, SealError) as failure:
+        error = str(failure)
+    if 200 <= status < 300:
+        _finish(delivery, DeliveryState.DELIVERED, status, "")
+    elif delivery.attempts >= MOST_ATTEMPTS:
+        _finish(delivery, DeliveryState.GIVEN_UP, status, error or "it was not taken")
+    else:
+        pause = min(_FIRST_PAUSE * 4 ** (delivery.attempts - 1), _LONGEST_PAUSE)
+        rows = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts)
+        rows.update(due_at=now + pause, status=status, error=error[:_ERROR_LENGTH])
+
+
+def _finish(delivery: Delivery, state: DeliveryState, status: int, error: str) -> None:
+    rows = Delivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts, state=DeliveryState.WAITING)
+    rows.update(state=state, status=status, error=error[:_ERROR_LENGTH], finished_at=timezone.now())
+
+
+def ask_again(*, now: datetime) -> int:
+    """The sweep's part: ask a worker for every delivery and mail that is due; gives their number."""
+    grace = now - timedelta(seconds=3)  # a fresh one has its message on the way
+    due = Delivery.objects.filter(state=DeliveryState.WAITING, due_at__lt=grace).values_list("pk", flat=True)[:200]
+    mails = Notification.objects.filter(mail_due_at__lt=grace, mailed_at=None).values_list("pk", flat=True)[:200]
+    sent = sum(queue.send(TaskName.DELIVER, delivery_id=pk) for pk in due)
+    return sent + sum(queue.send(TaskName.SEND_MAIL, notification_id=pk) for pk in mails)

@@ -1,0 +1,40 @@
+"""The notifications of one person: theirs alone."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from applyviz.records.models import Notification
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.errors import NotVisibleError
+
+_KEPT_UNREAD = 99
+
+
+def list_notifications(*, for_user: Person) -> QuerySet[Notification]:
+    """What a person was told in the product, newest first."""
+    access.require(for_user, Action.LOOK)
+    return Notification.objects.filter(person=for_user, is_shown=True).select_related("happening")
+
+
+def count_unread(*, for_user: Person) -> int:
+    """How many they have not read, up to one more than is ever shown."""
+    unread = list_notifications(for_user=for_user).filter(read_at=None).order_by()
+    return unread[: _KEPT_UNREAD + 1].count()
+
+
+def read_one(number: int, *, by: Person) -> Notification:
+    """Mark one as read; theirs alone."""
+    found = list_notifications(for_user=by).filter(pk=number).first()
+    if found is None:
+        raise NotVisibleError("there is no such notification")
+    Notification.objects.filter(pk=found.pk, read_at=None).update(read_at=timezone.now())
+    return found
+
+
+def read_all(*, by: Person, up_to: int) -> int:
+    """Mark everything as read that a page showed: no notification that came after it."""
+    access.require(by, Action.LOOK)
+    return Notification.objects.filter(person=by, pk__lte=up_to, read_at=None).update(read_at=timezone.now())

@@ -1,0 +1,54 @@
+"""Whom a happening concerns: only people who may look at it, and never who did it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from applyviz.records.models import ApplyRun, Grant, Plan
+from applyviz.workflow import access, policies, quorum
+from applyviz.workflow.access import Action, Person
+
+
+def without(people: Iterable[Person], actor_id: int | None) -> tuple[Person, ...]:
+    """Each of them once, without who did it and without who was deactivated."""
+    return tuple(p for p in dict.fromkeys(people) if p.pk != actor_id and p.is_active)
+
+
+def _list_granted() -> list[Person]:
+    """Everybody who holds any role, by a grant of their own or through a team."""
+    own = Grant.objects.filter(ended_at=None)
+    people = Person.objects.filter(is_active=True)
+    granted = people.filter(pk__in=own.exclude(person=None).values("person_id"))
+    members = people.filter(memberships__ended_at=None, memberships__team__in=own.exclude(team=None).values("team_id"))
+    return list((granted | members | people.filter(is_superuser=True)).distinct().order_by("pk"))
+
+
+def list_approvers(plan: Plan) -> tuple[Person, ...]:
+    """Who may approve a plan and has not: not who wrote or requested it."""
+    places = policies.list_places(plan)
+    involved = set(quorum.find_involved(plan))
+    given = {approval.by_id for approval in quorum.list_standing(plan)}
+    return tuple(
+        person
+        for person in _list_granted()
+        if person.pk not in involved | given and access.can(person, Action.APPROVE, places) and not person.is_superuser
+    )
+
+
+def list_concerned(plan: Plan, run: ApplyRun) -> tuple[Person, ...]:
+    """Who had a hand in a run: author, requester, approvers, who started it."""
+    approvers = [approval.by for approval in run.approvals.select_related("by")]
+    return without((plan.review.author, plan.requested_by, *approvers, run.requested_by), None)
+
+
+def list_guardians(plan: Plan) -> tuple[Person, ...]:
+    """Who has to know when consent was passed over: author, approvers there, auditors, administrators."""
+    places = policies.list_places(plan)
+
+    def guards(person: Person) -> bool:
+        return access.can(person, Action.APPROVE, places) or any(
+            access.can(person, action) for action in (Action.AUDIT, Action.MANAGE)
+        )
+
+    found = [person for person in _list_granted() if guards(person)]
+    return without((plan.review.author, *found), None)

@@ -1,0 +1,53 @@
+"""Happenings in words and as addresses, the same for pages, mail and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import Event
+from applyviz.records.models import Happening
+
+_SENTENCES = {
+    Event.NEEDS_YOU: "Plan %(plan)s of “%(title)s” needs your approval",
+    Event.APPROVED: "%(by)s approved plan %(plan)s of “%(title)s”",
+    Event.CHANGES_REQUESTED: "%(by)s requested changes of “%(title)s”",
+    Event.APPROVALS_DROPPED: "Plan %(plan)s of “%(title)s” does something else: earlier approvals no longer count",
+    Event.APPROVALS_EXPIRING: "The approval by %(by)s of “%(title)s” expires soon",
+    Event.RUN_STARTED: "Run %(run)s applies “%(title)s”",
+    Event.RUN_FINISHED: "Run %(run)s of “%(title)s” is finished",
+    Event.RUN_FAILED: "Run %(run)s of “%(title)s” failed",
+    Event.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
+    Event.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
+    Event.GLASS_BROKEN: "%(by)s ran “%(title)s” without the consent that its policy asks for",
+    Event.WEBHOOK_TRIED: "%(by)s tries out a webhook",
+}
+
+
+def render_sentence(happening: Happening) -> str:
+    """What happened, in one sentence without a final full stop."""
+    facts: Mapping[str, Any] = happening.facts
+    return _(_SENTENCES[Event(happening.event)]) % {
+        "title": (facts.get("review") or {}).get("title", ""),
+        "plan": (facts.get("plan") or {}).get("number", ""),
+        "run": (facts.get("run") or {}).get("number", ""),
+        "by": facts.get("by", ""),
+    }
+
+
+def find_path(happening: Happening) -> str:
+    """The page about it."""
+    facts: Mapping[str, Any] = happening.facts
+    if facts.get("run"):
+        return f"/runs/{facts['run']['number']}/"
+    if facts.get("review"):
+        return f"/reviews/{facts['review']['number']}/"
+    return "/"
+
+
+def find_url(happening: Happening) -> str:
+    """The whole address of that page; only a path when the installation does not know its own address."""
+    return settings.APPLYVIZ_URL.rstrip("/") + find_path(happening)

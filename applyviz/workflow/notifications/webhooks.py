@@ -1,0 +1,128 @@
+"""Webhooks: who manages them, and what came of telling them. A secret is given once and never shown again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from applyviz.engine.objects.errors import SourceError
+from applyviz.records.enums import AuditAction, DeliveryState, Event
+from applyviz.records.models import Delivery, Happening, Webhook
+from applyviz.records.sealing import Sealed
+from applyviz.sources.url import check
+from applyviz.workflow import access, audit
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.notifications.deliveries import make_policy
+from applyviz.workflow.notifications.happenings import queue_delivery
+
+SHORTEST_SECRET = 16
+
+
+def list_webhooks(*, for_user: Person) -> QuerySet[Webhook]:
+    """All that are not retired; administrators alone see them."""
+    access.require(for_user, Action.MANAGE)
+    return Webhook.objects.filter(retired_at=None).select_related("created_by").defer("secret")
+
+
+def get_webhook(number: int, *, for_user: Person) -> Webhook:
+    """One by its id."""
+    found = list_webhooks(for_user=for_user).filter(pk=number).first()
+    if found is None:
+        raise NotVisibleError("there is no such webhook")
+    return found
+
+
+def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> list[str]:
+    if not name.strip():
+        raise NotValidError("a webhook needs a name")
+    try:
+        check(url, policy=make_policy())
+    except SourceError as error:
+        raise NotValidError(f"the address cannot be used: {error}") from error
+    if secret is not None and len(secret) < SHORTEST_SECRET:
+        raise NotValidError(f"the secret needs at least {SHORTEST_SECRET} characters")
+    wanted = sorted(set(events))
+    if not set(wanted) <= set(Event.values):
+        raise NotValidError("one of the events is not known")
+    return wanted
+
+
+def _record(webhook: Webhook, what: str, by: Person) -> None:
+    detail = {"what": what, "webhook": webhook.name, "address": webhook.url, "events": webhook.events}
+    audit.record(AuditAction.WEBHOOK_CHANGED, by=by, about=audit.Subject(), detail=detail)
+
+
+def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: Person) -> Webhook:
+    """Add an address to be told; raises `NotValidError` for one that could not be told."""
+    access.require(by, Action.MANAGE)
+    wanted = _check(name, url, secret, events)
+    with transaction.atomic():
+        webhook = Webhook.objects.create(
+            name=name.strip(),
+            url=url,
+            secret=Sealed.of_bytes(secret.encode()),
+            events=wanted,
+            created_at=timezone.now(),
+            created_by=by,
+        )
+        _record(webhook, "added", by)
+    return webhook
+
+
+def edit_webhook(
+    webhook: Webhook, *, name: str, url: str, secret: str, events: Iterable[str], is_enabled: bool, by: Person
+) -> None:
+    """Change a webhook; an empty secret keeps the one there is."""
+    access.require(by, Action.MANAGE)
+    wanted = _check(name, url, secret or None, events)
+    values: dict[str, object] = {"name": name.strip(), "url": url, "events": wanted, "is_enabled": is_enabled}
+    if secret:
+        values["secret"] = Sealed.of_bytes(secret.encode())
+    with transaction.atomic():
+        if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(**values):
+            raise NotPossibleError("this webhook was removed meanwhile")
+        webhook.refresh_from_db()
+        _record(webhook, "changed, with a new secret" if secret else "changed", by)
+
+
+def retire_webhook(webhook: Webhook, *, by: Person) -> None:
+    """Stop telling an address for good; what was delivered stays on record."""
+    access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(
+            retired_at=timezone.now(), is_enabled=False
+        ):
+            raise NotPossibleError("this webhook was removed already")
+        _record(webhook, "removed", by)
+
+
+def try_webhook(webhook: Webhook, *, by: Person) -> Delivery:
+    """Send a happening of its own to one webhook, to see whether it arrives."""
+    access.require(by, Action.MANAGE)
+    now = timezone.now()
+    with transaction.atomic():
+        happening = Happening.objects.create(
+            key=f"tried:{webhook.pk}:{now.timestamp():.6f}",
+            event=Event.WEBHOOK_TRIED,
+            facts={"by": by.get_username()},
+            at=now,
+        )
+        return queue_delivery(webhook, happening)
+
+
+def list_deliveries(webhook: Webhook, *, for_user: Person) -> QuerySet[Delivery]:
+    """What was sent to a webhook, newest first."""
+    access.require(for_user, Action.MANAGE)
+    return webhook.deliveries.select_related("happening")
+
+
+def deliver_again(webhook: Webhook, number: int, *, by: Person) -> None:
+    """Try a delivery again that was given up; the id and the bytes stay the same."""
+    access.require(by, Action.MANAGE)
+    again = webhook.deliveries.filter(pk=number, state=DeliveryState.GIVEN_UP)
+    if not again.update(state=DeliveryState.WAITING, attempts=0, due_at=timezone.now(), finished_at=None):
+        raise NotPossibleError("only a delivery that was given up is tried again")

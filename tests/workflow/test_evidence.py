@@ -1,0 +1,172 @@
+"""Evidence for a period: everything that happened, with roles as they were, and what nobody did."""
+
+import csv
+import io
+import json
+from datetime import date, timedelta
+
+import pytest
+from django.utils import timezone
+
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import ApplyRun, AuditEntry, Policy, PolicyVersion
+from applyviz.workflow import breakglass, evidence, scans
+from applyviz.workflow.errors import NotAllowedError, NotValidError
+from applyviz.workflow.evidence import Period, Section
+from applyviz.workflow.history import ExportFormat
+from applyviz.workflow.policies import Rules, rules_to_json
+from applyviz.workflow.policies.windows import Window
+from tests.builders import grant_role, make_person, take_roles
+from tests.stories import SETTINGS, Team, config_map
+
+
+@pytest.fixture
+def team(db, monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+@pytest.fixture
+def auditor(db):
+    return make_person("audrey", Role.AUDITOR)
+
+
+@pytest.fixture
+def today():
+    now = timezone.localdate()
+    return Period(now - timedelta(days=1), now + timedelta(days=1))
+
+
+def read(section, period, person):
+    return list(evidence.read_section(section, period, for_user=person))
+
+
+def test_approval_has_the_roles_of_that_moment(team, auditor, today):
+    team.apply(config_map(a="1"))
+    take_roles(team.bob)
+    grant_role(team.bob, Role.VIEWER)
+
+    [given] = read(Section.APPROVALS, today, auditor)
+
+    assert (given.who, given.roles, given.review, given.plan, bool(given.plan_digest)) == (
+        "bob",
+        "approver",
+        1,
+        1,
+        True,
+    )
+
+
+def test_role_of_some_places_is_named_with_them(team, auditor, today):
+    take_roles(team.bob)
+    grant_role(team.bob, Role.APPROVER, cluster="box", namespace="*")
+    team.apply(config_map(a="1"))
+
+    assert read(Section.APPROVALS, today, auditor)[0].roles in ("approver@box/*", "approver@box/* ")
+
+
+def test_reviews_and_runs_of_the_period_and_of_no_other(team, auditor, today):
+    team.apply(config_map(a="1"))
+    long_ago = Period(date(2020, 1, 1), date(2020, 1, 31))
+
+    assert [(f.what, f.who) for f in read(Section.REVIEWS, today, auditor)] == [("review.created", "alice")]
+    assert [f.what for f in read(Section.RUNS, today, auditor)] == ["run.started", "run.finished"]
+    assert [read(section, long_ago, auditor) for section in Section] == [[] for _section in Section]
+
+
+def test_cluster_narrows_what_belongs_to_one(team, auditor, today):
+    team.apply(config_map(a="1"))
+    other = Period(today.since, today.until, "other")
+
+    assert read(Section.REVIEWS, other, auditor) == []
+    assert len(read(Section.REVIEWS, Period(today.since, today.until, "box"), auditor)) == 1
+
+
+def test_broken_glass_is_an_exception_with_its_reason(team, auditor, today):
+    hasty = make_person("hank", Role.AUTHOR, Role.BREAK_GLASS)
+    plan = team.plan(config_map(a="1"))
+    breakglass.run_without_consent(plan, by=hasty, digest=plan.digest, reason="the shop is down", ticket="OPS-1")
+
+    [broken] = read(Section.BROKEN_GLASS, today, auditor)
+
+    assert (broken.who, "the shop is down" in broken.told, "OPS-1" in broken.told) == ("hank", True, True)
+
+
+def test_live_change_that_no_run_explains_is_evidence(team, auditor, today):
+    team.apply(config_map(a="1"))
+    team.edit(SETTINGS, {"data": {"a": "changed"}})
+    scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
+
+    found = [f for f in read(Section.UNEXPLAINED, today, auditor) if f.what == "changed"]
+
+    assert [(f.field_manager, f.object, f.told) for f in found] == [
+        ("kubectl-edit (Update)", "ConfigMap default/settings", ".data.a")
+    ]
+
+
+def shut_now(offset=timedelta(0)):
+    """A policy whose window opens tomorrow only; made before every run."""
+    tomorrow = (timezone.now() + timedelta(days=2)).weekday()
+    rules = Rules(windows=(Window((tomorrow,), "00:00", "00:01"),))
+    policy = Policy.objects.create(slug="nights", number=1)
+    return PolicyVersion.objects.create(
+        policy=policy,
+        number=1,
+        rules=rules_to_json(rules),
+        created_at=timezone.now() - timedelta(days=1) + offset,
+    )
+
+
+def test_run_outside_its_window_is_late(team, auditor, today):
+    run = team.apply(config_map(a="1"))
+    shut_now()
+
+    [late] = read(Section.LATE, today, auditor)
+
+    assert (late.run, late.what, bool(late.told)) == (run.number, "started outside", True)
+
+
+def test_window_that_came_later_makes_no_run_late(team, auditor, today):
+    team.apply(config_map(a="1"))
+    shut_now(timedelta(days=2))
+
+    assert read(Section.LATE, today, auditor) == []
+
+
+def test_run_that_went_on_after_its_window_is_late(team, auditor, today):
+    run = team.apply(config_map(a="1"))
+    start = run.started_at
+    rules = Rules(windows=(Window((start.weekday(),), "00:00", "23:59"),))
+    policy = Policy.objects.create(slug="days", number=1)
+    PolicyVersion.objects.create(
+        policy=policy, number=1, rules=rules_to_json(rules), created_at=start - timedelta(days=3)
+    )
+    ApplyRun.objects.filter(pk=run.pk).update(finished_at=start + timedelta(days=1))
+
+    assert [f.what for f in read(Section.LATE, today, auditor)] == ["went on outside"]
+
+
+def test_export_is_told_and_holds_every_section(team, auditor, today):
+    team.apply(config_map(a="1"))
+    hostile = config_map(a="1")
+    team.edit(SETTINGS, {"data": {"a": hostile}}, manager="=cmd")
+    scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
+
+    lines = [json.loads(line) for line in evidence.export_for(auditor, today, ExportFormat.JSONL)]
+    rows = list(csv.DictReader(io.StringIO("".join(evidence.export_for(auditor, today, ExportFormat.CSV)), newline="")))
+
+    assert {"reviews", "approvals", "runs", "unexplained"} <= {line.get("section") for line in lines}
+    assert lines[0]["head"].partition(":")[0].isdigit()
+    assert len(rows) == len(lines) - 1
+    assert [row["who"] for row in rows if row["what"] == "changed"] == ["'=cmd"]
+    told = AuditEntry.objects.filter(action=AuditAction.HISTORY_EXPORTED)
+    assert [e.detail["form"] for e in told.order_by("id")] == ["evidence.jsonl", "evidence.csv"]
+
+
+def test_evidence_is_for_who_may_audit(team, today):
+    with pytest.raises(NotAllowedError):
+        read(Section.REVIEWS, today, team.alice)
+
+
+def test_period_ends_after_it_began():
+    with pytest.raises(NotValidError):
+        Period(date(2026, 2, 1), date(2026, 1, 1))
