@@ -1,8 +1,8 @@
-"""What client-side apply costs: patch, result and reasons of one Deployment, and growth with the number of entries.
+"""What client-side apply costs: patch, result and reasons of one Deployment. How it grows: `benchmarks.slope`.
 
 .venv/bin/python -m benchmarks.merging [--repeat N]
 
-Medians, schema warm. Growth is shown per entry: it should stay flat. `python -m benchmarks` asks the Go libraries too.
+Medians of processor time, schema warm. `python -m benchmarks` asks the Go libraries too.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.merge import last_applied, patches
-from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.schema.builtin import bundled
-from benchmarks.ownership import make_deployment, measure
+from benchmarks.measuring import find_kind, median_ms
+from benchmarks.ownership import make_deployment
 
-DEPLOYMENT = bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment"))
+DEPLOYMENT = find_kind("apps", "Deployment")
 
 
 def make_case(containers: int = 3) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -56,30 +55,7 @@ def show_deployment(repeat: int) -> None:
         "annotation": lambda: last_applied.render(manifest),
     }
     for name, work in steps.items():
-        print(f"  {name:<10} {measure(work, repeat):8.3f} ms")
-
-
-def show_growth() -> None:
-    print("entries      patch      result     reasons        (ms; microseconds an entry)")
-    for count in (10, 100, 1_000, 10_000):
-        costs = measure_growth(count, max(3, 300 // count))
-        print(f"{count:>7}" + "".join(f"   {cost:9.2f} ({cost * 1000 / count:6.1f})" for cost in costs))
-
-
-def measure_growth(count: int, repeat: int) -> tuple[float, ...]:
-    """Milliseconds of patch, result and reasons with that many entries."""
-    last, manifest, live = make_case(1)
-    for obj, value in ((last, "x"), (manifest, "y"), (live, "x")):
-        env = [{"name": f"SETTING_{n}", "value": value} for n in range(count)]
-        obj["spec"]["template"]["spec"]["containers"][0]["env"] = env
-    patch = patches.compute(last, manifest, live, kind=DEPLOYMENT)
-    merged = patches.apply(live, patch.body, patch.content_type, kind=DEPLOYMENT)
-    versions = SimpleNamespace(last_applied=last, manifest=manifest, live=live, merged=merged, after=merged)
-    return (
-        measure(lambda: patches.compute(last, manifest, live, kind=DEPLOYMENT), repeat),
-        measure(lambda: patches.apply(live, patch.body, patch.content_type, kind=DEPLOYMENT), repeat),
-        measure(lambda: explain(versions=versions, mode="client", manager="kubectl", kind=DEPLOYMENT), repeat),
-    )
+        print(f"  {name:<10} {median_ms(work, repeat):8.3f} ms")
 
 
 def main() -> None:
@@ -87,7 +63,6 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=200)
     options = parser.parse_args()
     show_deployment(options.repeat)
-    show_growth()
 
 
 if __name__ == "__main__":

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,18 +28,10 @@ from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.planning.sets import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
+from benchmarks.measuring import median_ms
 from benchmarks.ownership import make_deployment
 
 CONTEXT = PlanContext(bundled(), "2026-01-01T00:00:00Z", can_dry_run=False)
-
-
-def median_ms(work: Callable[[], object], repeat: int) -> float:
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
-        work()
-        times.append((time.process_time() - start) * 1000)
-    return statistics.median(times)
 
 
 def answer_with(live: dict[str, dict[str, Any]]) -> Callable[[Sequence[Request]], list[Answer]]:

@@ -7,9 +7,7 @@ runs on one core, so that the pipe between us costs it nothing.
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +16,7 @@ from applyviz.conformance.merging import answer_case
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import serverside
-from applyviz.engine.schema.builtin import bundled
+from benchmarks.measuring import find_kind, median_ms
 from tests.controlplane.binaries import NotAvailableError
 from tests.controlplane.explore import find_documents
 from tests.controlplane.judge import find_oracle
@@ -38,19 +36,9 @@ class Comparison:
     reason: str = ""
 
 
-def measure(work: Callable[[], object], repeat: int) -> float:
-    """Median milliseconds of processor time of one call."""
-    times = []
-    for _ in range(repeat):
-        begin = time.process_time()
-        work()
-        times.append(time.process_time() - begin)
-    return statistics.median(times) * 1000
-
-
 def compare(cases: Mapping[str, Case], repeat: int) -> list[Comparison]:
     """Both medians for each named case."""
-    ours = {name: measure(_prepare(case), repeat) for name, case in cases.items()}
+    ours = {name: median_ms(_prepare(case), repeat) for name, case in cases.items()}
     try:
         replies, reason = _ask_go(cases, repeat), ""
     except NotAvailableError as error:
@@ -70,7 +58,8 @@ def _prepare(case: Case) -> Callable[[], bytes]:
 
 
 def _answer(case: Case, objects: Mapping[str, Any]) -> Any:
-    kind = bundled().find_kind(GroupVersionKind(**case["input"]["gvk"]))
+    gvk = GroupVersionKind(**case["input"]["gvk"])
+    kind = find_kind(gvk.group, gvk.kind)
     if case["op"] == "smp3":
         return patches.compute(objects["original"], objects["modified"], objects["current"], kind=kind).body
     manager, force = case["input"]["manager"], case["input"]["force"]

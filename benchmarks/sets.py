@@ -1,9 +1,9 @@
 """What a whole set costs from bytes to plan, each in its own process: time, and the most memory it ever held.
 
-    .venv/bin/python -m benchmarks.sets thousand|FOLDER [--again] [--mode client|server]
+    .venv/bin/python -m benchmarks.sets thousand|FOLDER [--live nothing|same|changed] [--mode client|server]
 
-`thousand` is a made set of 1,000 Deployments of 3 MB. `--again` plans a second time, on what the first left behind.
-Processor time of one core; nothing is asked of a server.
+`thousand` is a made set of 1,000 Deployments of 3 MB. `same` plans a second time, on what the first left behind;
+`changed` too, and every object there has other labels. Processor time of one core; nothing is asked of a server.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,15 @@ from applyviz.engine.schema.sources import SourceChain
 from benchmarks.ownership import make_deployment
 
 NOW = "2026-01-01T00:00:00Z"
-Live = dict[str, dict[str, Any]]
+Objects = dict[str, dict[str, Any]]
+
+
+class Live(StrEnum):
+    """What is there before the set is planned."""
+
+    NOTHING = "nothing"
+    SAME = "same"
+    CHANGED = "changed"
 
 
 def write_thousand() -> dict[str, bytes]:
@@ -57,14 +66,14 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-def plan(files: dict[str, bytes], mode: ApplyMode, live: Live) -> tuple[Live, int]:
+def plan(files: dict[str, bytes], mode: ApplyMode, live: Objects) -> tuple[Objects, int]:
     """Read and plan everything; what is live afterwards, and how many objects failed."""
     documents = [d for name, data in files.items() for d in parse_manifests(data, name).documents]
     crds = [d.obj for d in documents if d.obj.get("kind") == "CustomResourceDefinition"]
     catalog = SourceChain(bundled(), CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD)) if crds else bundled()
     context = PlanContext(catalog, NOW, can_dry_run=False)
     planner = SetPlanner(documents, options=ApplyOptions(mode=mode), context=context)
-    after: Live = {}
+    after: Objects = {}
     failed = 0
     for change in drive(planner, _answer_with(live, catalog)):
         failed += change.operation is Operation.ERROR
@@ -76,7 +85,7 @@ def plan(files: dict[str, bytes], mode: ApplyMode, live: Live) -> tuple[Live, in
     return after, failed
 
 
-def _answer_with(live: Live, catalog: Any) -> Callable[[Sequence[Request]], list[Answer]]:
+def _answer_with(live: Objects, catalog: Any) -> Callable[[Sequence[Request]], list[Answer]]:
     def send_all(requests: Sequence[Request]) -> list[Answer]:
         found = [live.get(request.path) for request in requests]
         return [Answer(404, {"reason": "NotFound"}) if obj is None else Answer(200, obj) for obj in found]
@@ -90,14 +99,22 @@ def _read_peak() -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
-def measure_here(source: str, mode: ApplyMode, *, is_again: bool) -> dict[str, float]:
+def _change(obj: dict[str, Any]) -> None:
+    """As if another field manager had written some of it since."""
+    metadata = obj["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), "changed-by": "somebody", "app": "another"}
+
+
+def measure_here(source: str, mode: ApplyMode, before: Live) -> dict[str, float]:
     """Seconds and megabytes of this process."""
     files = write_thousand() if source == "thousand" else read_folder(Path(source))
-    live: Live = {}
-    if is_again:
+    live: Objects = {}
+    if before is not Live.NOTHING:
         live, _ = plan(files, mode, {})
         live = copy.deepcopy(live)
         gc.collect()
+    for obj in live.values() if before is Live.CHANGED else ():
+        _change(obj)
     bundled().list_resources()
     begin = time.process_time()
     after, failed = plan(files, mode, live)
@@ -107,17 +124,9 @@ def measure_here(source: str, mode: ApplyMode, *, is_again: bool) -> dict[str, f
     return {"objects": len(after), "failed": failed, "megabytes_read": size, "seconds": seconds, "megabytes": memory}
 
 
-def measure(source: str, mode: ApplyMode, *, is_again: bool) -> dict[str, float]:
+def measure(source: str, mode: ApplyMode, before: Live) -> dict[str, float]:
     """The same in a process of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.sets",
-        source,
-        "--mode",
-        mode.value,
-        *(["--again"] if is_again else []),
-    ]
+    command = [sys.executable, "-m", "benchmarks.sets", source, "--mode", mode.value, "--live", before.value]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -126,10 +135,10 @@ def measure(source: str, mode: ApplyMode, *, is_again: bool) -> dict[str, float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("source", help="`thousand`, or a folder of manifests")
-    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--live", choices=[live.value for live in Live], default=Live.NOTHING.value)
     parser.add_argument("--mode", choices=[mode.value for mode in ApplyMode], default=ApplyMode.SERVER.value)
     options = parser.parse_args()
-    print(json.dumps(measure_here(options.source, ApplyMode(options.mode), is_again=options.again)))
+    print(json.dumps(measure_here(options.source, ApplyMode(options.mode), Live(options.live))))
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str
         if len(before) != len(after) or not all(isinstance(i, Mapping) for i in (*before, *after)):
             return None
         return ((str(n), b, a) for n, (b, a) in enumerate(zip(before, after, strict=True)))
-    if names[0] != [n for n in names[1] if n in names[0]]:
-        return None
     left, right = dict(zip(names[0], before, strict=True)), dict(zip(names[1], after, strict=True))
+    if names[0] != [n for n in names[1] if n in left]:
+        return None
     return ((n, left.get(n, _ABSENT), right.get(n, _ABSENT)) for n in dict.fromkeys((*names[0], *names[1])))
 
 
