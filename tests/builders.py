@@ -48,9 +48,15 @@ def make_cluster_row(slug: str = "box", **values: object) -> Cluster:
 
 
 def make_plan_row(
-    author: User, *, requester: User | None = None, state: str = PlanState.COMPLETE, changes: int = 1
+    author: User,
+    *,
+    requester: User | None = None,
+    state: str = PlanState.COMPLETE,
+    changes: int = 1,
+    policy_version: str = BUILT_IN,
+    **values: object,
 ) -> Plan:
-    """A finished plan with some changes, without a calculation behind it."""
+    """A finished plan with some changes (`values` are theirs), without a calculation behind it."""
     now = timezone.now()
     number = Review.objects.count() + 1
     review = Review.objects.create(number=number, title="Upgrade", author=author, created_at=now, updated_at=now)
@@ -66,22 +72,21 @@ def make_plan_row(
         created_at=now,
     )
     for position in range(changes):
-        ObjectChange.objects.create(
-            plan=plan,
-            position=position,
-            version="v1",
-            kind="ConfigMap",
-            namespace="default",
-            name=f"settings-{position}",
-            operation="update",
-            certainty="server-confirmed",
-            has_effect=True,
-            effect="e" * 64,
-            document={},
-            sealed=Sealed.of_json({}),
-        )
+        given = {
+            "version": "v1",
+            "kind": "ConfigMap",
+            "namespace": "default",
+            "name": f"settings-{position}",
+            "operation": "update",
+            "certainty": "server-confirmed",
+            "has_effect": True,
+            "effect": "e" * 64,
+            "document": {},
+            "sealed": Sealed.of_json({}),
+        }
+        ObjectChange.objects.create(plan=plan, position=position, **{**given, **values})
     Plan.objects.filter(pk=plan.pk).update(
-        state=state, digest="a" * 64, cluster_uid=cluster.uid, policy_version=BUILT_IN
+        state=state, digest="a" * 64, cluster_uid=cluster.uid, policy_version=policy_version
     )
     plan.refresh_from_db()
     return plan
@@ -92,7 +97,14 @@ def server_side(**values: object) -> ApplyOptions:
     return ApplyOptions(**{"namespace": "shop", **values})
 
 
-def make_policy(slug: str = "strict", cluster: str = "*", namespace: str = "*", **rules: object) -> PolicyVersion:
+def make_policy(
+    slug: str = "strict",
+    cluster: str = "*",
+    namespace: str = "*",
+    *,
+    is_cluster_scoped: bool = True,
+    **rules: object,
+) -> PolicyVersion:
     """The next version of a policy with these rules, written as rows."""
     policy, _ = Policy.objects.get_or_create(slug=slug)
     number = policy.number + 1
@@ -101,6 +113,7 @@ def make_policy(slug: str = "strict", cluster: str = "*", namespace: str = "*", 
         number=number,
         cluster_pattern=cluster,
         namespace_pattern=namespace,
+        is_cluster_scoped=is_cluster_scoped,
         rules=rules_to_json(Rules(**{"must_open_dangers": False, **rules})),
         created_at=timezone.now(),
     )
