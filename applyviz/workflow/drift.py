@@ -6,15 +6,14 @@ others own is theirs. Values of Secrets are compared by their tags. Rule for pai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from applyviz.engine.diff.structural import Difference, diff_objects
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.plan import Versions
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
+from applyviz.workflow.runs.promises import find_broken
 
 _SELDOM = ("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")
 _LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
@@ -49,23 +48,17 @@ def _touches(path: FieldPath, wanted: frozenset[FieldPath]) -> bool:
     return path in wanted or any(path[:length] in wanted for length in range(1, len(path)))
 
 
-def _without_noise(obj: Mapping[str, JSONValue]) -> JSONObject:
-    return {name: value for name, value in obj.items() if name != "status"}
-
-
-def find_drift(versions: Versions, live: JSONObject, *, root: Node | None = None) -> tuple[Drifted, ...]:
+def find_drift(
+    versions: Versions, live: JSONObject, *, root: Node | None = None, is_confirmed: bool = True
+) -> tuple[Drifted, ...]:
     """The fields of the manifest that live no longer has as they were applied, in the order of the object.
 
     - `versions` and `live` are masked with one key, so that equal values of Secrets are equal.
+    - Of a promise that was only calculated (`is_confirmed`), what the server added by defaulting is no drift.
     """
     promised = versions.after or versions.merged or versions.manifest
     if promised is None:
         return ()
     wanted = _wanted(versions, root)
-    return tuple(_find(diff_objects(_without_noise(promised), _without_noise(live), root=root), wanted))
-
-
-def _find(differences: tuple[Difference, ...], wanted: frozenset[FieldPath]) -> Iterator[Drifted]:
-    for one in differences:
-        if not one.is_equal_in_meaning and _touches(one.path, wanted):
-            yield Drifted(render_path(one.path), one.before, one.after)
+    broken = find_broken(promised, live, root=root, is_confirmed=is_confirmed)
+    return tuple(Drifted(render_path(one.path), one.before, one.after) for one in broken if _touches(one.path, wanted))

@@ -48,7 +48,7 @@ TITLES: dict[Section, str | Promise] = {
     Section.BROKEN_GLASS: _("Runs without consent"),
     Section.LATE: _("Runs outside their windows"),
     Section.POLICIES: _("Edits of policies, rules and retention"),
-    Section.RIGHTS: _("Changes of accounts, teams and grants"),
+    Section.RIGHTS: _("Changes of accounts, teams, grants and clusters"),
     Section.UNEXPLAINED: _("Live changes that no run explains"),
 }
 _ACTIONS: dict[Section, tuple[AuditAction, ...]] = {

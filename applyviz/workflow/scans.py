@@ -21,7 +21,7 @@ from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
 from applyviz.records.models import Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
@@ -180,7 +180,9 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
     if change.ref.gvk != ref.gvk:  # another API version than was applied: fields may have other names
         return
     masked = changes.mask_object(live, change.ref, tag_key=tag_key)
-    fields = tuple(one.to_json() for one in find_drift(change.versions, masked, root=schema.root if schema else None))
+    root, is_confirmed = schema.root if schema else None, change.certainty is Certainty.CONFIRMED
+    drifted = find_drift(change.versions, masked, root=root, is_confirmed=is_confirmed)
+    fields = tuple(one.to_json() for one in drifted)
     if fields:
         yield Found(FindingSort.DRIFTED, ref, fields=fields, run=result.run.number)
 

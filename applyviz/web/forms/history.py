@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from django import forms
+from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_aware, localdate
 from django.utils.translation import gettext_lazy as _
@@ -108,6 +109,13 @@ class EvidenceForm(forms.Form):
         if given["until"] < given["since"]:
             raise forms.ValidationError(_("The period ends before it began."))
         return given
+
+    @classmethod
+    def read(cls, given: QueryDict) -> Self:
+        """The form as an address fills it; without days, the month so far stands in it."""
+        today = localdate()
+        days = {"until": today, "since": today.replace(day=1)}
+        return cls({**{name: day.isoformat() for name, day in days.items()}, **given.dict()})
 
     @property
     def period(self) -> Period | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,7 +89,7 @@ class Findings:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _present_field(one: object) -> FieldRow:

@@ -22,7 +22,7 @@ from applyviz.workflow.history import ExportFormat
 @needs(Action.AUDIT)
 def show_evidence(request: PageRequest) -> HttpResponse:
     """Evidence for a period, ready to be printed."""
-    form = EvidenceForm(request.GET)
+    form = EvidenceForm.read(request.GET)
     period = form.period
     page = present_evidence(period, for_user=request.user) if period else None
     return render(request, "history/evidence.html", {"form": form, "page": page}, status=200 if page else 422)
@@ -31,7 +31,7 @@ def show_evidence(request: PageRequest) -> HttpResponse:
 @needs(Action.AUDIT)
 def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     """The same as a file, streamed."""
-    period = EvidenceForm(request.GET).period
+    period = EvidenceForm.read(request.GET).period
     if form not in list(ExportFormat) or period is None:
         raise NotVisibleError(f"there is no such evidence as {form}")
     wanted = ExportFormat(form)

@@ -1,0 +1,177 @@
+"""The history on PostgreSQL: runs write side by side, the superuser is found out, full text, retention."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from tests.services.servers import run_postgres
+
+pytestmark = pytest.mark.services
+ROOT = Path(__file__).parents[2]
+
+WRITE = """
+import sys
+from django.db import transaction
+from applyviz.records.enums import AuditAction
+from applyviz.workflow import audit
+run = int(sys.argv[1])
+about = audit.Subject(cluster="box", run=run)
+audit.record(AuditAction.RUN_STARTED, by=None, about=about)
+for number in range(100):
+    with transaction.atomic():
+        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"umbrella {run} {number}"})
+audit.record(AuditAction.RUN_FINISHED, by=None, about=about)
+"""
+VERIFY = """
+from applyviz.workflow import chain
+report = chain.verify_chain()
+print(report.bad or f"{report.entries} entries, {report.runs} runs")
+"""
+TAMPER = """
+import sys
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("ALTER TABLE records_auditentry DISABLE TRIGGER USER")
+    cursor.execute(sys.argv[1])
+    cursor.execute("ALTER TABLE records_auditentry ENABLE TRIGGER USER")
+"""
+HOLD = """
+import time
+from django.db import transaction
+from applyviz.records.enums import AuditAction
+from applyviz.workflow import audit
+with transaction.atomic():
+    audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=901))
+    print("holding", flush=True)
+    time.sleep(8)
+"""
+PASS_BY = """
+import time
+from applyviz.records.enums import AuditAction
+from applyviz.workflow import audit
+started = time.perf_counter()
+audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=902))
+audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject())
+print(time.perf_counter() - started < 4)
+"""
+SEARCH = """
+from applyviz.workflow import history
+found = history.find_page({"text": "UMBRELLA 2 17"}, before=None, count=9)
+print(len(found), history.find_entries({"text": "umbr"}).count())
+"""
+PRUNE = """
+from datetime import timedelta
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+from applyviz.records.models import AuditEntry, RetentionPolicy
+from applyviz.workflow import chain, history, retention
+now = timezone.now()
+policy = RetentionPolicy.objects.create(name="short", days=30, actions=["object.result"], created_at=now)
+print(retention.prune(policy, now=now + timedelta(days=31)).entries, chain.verify_chain().is_intact)
+print(history.find_entries({"text": "umbrella"}).count())
+for change in ({"detail": {}}, {"actor_name": "mallory"}, {"detail": {}, "salt": "", "pruned_by": 1}):
+    try:
+        with transaction.atomic():
+            AuditEntry.objects.filter(action="run.started").update(**change)
+    except DatabaseError as error:
+        print(str(error).splitlines()[0])
+"""
+
+
+class Installation:
+    """Scripts that run inside an installation on a database of its own."""
+
+    def __init__(self, database: str, home: Path) -> None:
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "applyviz.settings",
+            "DATABASE_URL": database,
+            "APPLYVIZ_HOME": str(home),
+            "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
+            "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+            "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+        }
+        self.manage("migrate")
+
+    def manage(self, *words: str) -> str:
+        """What a command prints; whether it succeeds or not."""
+        command = [sys.executable, "manage.py", *words]
+        done = subprocess.run(command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=180)
+        return done.stdout + done.stderr
+
+    def start(self, code: str, *words: str) -> subprocess.Popen[str]:
+        """A script at work."""
+        command = [sys.executable, "-c", "import django; django.setup()\n" + code, *words]
+        return subprocess.Popen(command, env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+    def run(self, code: str, *words: str) -> list[str]:
+        """The lines that a script prints."""
+        process = self.start(code, *words)
+        out = process.communicate(timeout=180)[0]
+        assert process.returncode == 0
+        return out.splitlines()
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory) -> Iterator[Installation]:
+    with run_postgres() as database:
+        yield Installation(database, tmp_path_factory.mktemp("home"))
+
+
+def test_runs_written_by_four_processes_are_one_intact_history(installation):
+    writers = [installation.start(WRITE, str(run)) for run in range(1, 5)]
+    for writer in writers:
+        writer.communicate(timeout=180)
+    assert [writer.returncode for writer in writers] == [0, 0, 0, 0]
+
+    assert installation.run(VERIFY) == ["408 entries, 4 runs"]
+    assert "408 entries are intact, 4 chains of runs among them" in installation.manage("audit", "verify")
+
+
+def test_worker_in_a_long_transaction_keeps_no_other_waiting(installation):
+    with installation.start(HOLD) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline().strip() == "holding"
+        passed = installation.run(PASS_BY)
+        holder.communicate(timeout=60)
+
+    assert (passed, holder.returncode) == (["True"], 0)
+
+
+def test_full_text_finds_words_by_their_beginning(installation):
+    assert installation.run(SEARCH) == ["1 400"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "back", "bad"),
+    [
+        (
+            "UPDATE records_auditentry SET roles = 'approver' WHERE chain = 2 AND sequence = 50",
+            "UPDATE records_auditentry SET roles = '' WHERE chain = 2 AND sequence = 50",
+            "entry 50 of the chain of run 2 is bad",
+        ),
+        (
+            "UPDATE records_auditentry SET sequence = 9000 + sequence WHERE chain = 3 AND sequence = 100",
+            "UPDATE records_auditentry SET sequence = sequence - 9000 WHERE chain = 3 AND sequence > 9000",
+            "entry 100 of the chain of run 3 is bad: it is missing",
+        ),
+    ],
+)
+def test_superuser_of_the_database_is_found_out(installation, sql, back, bad):
+    installation.run(TAMPER, sql)
+    said = installation.manage("audit", "verify")
+    installation.run(TAMPER, back)
+
+    assert bad in said
+
+
+def test_bodies_go_by_policy_and_the_chain_holds(installation):
+    assert installation.run(PRUNE) == ["400 True", "0", *["audit entries are never changed"] * 3]
+    assert "400 bodies were removed by policy short" in installation.manage("audit", "verify")
