@@ -66,8 +66,10 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by:
     return int(made.pk)
 
 
-def start(*, plan_id: int, by: str = "bob", plant: str = "") -> int:
+def start(*, plan_id: int, by: str = "bob", plant: str = "", failpoint: str = "") -> int:
     """Somebody approves and starts; the id of the run."""
+    if failpoint:
+        os.environ["APPLYVIZ_FAILPOINT"] = failpoint
     with plants.planted(plant):
         chosen = Plan.objects.get(pk=plan_id)
         run = runs.approve_and_run(chosen, by=User.objects.get(username=by), digest=chosen.digest)
@@ -139,6 +141,17 @@ def finish(*, run_id: int) -> str:
         if ApplyRun.objects.get(pk=run_id).state not in RunState.unfinished():
             break
     return str(ApplyRun.objects.get(pk=run_id).state)
+
+
+def list_states(*, run_ids: list[int]) -> list[str]:
+    """Where these runs stand."""
+    states = dict(ApplyRun.objects.filter(pk__in=run_ids).values_list("pk", "state"))
+    return [states[run_id] for run_id in run_ids]
+
+
+def find_run(*, plan_id: int) -> int:
+    """The run of a plan."""
+    return int(ApplyRun.objects.get(plan_id=plan_id).pk)
 
 
 def cancel(*, run_id: int) -> None:

@@ -37,7 +37,7 @@ def environment(folder: Path, database: str) -> dict[str, str]:
         "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
         "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
         "APPLYVIZ_HTTPS": "off",
-        "APPLYVIZ_LEASE_SECONDS": "6",
+        "APPLYVIZ_LEASE_SECONDS": "18",
         "APPLYVIZ_MUST_OPEN_DANGERS": "off",
         "APPLYVIZ_HOME": str(folder / "home"),
         "ALLOWED_HOSTS": "127.0.0.1",

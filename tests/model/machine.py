@@ -38,7 +38,7 @@ POINTS = (
 )
 FAULTS = ("", "", "", "lose answer", "lose request", "refuse connection")
 values = st.sampled_from(("1", "2", "3"))
-texts = st.dictionaries(st.sampled_from(NAMES), st.dictionaries(st.sampled_from("xyz"), values, max_size=2), min_size=1)
+texts = st.dictionaries(st.sampled_from(NAMES), st.dictionaries(st.sampled_from("xwz"), values, max_size=2), min_size=1)
 choice = st.integers(0, 7)
 
 
@@ -283,7 +283,7 @@ class Story(Team):
         if kind in ("delete", "anew"):
             self.world.delete(name)
         if kind == "data":
-            self.world.edit(name, {"data": {"y": value}})
+            self.world.edit(name, {"data": {"w": value}})
         elif kind == "labels":
             self.world.edit(name, {"metadata": {"labels": {"team": value}}})
         elif kind != "delete":

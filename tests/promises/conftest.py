@@ -47,9 +47,9 @@ class Scene(Team):
 
     def change(self, *texts: str, is_client: bool = False, **options: object) -> Plan:
         """A plan of two objects, one there and one not, unless texts say otherwise; nothing heard before it counts."""
-        self.give("there", x="1", y="1")
+        self.give("there", x="1", w="1")
         plan = self.plan(
-            *(texts or (config_map("there", x="2", y="1"), config_map("fresh", a="1"))),
+            *(texts or (config_map("there", x="2", w="1"), config_map("fresh", a="1"))),
             mode=ApplyMode.CLIENT if is_client else ApplyMode.SERVER,
             **options,
         )

@@ -96,7 +96,7 @@ def test_every_flipped_field_of_a_sealed_change_keeps_the_run_from_writing(scene
 
 
 def test_every_flipped_field_that_was_shown_keeps_the_run_from_writing(scene, unguarded):
-    plan = scene.change(config_map("there", x="2", y="1"))
+    plan = scene.change(config_map("there", x="2", w="1"))
     scene.start(plan)
     row = plan.changes.get()
     sent = [_refuses(scene, plan, row, document=_flipped(row.document, path)) for path in _leaves(row.document)]
@@ -110,7 +110,7 @@ def test_every_flipped_field_that_was_shown_keeps_the_run_from_writing(scene, un
      "conflicts", "hazards", "worst_hazard", "dangers", "error", "effect"],
 )  # fmt: skip
 def test_every_flipped_column_of_a_change_keeps_the_run_from_writing(scene, unguarded, column):
-    plan = scene.change(config_map("there", x="2", y="1"))
+    plan = scene.change(config_map("there", x="2", w="1"))
     scene.start(plan)
     row = plan.changes.get()
 
@@ -149,7 +149,7 @@ def test_untouched_plan_is_written(scene, unguarded):
 def test_edit_drops_the_approval_and_an_old_digest_starts_nothing(scene):
     plan = scene.change()
     approvals.approve_plan(plan, by=scene.bob, digest=plan.digest)
-    bundle = SourceBundle((BundledFile("0.yaml", config_map("there", x="3", y="1").encode()),))
+    bundle = SourceBundle((BundledFile("0.yaml", config_map("there", x="3", w="1").encode()),))
     edited = reviews.replan_review(plan.review, by=scene.alice, bundle=bundle)
     make_plan(edited.pk)
     edited.refresh_from_db()
@@ -178,7 +178,7 @@ def test_approval_is_spent_once(scene):
         ticket="",
         cluster=scene.cluster,
         options=plan_options(plan),
-        bundle=SourceBundle((BundledFile("0.yaml", config_map("there", x="9", y="1").encode()),)),
+        bundle=SourceBundle((BundledFile("0.yaml", config_map("there", x="9", w="1").encode()),)),
     ).plans.get()
     make_plan(again.pk)
     again.refresh_from_db()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, InternalError, OperationalError, transaction
 
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.reader import ClusterReader
@@ -178,7 +178,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         logger.info("Run %s is owned by another worker", claim.run.number)
     except ApplyVizError as stop:
         claim.finish(RunState.FAILED, error=str(stop))
-    except (OperationalError, InterfaceError) as lost:
+    except (OperationalError, InterfaceError, InternalError) as lost:
         log_unexpected(logger, f"run {claim.run.number} is left to the next worker: the database went away", lost)
     except Exception as unexpected:
         log_unexpected(logger, f"run {claim.run.number} stopped", unexpected)
