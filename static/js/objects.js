@@ -16,6 +16,15 @@ function withoutTab(path) {
   return path.replace(/(\/objects\/\d+\/).*$/, "$1");
 }
 
+/** Scrolls the list alone: the page stays where the reader has it. */
+function bringIntoList(link) {
+  const box = currentList();
+  const [item, frame] = [link.getBoundingClientRect(), box.getBoundingClientRect()];
+  const bottom = Math.min(frame.bottom, innerHeight);
+  if (item.top < frame.top) box.scrollTop -= frame.top - item.top;
+  else if (item.bottom > bottom) box.scrollTop += item.bottom - bottom;
+}
+
 function markCurrent() {
   const here = withoutTab(location.pathname);
   if (!here.includes("/objects/")) return; // the page chose the first object itself
@@ -26,7 +35,7 @@ function markCurrent() {
       link.setAttribute("aria-current", "true");
       const tick = link.querySelector("[data-tick]");
       if (tick) tick.hidden = false;
-      link.scrollIntoView({ block: "nearest" });
+      bringIntoList(link);
     }
   }
 }
@@ -37,7 +46,7 @@ function step(by) {
   const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
   if (next && next === all[at] && by > 0) currentList().querySelector("[data-more]")?.click();
   else next?.click();
-  next?.scrollIntoView({ block: "nearest" });
+  if (next) bringIntoList(next);
 }
 
 function stepField(by) {

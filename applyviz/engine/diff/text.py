@@ -44,11 +44,24 @@ class LineState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One side of a row: the line, its number (from 1), and its pieces."""
+    """One side of a row: the line and its number (from 1).
+
+    - `pair` holds both texts of a line that changed, and `side` says which of them this one is; words are marked
+      when they are asked for, because most lines of a long object are never shown.
+    """
 
     line: Line
     number: int
-    parts: tuple[Part, ...]
+    is_new: bool = False
+    pair: tuple[str, str] | None = None
+    side: int = 0
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The pieces of its text, those that differ marked."""
+        if self.pair is None:
+            return (Part(self.line.text, self.is_new),)
+        return mark_words(*self.pair)[self.side]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +156,16 @@ def _number(pairs: Iterable[_Pair]) -> Iterator[DiffRow]:
         left += before is not None
         right += after is not None
         if before is not None and after is not None and _is_same_line(before, after):
-            sides = DiffLine(before, left, (Part(before.text),)), DiffLine(after, right, (Part(after.text),))
-            yield DiffRow(LineState.SAME, *sides)
+            yield DiffRow(LineState.SAME, DiffLine(before, left), DiffLine(after, right))
         elif before is not None and after is not None:
-            old, new = mark_words(before.text, after.text)
-            yield DiffRow(LineState.CHANGED, DiffLine(before, left, old), DiffLine(after, right, new))
+            pair = (before.text, after.text)
+            sides = DiffLine(before, left, pair=pair), DiffLine(after, right, pair=pair, side=1)
+            yield DiffRow(LineState.CHANGED, *sides)
         else:
             for line in filter(None, (before,)):
-                yield DiffRow(LineState.REMOVED, DiffLine(line, left, (Part(line.text, True),)), None)
+                yield DiffRow(LineState.REMOVED, DiffLine(line, left, is_new=True), None)
             for line in filter(None, (after,)):
-                yield DiffRow(LineState.ADDED, None, DiffLine(line, right, (Part(line.text, True),)))
+                yield DiffRow(LineState.ADDED, None, DiffLine(line, right, is_new=True))
 
 
 def _beside(before: Iterable[Line], after: Iterable[Line]) -> Iterator[_Pair]:

@@ -23,6 +23,7 @@ from applyviz.web.presenters.owners import OwnerChip, present_owners
 from applyviz.web.presenters.values import ABSENT, LONGEST, SHORT
 
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
+PAGE, SHOWN = 600, 24
 _SIGNS = {"same": "", "changed": "~", "added": "+", "removed": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
 
 
@@ -102,24 +103,72 @@ def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator
         )
 
 
-def present_diff(change: ObjectChange, *, you: str, is_split: bool, has_noise: bool) -> tuple[DiffRow, ...]:
-    """All rows of an object; empty when nothing differs."""
+@dataclass(frozen=True, slots=True)
+class DiffPage:
+    """Some rows of a diff; `first` counts from 1, `total` are all rows that are not folded away."""
+
+    rows: tuple[DiffRow, ...] = ()
+    first: int = 1
+    total: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last row of the page."""
+        return self.first + len(self.rows) - 1
+
+    @property
+    def before(self) -> int:
+        """Where the page before begins, 0 when there is none."""
+        return max(1, self.first - PAGE) if self.first > 1 else 0
+
+    @property
+    def after(self) -> int:
+        """Where the next page begins, 0 when there is none."""
+        return self.last + 1 if self.last < self.total else 0
+
+
+def present_diff(change: ObjectChange, *, you: str, is_split: bool, has_noise: bool, start: int = 1) -> DiffPage:
+    """A page of the rows of an object; empty when nothing differs."""
     before, after = change.versions.live, change.versions.after
     if not has_noise:
         before, after = _quiet(before), _quiet(after)
     if before == after:
-        return ()
+        return DiffPage()
     kind = bundled().find_kind(change.ref.gvk)
-    rows = diff_lines(before, after, root=kind.root if kind else None)
-    return tuple(_present_rows(fold_rows(rows if is_split else unify_rows(rows)), _read_gutter(change, you)))
+    found = diff_lines(before, after, root=kind.root if kind else None)
+    rows = fold_rows(found if is_split else unify_rows(found))
+    first = min(start, max(1, len(rows)))
+    page = rows[first - 1 : first - 1 + PAGE]
+    return DiffPage(tuple(_present_rows(page, _read_gutter(change, you))), first, len(rows))
 
 
 def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
-    """The lines of two values of a field that are too long for one line; empty for short ones."""
+    """The first lines that differ of two values of a field that are too long for one line; empty for short ones.
+
+    - The last row says how many lines are left out.
+    """
     if before is ABSENT or after is ABSENT or (_is_short(before) and _is_short(after)):
         return ()
-    rows = diff_lines({name: _cut(before)}, {name: _cut(after)})
-    return tuple(_present_rows(fold_rows(unify_rows(rows), context=1), _NO_GUTTER))
+    hidden = 0
+    if isinstance(before, str) and isinstance(after, str):
+        before, after, hidden = _find_window(before, after)
+    rows = fold_rows(unify_rows(diff_lines({name: before}, {name: after})), context=1)
+    shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
+    hidden += sum(row.count if isinstance(row, Fold) else 1 for row in rows[SHOWN:])
+    if hidden:
+        text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden) % {"n": hidden}
+        shown.append(DiffRow("fold", fold=text))
+    return tuple(shown)
+
+
+def _find_window(before: str, after: str) -> tuple[str, str, int]:
+    """Where two texts begin to differ, as far as a row shows it, and how many lines that leaves out."""
+    old, new = before.split("\n"), after.split("\n")
+    same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    first = max(0, same - 1)
+    parts = [[line[:LONGEST] for line in lines[first : first + SHOWN]] for lines in (old, new)]
+    hidden = max(len(old), len(new)) - first - max(map(len, parts))
+    return "\n".join(parts[0]), "\n".join(parts[1]), hidden
 
 
 def diff_bodies(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
@@ -132,7 +181,3 @@ def _is_short(value: JSONValue) -> bool:
     if isinstance(value, str):
         return len(value) <= SHORT and "\n" not in value
     return len(str(value)) <= SHORT
-
-
-def _cut(value: JSONValue) -> JSONValue:
-    return value[: 10 * LONGEST] if isinstance(value, str) else value

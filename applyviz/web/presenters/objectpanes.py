@@ -21,7 +21,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
 from applyviz.web.presenters.acknowledging import HazardAct
 from applyviz.web.presenters.deciding import NOTHING, Settlement
-from applyviz.web.presenters.difflines import DiffRow, present_diff
+from applyviz.web.presenters.difflines import DiffPage, present_diff
 from applyviz.web.presenters.documents import VERSION_WORDS, Document, present_document
 from applyviz.web.presenters.fields import FieldFilter, FilterChoice, Section
 from applyviz.web.presenters.kubectl import KubectlRow, present_requests
@@ -113,7 +113,8 @@ class Pane:
     next_field: int = 0
     fields_total: int = 0
     empty_text: str = ""
-    lines: tuple[DiffRow, ...] = ()
+    diff: DiffPage | None = None
+    diff_query: str = ""
     is_masked: bool = False
     is_split: bool = False
     choices: tuple[DiffChoice, ...] = ()
@@ -256,7 +257,14 @@ def _offer_choices(choice: PaneChoice) -> tuple[DiffChoice, ...]:
 
 def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
     return {
-        "lines": present_diff(change, you=options.field_manager, is_split=choice.is_split, has_noise=choice.has_noise),
+        "diff": present_diff(
+            change,
+            you=options.field_manager,
+            is_split=choice.is_split,
+            has_noise=choice.has_noise,
+            start=choice.start,
+        ),
+        "diff_query": f"view={'split' if choice.is_split else 'unified'}{'&noise=1' if choice.has_noise else ''}",
         "is_masked": change.ref.gvk.kind == "Secret",
         "is_split": choice.is_split,
         "choices": _offer_choices(choice),

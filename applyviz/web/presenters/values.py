@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
@@ -20,6 +21,7 @@ __all__ = ["ABSENT", "Shown", "find_value", "render_yaml", "show_value"]
 
 SHORT = 72
 LONGEST = 4000
+MOST_SCALARS = 150
 PREVIEW_LINES = 8
 _READ_AS_OTHERS = frozenset({"", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
@@ -73,20 +75,57 @@ def _flat(value: JSONValue) -> str:
     return _scalar(value)
 
 
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the C one where it is built
+    """Writes texts of several lines as literal blocks, as people write them."""
+
+
+def _represent_text(dumper: Any, text: str) -> yaml.Node:
+    node: yaml.Node = dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return node
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def render_yaml(value: JSONValue) -> str:
     """Write a value as YAML for reading, in the order it has."""
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return (
-        str(yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120))
-        .removesuffix("...\n")
-        .rstrip("\n")
-    )
+    text = str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    return text.removesuffix("...\n").rstrip("\n")
+
+
+def _prune(value: JSONValue, budget: list[int]) -> JSONValue:
+    """As much of a value as the budget of scalars allows; what is left of the budget tells whether that is all."""
+    if isinstance(value, Mapping):
+        kept: dict[str, JSONValue] = {}
+        for name, item in value.items():
+            if budget[0] <= 0:
+                break
+            kept[name] = _prune(item, budget)
+        return kept
+    if isinstance(value, list):
+        items: list[JSONValue] = []
+        for item in value:
+            if budget[0] <= 0:
+                break
+            items.append(_prune(item, budget))
+        return items
+    budget[0] -= 1
+    return value
 
 
 def show_value(value: JSONValue) -> Shown | None:
-    """A value for a row of changes; None for a field that is not there."""
+    """A value for a row of changes; None for a field that is not there.
+
+    - Of a very large one only the beginning is written.
+    """
     if value is ABSENT:
         return None
+    if isinstance(value, Mapping | list):
+        budget = [MOST_SCALARS]
+        begun = _prune(value, budget)
+        if budget[0] <= 0:
+            text = render_yaml(begun)[:LONGEST]
+            return Shown(text, is_long=True, is_cut=True, lines=text.count("\n") + 1)
     if isinstance(value, str) and is_masked(value) and "\n" not in value:
         return Shown(value, is_masked=True)
     if isinstance(value, str) and ("\n" in value or len(value) > SHORT):

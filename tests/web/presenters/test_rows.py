@@ -14,7 +14,7 @@ from applyviz.engine.planning.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.presenters import fields, marks
 from applyviz.web.presenters.deciding import NOTHING, show_settlement
-from applyviz.web.presenters.difflines import diff_values, present_diff
+from applyviz.web.presenters.difflines import PAGE, diff_values, present_diff
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.lanes import present_lanes
 from applyviz.web.presenters.owners import present_owner
@@ -193,13 +193,13 @@ def test_diff_leaves_out_what_the_server_writes_unless_asked():
     versions = replace(change.versions, live=live, after={**live, "status": {"replicas": 8}})
     noisy = replace(change, versions=versions)
 
-    assert present_diff(noisy, you="ci", is_split=False, has_noise=False) == ()
-    shown = present_diff(noisy, you="ci", is_split=False, has_noise=True)
+    assert present_diff(noisy, you="ci", is_split=False, has_noise=False).rows == ()
+    shown = present_diff(noisy, you="ci", is_split=False, has_noise=True).rows
     assert [row.state for row in shown if row.state not in ("same", "fold")] == ["removed", "added"]
 
 
 def test_diff_has_owners_and_manifest_lines_beside_it():
-    rows = present_diff(builders.build_change(), you="ci", is_split=True, has_noise=False)
+    rows = present_diff(builders.build_change(), you="ci", is_split=True, has_noise=False).rows
 
     version = next(row for row in rows if row.after and "version" in "".join(p.text for p in row.after.parts))
     assert ([o.name for o in version.owners], version.source_line) == (["ci"], 8)
@@ -247,3 +247,26 @@ def test_default_that_replaces_a_live_value_is_a_change():
 
     assert fields.select_reasons(change, FieldFilter.CHANGES) == [(0, replicas)]
     assert fields.select_reasons(change, FieldFilter.DEFAULTED) == [(0, replicas), (1, paused)]
+
+
+def test_long_diff_comes_in_pages():
+    live = {"data": {f"key-{n:04}": "a" for n in range(PAGE)}}
+    after = {"data": {f"key-{n:04}": "b" for n in range(PAGE)}}
+    change = replace(builders.build_change(), versions=Versions(live=live, after=after))
+
+    first = present_diff(change, you="ci", is_split=False, has_noise=False)
+    last = present_diff(change, you="ci", is_split=False, has_noise=False, start=first.after)
+
+    assert (len(first.rows), first.before, first.after) == (PAGE, 0, PAGE + 1)
+    assert (last.before, last.after, last.last) == (1, 2 * PAGE + 1, 2 * PAGE)
+
+
+def test_long_value_shows_where_it_begins_to_differ():
+    old = "\n".join(f"line {n}" for n in range(1000))
+    new = old.replace("line 500", "line five hundred").replace("line 900", "x")
+
+    rows = diff_values("text", old, new)
+
+    texts = ["".join(p.text for p in row.shown.parts) if row.shown else row.fold for row in rows]
+    assert texts[1:4] == ["line 499", "line 500", "line five hundred"]
+    assert texts[-1] == "477 more lines: see the diff"
