@@ -4,9 +4,9 @@ import pytest
 
 from applyviz.records.models import AuditEntry
 from applyviz.workflow import comments
-from applyviz.workflow.errors import NotValidError, NotVisibleError
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from tests.web import builders, rows
-from tests.web.conftest import _person, alice  # noqa: F401 the cast
+from tests.web.conftest import _person, alice, bob  # noqa: F401 the cast
 
 
 @pytest.fixture
@@ -43,3 +43,59 @@ def test_comment_that_cannot_be_used_is_refused(alice, plan, text, field):  # no
 def test_outsider_may_not_comment(plan):
     with pytest.raises(NotVisibleError):
         comments.add_comment(plan, by=_person("charlie"), text="hello")
+
+
+def test_edit_keeps_what_stood_there(alice, plan):  # noqa: F811 the cast
+    made = comments.add_comment(plan, by=alice, text="first")
+    comments.edit_comment(made, by=alice, text=" second ")
+    made.refresh_from_db()
+    comments.edit_comment(made, by=alice, text="third")
+    made.refresh_from_db()
+
+    assert (made.text, [e["text"] for e in made.earlier], made.edited_at is not None) == (
+        "third",
+        ["first", "second"],
+        True,
+    )
+    assert [e.detail for e in AuditEntry.objects.filter(action="comment.edited")] == [
+        {"comment": made.pk, "field": ""},
+        {"comment": made.pk, "field": ""},
+    ]
+
+
+def test_only_who_wrote_edits_and_nobody_twice_at_once(alice, bob, plan):  # noqa: F811 the cast
+    made = comments.add_comment(plan, by=alice, text="mine")
+    same = comments.get_comment(made.pk, review_number=plan.review.number, for_user=alice)
+    comments.edit_comment(made, by=alice, text="mine, still")
+
+    with pytest.raises(NotAllowedError):
+        comments.edit_comment(made, by=bob, text="not mine")
+    with pytest.raises(NotPossibleError, match="edited meanwhile"):
+        comments.edit_comment(same, by=alice, text="from another window")
+    with pytest.raises(NotValidError):
+        comments.edit_comment(made, by=alice, text=" ")
+
+
+def test_remark_is_resolved_and_opened_again_by_whoever_may_comment(alice, bob, plan):  # noqa: F811 the cast
+    made = comments.add_comment(plan, by=alice, text="why?")
+    comments.resolve_comment(made, by=bob)
+    made.refresh_from_db()
+    assert made.resolved_by == bob
+
+    with pytest.raises(NotPossibleError, match="resolved already"):
+        comments.resolve_comment(made, by=alice)
+    comments.resolve_comment(made, by=alice, is_resolved=False)
+    made.refresh_from_db()
+
+    assert (made.resolved_by, made.resolved_at) == (None, None)
+    actions = AuditEntry.objects.filter(action__startswith="comment.").order_by("sequence")
+    assert [e.action for e in actions] == ["comment.added", "comment.resolved", "comment.reopened"]
+
+
+def test_comment_of_another_review_is_not_there(alice, plan):  # noqa: F811 the cast
+    made = comments.add_comment(plan, by=alice, text="why?")
+
+    with pytest.raises(NotVisibleError):
+        comments.get_comment(made.pk, review_number=99, for_user=alice)
+    with pytest.raises(NotVisibleError):
+        comments.get_comment(made.pk, review_number=plan.review.number, for_user=_person("charlie"))

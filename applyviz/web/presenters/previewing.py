@@ -38,6 +38,11 @@ class PreviewField:
     owners: tuple[OwnerChip, ...]
     patch: PatchView | None
 
+    @property
+    def tones(self) -> tuple[str, str]:
+        """How the values are marked: as a change only when they differ."""
+        return ("was", "will") if self.live != self.value else ("same", "same")
+
 
 @dataclass(frozen=True, slots=True)
 class PreviewObject:

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from applyviz.records.models import Comment
 from applyviz.web.presenters.comments import render_markdown
+from tests.web.conftest import _person
 
 
 def say(browser, plan, text: str, **about):
@@ -44,6 +45,61 @@ def test_outsider_may_not_comment(as_charlie, plan):
 
 def test_comment_takes_no_get(as_viewer, plan):
     assert as_viewer.get(reverse("reviews:add-comment", args=[plan.review.number, 1])).status_code == 405
+
+
+def test_refused_comment_comes_back_with_what_was_written(as_viewer, plan):
+    text = "y" * 10_001
+
+    answer = as_viewer.post(reverse("reviews:add-comment", args=[plan.review.number, 1]), {"text": text, "position": 0})
+
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert text in page
+    assert 'name="position" value="0"' in page
+    assert 'class="error"' in page
+
+
+def test_own_comment_is_edited_and_keeps_its_past(as_viewer, as_alice, plan):
+    say(as_viewer, plan, "why <script>?", position=0)
+    made = Comment.objects.get()
+    address = reverse("reviews:edit-comment", args=[plan.review.number, made.pk])
+    assert "why &lt;script&gt;?" in as_viewer.get(address).content.decode()
+
+    answer = as_viewer.post(address, {"text": "because"})
+
+    place = reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"])
+    assert answer.headers["Location"] == f"{place}#comment-{made.pk}"
+    page = as_viewer.get(place).content.decode()
+    assert "<p>because</p>" in page
+    assert "<p>why &lt;script&gt;?</p>" in page
+    assert [as_alice.get(address).status_code, as_alice.post(address, {"text": "no"}).status_code] == [403, 403]
+    assert as_viewer.post(address, {"text": " "}).status_code == 422
+
+
+def test_remark_is_resolved_and_opened_again(as_viewer, as_alice, as_charlie, plan):
+    say(as_viewer, plan, "why?")
+    made = Comment.objects.get()
+    address = reverse("reviews:resolve-comment", args=[plan.review.number, made.pk])
+
+    as_alice.post(address)
+    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+    assert "resolved by alice" in page
+    assert as_viewer.post(address).status_code == 409
+    as_viewer.post(address, {"reopen": "1"})
+
+    made.refresh_from_db()
+    assert made.resolved_at is None
+    assert [as_charlie.post(address).status_code, as_viewer.get(address).status_code] == [404, 405]
+
+
+def test_auditor_reads_and_is_offered_no_form(plan, client):
+    auditor = _person("otto", "auditor")
+    client.force_login(auditor)
+
+    page = client.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert reverse("reviews:add-comment", args=[plan.review.number, 1]) not in page
+    assert "You may read what is said here" in page
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """Deciding a conflict: one of three ways, by who may, and only what is still open."""
 
+from dataclasses import replace
+
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.planning.releases import Holder, Keeper, Release
 from applyviz.records.models import Decision, Plan
-from tests.web import builders
+from tests.web import builders, rows
 
 
 def url(plan) -> str:
@@ -83,3 +86,82 @@ def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused
     address = reverse("reviews:undo-decision", args=[refused_plan.review.number, refused_plan.number, 0])
 
     assert as_alice.post(address).status_code == 409
+
+
+def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_plan):
+    page = as_alice.post(url(refused_plan), {"way-0": "leave to the other", "then": "preview", "note": "<b>"})
+
+    text = page.content.decode()
+    assert (page.status_code, Decision.objects.count()) == (200, 0)
+    assert "Leave it to kubectl-set" in text
+    assert "<code>PATCH</code>" not in text
+    assert 'name="way-0" value="leave to the other"' in text
+    assert 'value="&lt;b&gt;"' in text
+    body = text.partition('aria-label="Body">')[2].partition("</pre>")[0]
+    assert "image" not in body
+    assert "name: server" in body
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"),
+    [
+        ("", 200),
+        ("position=0&manager=kubectl-set", 200),
+        ("manager=kubectl-set", 200),
+        ("kind=apps/Deployment", 200),
+        ("kind=apps/StatefulSet", 409),
+        ("position=9", 409),
+    ],
+)
+def test_more_than_one_field_is_shown_and_decided_by_its_scope(as_alice, refused_plan, scope, status):
+    address = reverse("reviews:decide-everywhere", args=[refused_plan.review.number, refused_plan.number])
+
+    shown = as_alice.get(address, {"way": "take over", "scope": scope})
+    assert (shown.status_code, Decision.objects.count()) == (status, 0)
+    if status == 200:
+        assert "Sent with force" in shown.content.decode()
+        as_alice.post(address, {"way": "take over", "scope": scope, "note": "agreed"})
+        assert list(Decision.objects.values_list("choice", "note")) == [("take over", "agreed")]
+
+
+@pytest.mark.parametrize(
+    ("of", "place", "way", "status"),
+    [
+        ("ways", 0, 2, 200),
+        ("ways", 0, 1, 404),
+        ("ways", 7, 1, 404),
+        ("all", 0, 0, 404),
+        ("answers", 0, 0, 404),
+        ("else", 0, 0, 404),
+    ],
+)
+def test_patch_is_taken_away_as_a_file(as_viewer, refused_plan, of, place, way, status):
+    address = reverse("reviews:show-patch", args=[refused_plan.review.number, 1, 0, of, place, way])
+
+    answer = as_viewer.get(address)
+
+    assert answer.status_code == status
+    if status == 200:
+        assert answer.headers["Content-Type"] == "text/x-diff; charset=utf-8"
+        assert answer.content.decode().startswith("--- a/frontend.yaml\n+++ b/frontend.yaml\n@@ ")
+
+
+def test_plan_without_ways_asks_to_plan_again(as_alice, alice):
+    plan = rows.make_plan(alice, [replace(builders.build_change(), ways=())])
+
+    page = as_alice.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert "is not known for this plan" in page
+    assert 'name="way-0"' not in page
+
+
+def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):
+    holder = Holder(builders.AUTOSCALER, Keeper.CONTROLLER)
+    release = Release(builders.REPLICAS, (holder,), "kubectl patch deployments.apps frontend", True, True)
+    plan = rows.make_plan(alice, [replace(builders.build_change(), releases=(release,))])
+
+    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert "kubectl patch deployments.apps frontend" in page
+    assert "writes it by itself and will write it again" in page
+    assert "until its owner writes it again" in page

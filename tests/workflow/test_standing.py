@@ -1,0 +1,208 @@
+"""Standing rules: two people make one, every plan from then on follows it, and its end opens what it decided."""
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from applyviz.engine.planning.decisions import Way
+from applyviz.engine.planning.standing import RuleWay
+from applyviz.records.enums import AuditAction, Role, RuleState, RunState
+from applyviz.records.models import AuditEntry, StandingRule
+from applyviz.workflow import approvals, decisions, plans, reviews, standing
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.standing import RuleDraft
+from tests.builders import make_person
+from tests.stories import SETTINGS, Team, config_map
+
+pytestmark = pytest.mark.django_db
+FIELD = ("f:data", "f:a")
+
+
+@pytest.fixture
+def team(monkeypatch):
+    """One field is in dispute: somebody changes it by hand, again and again."""
+    team = Team().wire_up(monkeypatch)
+    team.apply(config_map(a="1", b="1"))
+    team.edit(SETTINGS, {"data": {"a": "by hand"}})
+    return team
+
+
+@pytest.fixture
+def plan(team):
+    return team.plan(config_map(a="2", b="2"))
+
+
+def draft(**values):
+    named = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "settings", "path": FIELD}
+    return RuleDraft(**{**named, "way": RuleWay.LEAVE, "manager": "kubectl-edit", **values})
+
+
+def propose(team, plan, **values):
+    return standing.propose_rule(plan, draft(**values), by=team.alice, reason="it is theirs")
+
+
+def agree(team, plan, **values):
+    rule = propose(team, plan, **values)
+    standing.agree_rule(rule, by=team.bob)
+    rule.refresh_from_db()
+    return rule
+
+
+def plan_again(team, plan):
+    following = reviews.replan_review(plan.review, by=team.alice)
+    plans.make_plan(following.pk)
+    following.refresh_from_db()
+    return following
+
+
+def read_answers(plan):
+    (change,) = (change.document for change in plan.changes.all())
+    return [(a["way"], a["manager"], a.get("rule", 0)) for a in change.get("answers", ())]
+
+
+def test_proposal_decides_nothing_yet(team, plan):
+    propose(team, plan)
+
+    assert plan_again(team, plan).counts == {"refused": 1}
+
+
+def test_rule_decides_in_every_plan_from_now_on(team, plan):
+    rule = agree(team, plan)
+
+    following = plan_again(team, plan)
+
+    assert (following.counts, read_answers(following)) == ({"update": 1}, [("leave to the other", "kubectl-edit", 1)])
+    assert [frozen["number"] for frozen in following.rules] == [rule.number]
+    run = team.work(team.start(following))
+    assert (run.state, team.live()["data"]) == (RunState.SUCCEEDED, {"a": "by hand", "b": "2"})
+
+
+def test_decision_of_a_person_goes_before_the_rule(team, plan):
+    agree(team, plan)
+
+    choices = decisions.choose_everywhere(plan, Way.TAKE_OVER)
+    following = reviews.replan_review(plan.review, by=team.alice, choices=choices)
+    plans.make_plan(following.pk)
+
+    assert read_answers(following) == [("take over", "kubectl-edit", 0)]
+
+
+def test_nobody_agrees_to_their_own(team, plan):
+    both = make_person("dora", Role.AUTHOR, Role.APPROVER)
+    rule = standing.propose_rule(plan, draft(), by=both, reason="because")
+
+    with pytest.raises(NotAllowedError, match="of their own"):
+        standing.agree_rule(rule, by=both)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        StandingRule.objects.filter(pk=rule.pk).update(state=RuleState.IN_FORCE, agreed_by=both)
+    rule.refresh_from_db()
+    assert rule.state == RuleState.PROPOSED
+
+
+def test_weak_roles_and_outsiders_are_refused(team, plan):
+    rule = propose(team, plan)
+
+    with pytest.raises(NotAllowedError):
+        standing.agree_rule(rule, by=team.alice)
+    with pytest.raises(NotAllowedError):
+        standing.propose_rule(plan, draft(path=("f:data", "f:b")), by=team.bob, reason="because")
+    with pytest.raises(NotVisibleError):
+        standing.list_rules(team.cluster, for_user=make_person("charlie"))
+
+
+def test_revoked_rule_opens_what_it_decided_and_blocks_plans_made_with_it(team, plan):
+    rule = agree(team, plan)
+    ruled = plan_again(team, plan)
+    assert approvals.find_plan_blockers(ruled) == ()
+
+    standing.revoke_rule(rule, by=team.bob, note="the fix is out")
+
+    assert approvals.find_plan_blockers(ruled) == ("standing rule 1 changed since this plan was made: plan again",)
+    with pytest.raises(NotPossibleError, match="standing rule 1 changed"):
+        team.start(ruled)
+    following = plan_again(team, plan)
+    assert following.counts == {"refused": 1}
+    assert following.digest != ruled.digest
+
+
+def test_new_rule_blocks_only_plans_that_it_reaches(team, plan):
+    calm = team.plan(config_map("calm", a="1"))
+    reached = team.plan(config_map(b="2", c="3"))
+
+    agree(team, plan)
+
+    assert approvals.find_plan_blockers(calm) == ()
+    assert approvals.find_plan_blockers(reached) == ("standing rule 1 changed since this plan was made: plan again",)
+
+
+def test_rule_ends_once_and_is_never_rewritten(team, plan):
+    rule = agree(team, plan)
+    standing.revoke_rule(rule, by=team.alice)
+
+    for again in (standing.revoke_rule, standing.decline_rule):
+        with pytest.raises(NotPossibleError):
+            again(rule, by=team.bob)
+    with pytest.raises(NotPossibleError):
+        standing.agree_rule(rule, by=team.bob)
+    for values in ({"way": "take over"}, {"state": RuleState.IN_FORCE}):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            StandingRule.objects.filter(pk=rule.pk).update(**values)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        StandingRule.objects.filter(pk=rule.pk).delete()
+
+
+def test_second_rule_for_one_field_is_refused(team, plan):
+    rule = propose(team, plan)
+
+    with pytest.raises(NotPossibleError, match="rule 1 says something of this field already"):
+        propose(team, plan, way=RuleWay.TAKE_OVER)
+    standing.decline_rule(rule, by=team.alice)
+
+    assert propose(team, plan, way=RuleWay.TAKE_OVER).number == 2
+
+
+@pytest.mark.parametrize(("values", "reason"), [({}, "  "), ({"name": " "}, "because"), ({"path": ()}, "because")])
+def test_rule_needs_reason_name_and_field(team, plan, values, reason):
+    with pytest.raises(NotValidError):
+        standing.propose_rule(plan, draft(**values), by=team.alice, reason=reason)
+
+
+def test_history_tells_of_every_step(team, plan):
+    rule = agree(team, plan)
+    standing.revoke_rule(rule, by=team.bob, note="over")
+    other = propose(team, plan, path=("f:data", "f:b"))
+    standing.decline_rule(other, by=team.bob, note="no")
+
+    told = [
+        (entry.action, entry.actor_name, entry.name, entry.detail["rule"], entry.detail.get("note", ""))
+        for entry in AuditEntry.objects.filter(action__startswith="rule.").order_by("sequence")
+    ]
+    assert told == [
+        ("rule.proposed", "alice", "settings", 1, ""),
+        ("rule.agreed", "bob", "settings", 1, ""),
+        ("rule.revoked", "bob", "settings", 1, "over"),
+        ("rule.proposed", "alice", "settings", 2, ""),
+        ("rule.declined", "bob", "settings", 2, "no"),
+    ]
+
+
+def test_undone_decision_is_told_as_such(team, plan):
+    choices = decisions.choose_everywhere(plan, Way.LEAVE)
+    second = reviews.replan_review(plan.review, by=team.alice, choices=choices, note="theirs")
+    plans.make_plan(second.pk)
+    second.refresh_from_db()
+    made = decisions.list_made(second)
+    assert [(d.by, d.note, d.plan.number) for d in made.values()] == [(team.alice, "theirs", 1)]
+
+    third = reviews.replan_review(plan.review, by=team.alice, undone=0)
+    plans.make_plan(third.pk)
+
+    entry = AuditEntry.objects.get(action=AuditAction.DECISION_UNDONE)
+    assert (entry.actor_name, entry.detail) == (
+        "alice",
+        {"undone": [["leave to the other", "kubectl-edit", ".data.a"]]},
+    )
+    third.refresh_from_db()
+    assert (third.counts, decisions.list_made(third)) == ({"refused": 1}, {})
+    decision = next(iter(made.values()))
+    decision.refresh_from_db()
+    assert (decision.undone_by, decision.undone_at is not None) == (team.alice, True)
