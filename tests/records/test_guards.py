@@ -1,14 +1,30 @@
 """The database itself refuses: changing history, approving one's own, changing what was agreed."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from applyviz.records import guards
 from applyviz.records.enums import AuditAction, PlanState, Role
-from applyviz.records.models import Approval, AuditEntry, ObjectChange, Plan
+from applyviz.records.models import (
+    AccountLink,
+    Approval,
+    AuditEntry,
+    BreakGlass,
+    Decision,
+    Grant,
+    ObjectChange,
+    Objection,
+    Plan,
+    PolicyVersion,
+    SourceRevision,
+    Team,
+    TeamMember,
+)
 from applyviz.workflow import audit
-from tests.builders import make_person, make_plan_row
+from tests.builders import make_person, make_plan_row, make_policy
 
 pytestmark = pytest.mark.django_db
 
@@ -95,3 +111,102 @@ def test_complete_plan_is_immutable():
     assert "immutable" in refused(lambda: Plan.objects.filter(pk=plan.pk).update(digest="b" * 64))
     assert "immutable" in refused(lambda: ObjectChange.objects.filter(plan=plan).update(effect="f" * 64))
     assert "never deleted" in refused(lambda: ObjectChange.objects.filter(plan=plan).delete())
+
+
+def test_whoever_had_a_hand_in_a_plan_does_not_approve_it():
+    alice, bob, carol = (make_person(name, Role.APPROVER) for name in ("alice", "bob", "carol"))
+    plan = make_plan_row(alice)
+    now = timezone.now()
+    Decision.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
+    Plan.objects.create(
+        review=plan.review,
+        target=plan.target,
+        revision=plan.revision,
+        number=2,
+        options={},
+        requested_by=carol,
+        tag_key=plan.tag_key,
+        created_at=now,
+    )
+
+    for person in (alice, bob, carol):
+        assert "nobody approves" in refused(lambda person=person: approve(plan, person))
+    assert approve(plan, make_person("dora")).pk
+
+
+def test_editor_of_the_manifests_does_not_approve_them():
+    alice, ed = make_person("alice"), make_person("ed")
+    plan = make_plan_row(alice)
+    SourceRevision.objects.filter(pk=plan.revision_id).update(created_by=ed)
+
+    assert "nobody approves" in refused(lambda: approve(plan, ed))
+
+
+def test_accounts_of_one_human_are_one():
+    alice, shadow, bob, twin = (make_person(name) for name in ("alice", "shadow", "bob", "twin"))
+    for person, human in ((alice, "a"), (shadow, "a"), (bob, "b"), (twin, "b")):
+        AccountLink.objects.create(person=person, human=human)
+    plan = make_plan_row(alice)
+
+    assert "nobody approves" in refused(lambda: approve(plan, shadow))
+    assert approve(plan, bob).pk
+    assert "approves once" in refused(lambda: approve(plan, twin))
+
+
+def test_expired_approval_is_never_spent():
+    now = timezone.now()
+    approval = approve(make_plan_row(make_person("alice")), make_person("bob"), expires_at=now)
+
+    late = now + timedelta(microseconds=1)
+    assert "never spent" in refused(lambda: Approval.objects.filter(pk=approval.pk).update(spent_at=late))
+    later = refused(lambda: Approval.objects.filter(pk=approval.pk).update(expires_at=now + timedelta(days=1)))
+    assert "once" in later
+    assert Approval.objects.filter(pk=approval.pk).update(spent_at=now) == 1
+
+
+def test_grants_and_memberships_are_only_ended():
+    person = make_person("bob", Role.VIEWER)
+    grant = Grant.objects.get()
+    team = Team.objects.create(slug="sre", name="SRE", created_at=timezone.now())
+    member = TeamMember.objects.create(team=team, person=person, since=timezone.now())
+
+    for values in ({"role": "administrator"}, {"cluster_pattern": "prod"}, {"is_cluster_scoped": False}):
+        assert "only ever ended" in refused(lambda values=values: Grant.objects.filter(pk=grant.pk).update(**values))
+    for model, row in ((Grant, grant), (TeamMember, member)):
+        assert "never deleted" in refused(lambda model=model, row=row: model.objects.filter(pk=row.pk).delete())
+        assert model.objects.filter(pk=row.pk).update(ended_at=timezone.now()) == 1
+        again = refused(lambda model=model, row=row: model.objects.filter(pk=row.pk).update(ended_at=None))
+        assert "only ever ended" in again
+
+
+def test_grant_goes_to_a_person_or_a_team():
+    assert "grant_to_a_person_or_a_team" in refused(
+        lambda: Grant.objects.create(role=Role.VIEWER, since=timezone.now())
+    )
+
+
+def test_versions_of_policies_are_never_changed():
+    version = make_policy(approvals=2)
+
+    assert "never changed" in refused(lambda: PolicyVersion.objects.filter(pk=version.pk).update(rules={}))
+    assert "never deleted" in refused(lambda: PolicyVersion.objects.filter(pk=version.pk).delete())
+
+
+def test_broken_glass_stays_on_record():
+    plan, dana = make_plan_row(make_person("alice")), make_person("dana")
+    row = BreakGlass.objects.create(
+        plan=plan, digest=plan.digest, by=dana, by_name="dana", reason="r", ticket="t", created_at=timezone.now()
+    )
+
+    assert "never changed" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).update(reason="nothing"))
+    assert "never deleted" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).delete())
+
+
+def test_request_for_changes_is_only_withdrawn():
+    plan, bob = make_plan_row(make_person("alice")), make_person("bob")
+    row = Objection.objects.create(plan=plan, digest=plan.digest, by=bob, note="no", created_at=timezone.now())
+
+    assert "withdrawn" in refused(lambda: Objection.objects.filter(pk=row.pk).update(note="yes"))
+    assert "never deleted" in refused(lambda: Objection.objects.filter(pk=row.pk).delete())
+    assert Objection.objects.filter(pk=row.pk).update(withdrawn_at=timezone.now()) == 1
+    assert "once" in refused(lambda: Objection.objects.filter(pk=row.pk).update(withdrawn_at=None))

@@ -1,0 +1,219 @@
+"""Rights count when they are used: whatever is taken back between approval and run, nothing is written."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from applyviz.records.enums import AuditAction, Role, RunState
+from applyviz.records.models import Approval, AuditEntry, BreakGlass
+from applyviz.workflow import approvals, breakglass, plans, quorum, reviews, runs
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.policies.windows import Window
+from tests.builders import grant_role, make_person, make_policy, take_roles
+from tests.stories import Team, config_map, let_lease_run_out
+
+pytestmark = pytest.mark.django_db
+ALWAYS = Window(tuple(range(7)), "00:00", "23:59")
+MONDAYS = Window((0,), "00:00", "23:59")
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+def close_account(person):
+    person.is_active = False
+    person.save()
+
+
+TAKEN_BACK = {
+    "approver loses the role": lambda team: take_roles(team.bob),
+    "approver's account is closed": lambda team: close_account(team.bob),
+    "requester loses the role": lambda team: take_roles(team.alice),
+    "requester's account is closed": lambda team: close_account(team.alice),
+    "policy is written": lambda team: make_policy(approvals=1),
+    "policy is raised": lambda team: make_policy(approvals=2),
+    "policy freezes": lambda team: make_policy(windows=(MONDAYS,)),
+}
+
+
+@pytest.mark.parametrize("what", list(TAKEN_BACK))
+def test_nothing_is_written_once_it_is_taken_back(team, what):
+    run = team.start(team.plan(config_map(a="1")))
+    TAKEN_BACK[what](team)
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert run.error
+
+
+def test_role_in_another_place_is_no_right_here(team):
+    run = team.start(team.plan(config_map(a="1")))
+    take_roles(team.bob)
+    grant_role(team.bob, Role.APPROVER, cluster="other")
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+
+
+def test_window_must_be_open_to_start_and_for_the_first_worker(team, time_machine):
+    time_machine.move_to(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))  # a Monday
+    make_policy(windows=(MONDAYS,))
+    run = team.start(team.plan(config_map(a="1")))
+    other = team.plan(config_map("b", a="1"))
+    approvals.approve_plan(other, by=team.bob, digest=other.digest)
+    time_machine.move_to(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "change window is closed" in run.error
+    with pytest.raises(NotPossibleError, match="change window is closed"):
+        runs.start_run(other, by=team.bob, digest=other.digest)
+
+
+def test_what_was_begun_in_the_window_is_ended(team, time_machine):
+    time_machine.move_to(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
+    make_policy(windows=(MONDAYS,))
+    run = team.start(team.plan(config_map(a="1")))
+    from applyviz.workflow.runs.lease import claim_run  # noqa: PLC0415 - a worker that dies at once
+
+    assert claim_run(run.pk) is not None
+    let_lease_run_out(run)
+    time_machine.move_to(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
+
+    assert team.work(run).state == RunState.SUCCEEDED
+
+
+def test_operator_runs_what_others_approved(team):
+    olga = make_person("olga", Role.OPERATOR)
+    plan = team.plan(config_map(a="1"))
+    with pytest.raises(NotAllowedError):
+        approvals.approve_plan(plan, by=olga, digest=plan.digest)
+    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+
+    assert team.work(runs.start_run(plan, by=olga, digest=plan.digest)).state == RunState.SUCCEEDED
+
+
+def test_author_reads_nothing_outside_the_own_places(team):
+    take_roles(team.alice)
+    grant_role(team.alice, Role.AUTHOR, cluster="box", namespace="default", is_cluster_scoped=False)
+    inside = team.plan(config_map(a="1"))
+    outside = team.plan(
+        config_map(a="1") + "---\n" + config_map().replace("name: settings", "name: x\n  namespace: vault")
+    )
+    wide = team.plan("apiVersion: v1\nkind: Namespace\nmetadata: {name: mine}\n")
+
+    assert inside.state == "complete"
+    assert (outside.state, outside.error) == ("failed", "alice may not plan for namespace vault of box")
+    assert (wide.state, wide.error) == ("failed", "alice may not plan for objects of no namespace of box")
+    assert not outside.changes.exists()
+    with pytest.raises(NotVisibleError):
+        team.plan(config_map(a="1"), namespace="vault")
+
+
+class Glass:
+    def __init__(self, team):
+        self.dana = make_person("dana", Role.ADMINISTRATOR, Role.BREAK_GLASS)
+        self.team, self.plan = team, team.plan(config_map(a="1"))
+
+    def smash(self, **values):
+        given = {"by": self.dana, "digest": self.plan.digest, "reason": "shop is down", "ticket": "INC-7"}
+        return breakglass.run_without_consent(self.plan, **{**given, **values})
+
+
+def test_broken_glass_runs_and_leaves_a_record(team):
+    glass = Glass(team)
+
+    run = team.work(glass.smash())
+
+    assert run.state == RunState.SUCCEEDED
+    record = BreakGlass.objects.get()
+    assert (record.by_name, record.reason, record.ticket) == ("dana", "shop is down", "INC-7")
+    assert record.missing == ["1 approval is missing"]
+    entry = AuditEntry.objects.get(action=AuditAction.GLASS_BROKEN)
+    assert (entry.actor_name, entry.plan_digest, entry.detail["told"]) == ("dana", glass.plan.digest, ["dana"])
+    assert not Approval.objects.exists()
+
+
+def test_glass_needs_its_own_right(team):
+    glass = Glass(team)
+    for role in (Role.ADMINISTRATOR, Role.APPROVER, Role.OPERATOR, Role.AUTHOR):
+        with pytest.raises(NotAllowedError, match="needs the role break-glass"):
+            glass.smash(by=make_person(f"x-{role.name}", role))
+
+
+@pytest.mark.parametrize("values", [{"reason": " "}, {"ticket": ""}])
+def test_glass_needs_a_reason_and_a_ticket(team, values):
+    with pytest.raises(NotValidError):
+        Glass(team).smash(**values)
+
+
+def test_glass_lifts_nothing_that_is_unsafe(team):
+    glass = Glass(team)
+    with pytest.raises(NotPossibleError, match="look at it again"):
+        glass.smash(digest="b" * 64)
+    following = reviews.replan_review(glass.plan.review, by=team.alice)
+    plans.make_plan(following.pk)
+    with pytest.raises(NotPossibleError, match="took the place"):
+        glass.smash()
+
+
+def test_glass_is_not_broken_where_nothing_is_missing(team):
+    glass = Glass(team)
+    approvals.approve_plan(glass.plan, by=team.bob, digest=glass.plan.digest)
+
+    with pytest.raises(NotPossibleError, match="nothing is missing"):
+        glass.smash()
+
+
+def test_glass_opens_a_closed_window_and_spares_the_approvals(team, time_machine):
+    time_machine.move_to(datetime(2026, 11, 24, 12, 0, tzinfo=UTC))  # a Tuesday
+    make_policy(windows=(MONDAYS,))
+    glass = Glass(team)
+    approvals.approve_plan(glass.plan, by=team.bob, digest=glass.plan.digest)
+
+    run = team.work(glass.smash())
+
+    assert run.state == RunState.SUCCEEDED
+    assert Approval.objects.get().spent_at is None
+
+
+def test_right_to_break_is_looked_at_when_the_run_is_picked_up(team):
+    glass = Glass(team)
+    run = glass.smash()
+    take_roles(glass.dana)
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+
+
+def test_approval_is_spent_once(team):
+    plan = team.plan(config_map(a="1"))
+    run = team.start(plan)
+
+    assert Approval.objects.get().run_id == run.pk
+    assert quorum.list_standing(plan) == []
+    with pytest.raises(NotPossibleError):
+        runs.start_run(plan, by=team.bob, digest=plan.digest)
+
+
+def test_run_that_loses_an_approval_meanwhile_is_not_made(team, monkeypatch):
+    plan = team.plan(config_map(a="1"))
+    approval = approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    asked = runs.start.find_run_blockers
+
+    def revoke_between(*args, **kwargs):
+        found = asked(*args, **kwargs)
+        Approval.objects.filter(pk=approval.pk).update(revoked_at=timezone.now() + timedelta(0))
+        return found
+
+    monkeypatch.setattr(runs.start, "find_run_blockers", revoke_between)
+    with pytest.raises(NotPossibleError, match="revoked or spent"):
+        runs.start_run(plan, by=team.bob, digest=plan.digest)
+    assert not runs.list_runs(for_user=team.bob).exists()
