@@ -47,7 +47,7 @@ def start_product() -> Iterator[tuple[str, dict[str, str]]]:
             if process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"the product did not start:\n{log.read_text()}")
             time.sleep(0.2)
-        accounts = re.findall(r"^  (\w+) +(\S+) +\w+$", log.read_text(), re.MULTILINE)
+        accounts = re.findall(r"^  (\w+) +(\S+) +\w[\w, -]*$", log.read_text(), re.MULTILINE)
         yield f"http://localhost:{port}", dict(accounts)
     finally:
         process.terminate()

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM", "/usr/bin/chromium")
 PATIENCE = 120.0
-_ACCOUNT = re.compile(r"^  (\w+) +(\S+) +\w+$", re.MULTILINE)
+_ACCOUNT = re.compile(r"^  (\w+) +(\S+) +\w[\w, -]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -60,13 +60,13 @@ def test_role_in_another_place_is_no_right_here(team):
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
 
 
-def test_window_must_be_open_to_start_and_for_the_first_worker(team, time_machine):
-    time_machine.move_to(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))  # a Monday
+def test_window_must_be_open_to_start_and_for_the_first_worker(team, move_clock):
+    move_clock(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))  # a Monday
     make_policy(windows=(MONDAYS,))
     run = team.start(team.plan(config_map(a="1")))
     other = team.plan(config_map("b", a="1"))
     approvals.approve_plan(other, by=team.bob, digest=other.digest)
-    time_machine.move_to(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
+    move_clock(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
 
     team.work(run)
 
@@ -76,15 +76,15 @@ def test_window_must_be_open_to_start_and_for_the_first_worker(team, time_machin
         runs.start_run(other, by=team.bob, digest=other.digest)
 
 
-def test_what_was_begun_in_the_window_is_ended(team, time_machine):
-    time_machine.move_to(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
+def test_what_was_begun_in_the_window_is_ended(team, move_clock):
+    move_clock(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
     make_policy(windows=(MONDAYS,))
     run = team.start(team.plan(config_map(a="1")))
     from applyviz.workflow.runs.lease import claim_run  # noqa: PLC0415 - a worker that dies at once
 
     assert claim_run(run.pk) is not None
     let_lease_run_out(run)
-    time_machine.move_to(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
+    move_clock(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
 
     assert team.work(run).state == RunState.SUCCEEDED
 
@@ -171,8 +171,8 @@ def test_glass_is_not_broken_where_nothing_is_missing(team):
         glass.smash()
 
 
-def test_glass_opens_a_closed_window_and_spares_the_approvals(team, time_machine):
-    time_machine.move_to(datetime(2026, 11, 24, 12, 0, tzinfo=UTC))  # a Tuesday
+def test_glass_opens_a_closed_window_and_spares_the_approvals(team, move_clock):
+    move_clock(datetime(2026, 11, 24, 12, 0, tzinfo=UTC))  # a Tuesday
     make_policy(windows=(MONDAYS,))
     glass = Glass(team)
     approvals.approve_plan(glass.plan, by=team.bob, digest=glass.plan.digest)

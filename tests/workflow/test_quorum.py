@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import AccountLink, Approval, Decision, TeamMember
-from applyviz.workflow import approvals, people, plans, quorum, reviews, runs, teams
+from applyviz.workflow import approvals, clock, people, plans, quorum, reviews, runs, teams
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.policies import DangerDemand
 from tests.builders import grant_role, make_person, make_plan_row, make_policy, take_roles
@@ -76,17 +76,17 @@ def test_approval_of_one_review_counts_in_no_other(bob):
     assert quorum.list_standing(second) == []
 
 
-def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, time_machine):
+def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, move_clock):
     make_policy(approval_hours=2)
     plan = make_plan_row(make_person("ann"), policy_version="strict@1")
     first = approvals.approve_plan(plan, by=bob, digest=plan.digest)
     assert first.expires_at - first.created_at == timedelta(hours=2)
 
-    time_machine.move_to(first.expires_at + timedelta(seconds=1))
+    move_clock(first.expires_at + timedelta(seconds=1))
 
     assert quorum.list_standing(plan) == []
     with pytest.raises(IntegrityError, match="expired"), transaction.atomic():
-        Approval.objects.filter(pk=first.pk).update(spent_at=timezone.now())
+        Approval.objects.filter(pk=first.pk).update(spent_at=clock.now())
     again = approvals.approve_plan(plan, by=bob, digest=plan.digest)
     assert quorum.list_standing(plan) == [again]
 

@@ -40,6 +40,8 @@ class Standing:
     unopened_url: str = ""
     closed: tuple[str, ...] = ()
     glass_url: str = ""
+    has_asked: bool = False
+    is_outdated: bool = False
     hazard_blockers: tuple[str, ...] = ()
     hazard_url: str = ""
 
@@ -173,6 +175,12 @@ def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Butt
             if standing.can_write
             else Button(_("Plan again"), note=_("An author can plan again."))
         )
+    if standing.has_asked:
+        url = reverse("reviews:withdraw-request", args=[plan.review.number, plan.number])
+        return Button(_("Take the request for changes back"), form_url=url, note=_("Until then nothing of this runs."))
+    if standing.is_outdated and standing.can_write:
+        url = reverse("reviews:replan", args=[plan.review.number])
+        return Button(_("Plan again"), form_url=url, note=_("The policy changed since this plan was made."))
     if standing.missing or standing.plan_blockers:
         return _present_approve(plan, standing)
     return _present_apply(plan, standing)

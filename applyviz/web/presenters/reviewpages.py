@@ -15,7 +15,7 @@ from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
-from applyviz.records.enums import PlanState, RunState
+from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.acknowledging import present_acts
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
@@ -92,6 +92,10 @@ def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
         can_write=access.can(person, Action.WRITE),
         can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
         closed=approvals.find_timing_blockers(found.policy),
+        has_asked=any(objection.by_id == person.pk for objection in approvals.list_objections(plan)),
+        is_outdated=plan.state == PlanState.COMPLETE
+        and plan.review.state == ReviewState.OPEN
+        and plan.policy_version != found.policy.version,
         attention_url=attention_url,
         unopened_url=_object_url(plan, unopened[0].position) if unopened else "",
     )

@@ -1,0 +1,88 @@
+"""Three people in three browsers: who wrote, who agrees, who is outside; and an administrator who sets the rules."""
+
+import re
+import secrets
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.test_main_job import DEPLOYMENT, open_review
+
+pytestmark = pytest.mark.e2e
+ROLE = """apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: {name}}}
+rules:
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get]
+"""
+
+
+def test_author_approver_and_outsider_agree_on_a_danger(sign_in, product):
+    alice, bob, dana = sign_in("alice"), sign_in("bob"), sign_in("dana")
+    name = f"readers-{secrets.token_hex(3)}"
+    open_review(alice, "Let people read", {"role.yaml": ROLE.format(name=name)})
+    review = alice.url
+    expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
+
+    # Somebody without a grant: neither the review nor its number is there.
+    password = secrets.token_urlsafe(12)
+    dana.goto("/settings/people/new/")
+    dana.get_by_label("Name").fill(name)
+    dana.get_by_label("First password").fill(password)
+    dana.get_by_role("button", name="Make the account").click()
+    expect(dana.get_by_text("No role: nothing here is visible to them.")).to_be_visible()
+    product.passwords[name] = password
+    outsider = sign_in(name, is_let_in=False)
+    assert outsider.goto(review).status == 404
+    assert outsider.goto("/reviews/4711/").status == 404
+
+    # The approver sends it back, thinks again, and agrees.
+    bob.goto(review)
+    for blocker in range(10):
+        missing = bob.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
+        if not missing.count():
+            break
+        missing.first.click()
+        take_note = bob.get_by_role("button", name=re.compile("[Aa]cknowledge|[Tt]ake note"))
+        if take_note.count():
+            take_note.first.click()
+        assert blocker < 9
+    bob.get_by_role("link", name=re.compile("Approve plan")).click()
+    expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
+    expect(bob.locator(".consent-state")).to_contain_text("rbac (1)")
+    bob.get_by_text("Ask for changes instead").click()
+    bob.get_by_label("What should be otherwise").fill("Is this for everybody?")
+    bob.get_by_role("button", name="Request changes").click()
+    alice.reload()
+    expect(alice.locator("#brief")).to_contain_text("bob requests changes")
+    expect(alice.locator("#brief")).to_contain_text("Is this for everybody?")
+    bob.get_by_role("button", name="Take the request for changes back").click()
+    bob.get_by_role("link", name=re.compile("Approve plan")).click()
+    bob.get_by_role("button", name=re.compile("Approve and apply")).click()
+    bob.wait_for_url("**/runs/*/")
+    expect(bob.get_by_role("heading", level=1)).to_contain_text("succeeded", timeout=30_000)
+    assert outsider.goto(bob.url).status == 404
+
+
+def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
+    alice, bob, dana = sign_in("alice"), sign_in("bob"), sign_in("dana")
+    open_review(alice, "One more greeter", {"greeter.yaml": DEPLOYMENT.format(replicas=1, version="3")})
+    review = alice.url
+
+    dana.goto("/settings/policies/new/")
+    dana.get_by_label("Short name").fill("careful")
+    dana.get_by_label("Clusters").fill("demo")
+    dana.get_by_label("Approvals", exact=True).fill("2")
+    dana.get_by_role("button", name="Put this version in force").click()
+    expect(dana.get_by_role("heading", level=1)).to_contain_text("careful version 1")
+    try:
+        bob.goto(review)
+        expect(bob.locator("[data-deck]")).to_contain_text("the policy changed since this plan was made")
+        alice.goto(review)
+        alice.get_by_role("button", name="Plan again").first.click()
+        expect(alice.locator(".track")).to_contain_text("0 of 2", timeout=30_000)
+    finally:
+        dana.get_by_role("button", name="Retire this policy").click()
+    expect(dana.get_by_text("No policy yet")).to_be_visible()

@@ -1,0 +1,198 @@
+"""Settings: who sees and who changes policies, teams and people; what the forms take and refuse."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from applyviz.records.models import Grant, PolicyVersion, Team, TeamMember
+from tests.builders import grant_role, make_policy
+
+pytestmark = pytest.mark.django_db
+WINDOW = "Mon-Fri 09:00-17:00 Europe/Berlin"
+RULES = {
+    "slug": "prod", "cluster_pattern": "prod-*", "namespace_pattern": "*", "is_cluster_scoped": "on", "approvals": "2",
+    "many_objects": "50", "approval_hours": "72", "may_run_calculated": "on", "must_open_dangers": "on",
+    "windows": "Mon-Fri 09:00-17:00 Europe/Berlin\n", "freezes": "2026-12-20T18:00 2027-01-04T08:00 UTC Holidays",
+    "on_failure": "carry on", "concurrency": "4", "rollout_seconds": "600", "note": "first",
+    **{f"approvals_{n}": "0" for n in ("PRUNE", "RECREATE", "TAKE_OVER", "CRD", "WEBHOOK", "NAMESPACE",
+                                       "CLUSTER_SCOPED", "SYSTEM", "MANY")},
+    "approvals_RBAC": "3",
+}  # fmt: skip
+
+
+@pytest.fixture
+def dana(db) -> User:
+    person = User.objects.create_user("dana")
+    grant_role(person, "administrator")
+    return person
+
+
+@pytest.fixture
+def as_dana(dana) -> Client:
+    browser = Client()
+    browser.force_login(dana)
+    return browser
+
+
+@pytest.fixture
+def as_auditor(db) -> Client:
+    person = User.objects.create_user("audrey")
+    grant_role(person, "auditor")
+    browser = Client()
+    browser.force_login(person)
+    return browser
+
+
+def test_policy_is_written_and_shown(as_dana, as_viewer):
+    answer = as_dana.post(reverse("settings:add-policy"), RULES)
+
+    assert answer.headers["Location"] == reverse("settings:show-policy", args=["prod"])
+    page = as_viewer.get(answer.headers["Location"]).content.decode()
+    wanted = (
+        "version 1",
+        "2 approvals",
+        "rbac: 3 approvals",
+        "Mon-Fri 09:00-17:00 Europe/Berlin",
+        "carries on",
+        "first",
+    )
+    assert [text for text in wanted if text not in page] == []
+    assert "Write the next version" not in page
+
+
+def test_form_of_the_next_version_holds_the_last(as_dana):
+    as_dana.post(reverse("settings:add-policy"), RULES)
+    page = as_dana.get(reverse("settings:edit-policy", args=["prod"]))
+
+    form = page.context["form"]
+    sent = {name: form[name].value() for name in form.fields}
+    kept = {name: value for name, value in sent.items() if value is not None and value is not False}
+    as_dana.post(reverse("settings:edit-policy", args=["prod"]), {**kept, "approvals": "4"})
+
+    newest, first = PolicyVersion.objects.all()
+    assert (newest.number, newest.rules) == (2, {**first.rules, "approvals": 4})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("windows", "whenever", "expected days, hours and zone"),
+        ("windows", "Mon 09:00-17:00 Mars/Crater", "no time zone"),
+        ("freezes", "soon", "expected start, end, zone"),
+        ("approvals", "99", "less than or equal to 9"),
+        ("cluster_pattern", "Prod Cluster", "is no pattern"),
+    ],
+)
+def test_bad_policy_is_told_at_its_field(as_dana, name, value, problem):
+    answer = as_dana.post(reverse("settings:add-policy"), {**RULES, name: value})
+
+    assert answer.status_code == 422
+    assert problem in answer.content.decode()
+    assert not PolicyVersion.objects.exists()
+
+
+def test_policy_is_tried_on_a_plan(as_viewer, plan):
+    make_policy("shop", cluster="shop", approvals=3)
+    url = reverse("settings:show-policy", args=["shop"])
+
+    page = as_viewer.get(url, {"review": plan.review.number, "plan": 1}).content.decode()
+    missing = as_viewer.get(url, {"review": 999, "plan": 1}).content.decode()
+
+    assert "this policy holds for it" in page
+    assert "3 approvals" in page
+    assert "There is no such plan." in missing
+
+
+def test_retired_policy_says_so(as_dana):
+    make_policy("old")
+    as_dana.post(reverse("settings:retire-policy", args=["old"]))
+
+    assert "holds no longer" in as_dana.get(reverse("settings:show-policy", args=["old"])).content.decode()
+    assert "No policy yet" in as_dana.get(reverse("settings:list-policies")).content.decode()
+
+
+def test_calendar_tells_windows_and_freezes(as_dana, as_viewer):
+    as_dana.post(reverse("settings:add-policy"), RULES)
+
+    page = as_viewer.get(reverse("settings:show-calendar")).content.decode()
+
+    assert "Sun 20 Dec 2026 18:00" in page
+    assert "Holidays" in page
+    assert "Mon-Fri 09:00-17:00 Europe/Berlin" in page
+
+
+def test_empty_settings_say_so(as_viewer):
+    for name, text in (
+        ("list-policies", "No policy yet"),
+        ("show-calendar", "No freezes"),
+        ("list-teams", "No team yet"),
+    ):
+        assert text in as_viewer.get(reverse(f"settings:{name}")).content.decode()
+
+
+def test_team_is_made_filled_and_granted(as_dana, bob):
+    as_dana.post(reverse("settings:add-team"), {"slug": "sre", "name": "Site reliability"})
+    as_dana.post(reverse("settings:add-member", args=["sre"]), {"person": "bob"})
+    as_dana.post(
+        reverse("settings:grant-to-team", args=["sre"]),
+        {"role": "operator", "cluster_pattern": "prod-*", "namespace_pattern": "*"},
+    )
+
+    page = as_dana.get(reverse("settings:show-team", args=["sre"])).content.decode()
+    assert all(text in page for text in ("bob", "operator", "prod-*/*"))
+    grant = Grant.objects.get(team__slug="sre")
+    assert (grant.is_cluster_scoped, grant.by.username) == (False, "dana")
+    as_dana.post(reverse("settings:end-member", args=["sre", TeamMember.objects.get().pk]))
+    assert TeamMember.objects.get().ended_at is not None
+    as_dana.post(reverse("settings:retire-team", args=["sre"]))
+    assert Team.objects.get().retired_at is not None
+
+
+def test_account_is_made_granted_linked_and_closed(as_dana, bob):
+    new = {"name": "erin", "email": "erin@example.org", "password": "correct horse battery"}
+    assert as_dana.post(reverse("settings:add-person"), new).status_code == 302
+    scope = {"role": "viewer", "cluster_pattern": "*", "namespace_pattern": "shop"}
+    as_dana.post(reverse("settings:grant-to-person", args=["erin"]), scope)
+    as_dana.post(reverse("settings:link-accounts", args=["erin"]), {"person": "bob"})
+
+    page = as_dana.get(reverse("settings:show-person", args=["erin"])).content.decode()
+    assert all(text in page for text in ("erin@example.org", "*/shop", "Counts as one with bob"))
+    as_dana.post(reverse("settings:end-grant", args=[Grant.objects.get(person__username="erin").pk]))
+    as_dana.post(reverse("settings:set-active", args=["erin"]))
+    erin = User.objects.get(username="erin")
+    assert (erin.is_active, erin.grants.filter(ended_at=None).exists()) == (False, False)
+
+
+@pytest.mark.parametrize("password", ["short", "password123"])
+def test_weak_first_password_is_refused(as_dana, password):
+    answer = as_dana.post(reverse("settings:add-person"), {"name": "erin", "password": password})
+
+    assert answer.status_code == 422
+    assert not User.objects.filter(username="erin").exists()
+
+
+def test_nobody_grants_to_themselves_or_leaves_nobody(as_dana, dana):
+    scope = {"role": "approver", "cluster_pattern": "*", "namespace_pattern": "*", "is_cluster_scoped": "on"}
+
+    assert as_dana.post(reverse("settings:grant-to-person", args=["dana"]), scope).status_code == 403
+    assert as_dana.post(reverse("settings:set-active", args=["dana"])).status_code == 403
+    assert as_dana.post(reverse("settings:end-grant", args=[Grant.objects.get(person=dana).pk])).status_code == 409
+    assert Grant.objects.get(person=dana).ended_at is None
+
+
+def test_auditor_reads_people_and_changes_nothing(as_auditor, bob):
+    assert as_auditor.get(reverse("settings:list-people")).status_code == 200
+    assert as_auditor.get(reverse("settings:show-person", args=["bob"])).status_code == 200
+    assert as_auditor.post(reverse("settings:set-active", args=["bob"])).status_code == 403
+    assert as_auditor.post(reverse("settings:add-policy"), RULES).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["list-people", "add-person", "add-policy", "add-team"])
+def test_settings_of_administrators_are_closed_to_members(as_bob, name):
+    assert as_bob.get(reverse(f"settings:{name}")).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["people/nobody/", "teams/nobody/", "policies/nobody/"])
+def test_missing_ones_are_not_there(as_dana, path):
+    assert as_dana.get(f"/settings/{path}").status_code == 404

@@ -1,0 +1,18 @@
+"""What tests of use cases share: a clock that they move, whatever the database's own says."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from applyviz.workflow import clock
+
+
+@pytest.fixture
+def move_clock(monkeypatch) -> Callable[[datetime], None]:
+    """Set the moment that everything which expires goes by."""
+
+    def move(moment: datetime) -> None:
+        monkeypatch.setattr(clock, "now", lambda: moment)
+
+    return move
