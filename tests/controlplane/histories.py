@@ -16,7 +16,7 @@ from applyviz.conformance.ownership import NOW, Kinds
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
-from tests.controlplane.inventing import Inventor, make_definition
+from tests.controlplane.inventing import Inventor, change_topology, make_definition
 from tests.controlplane.judge import Judge
 
 MANAGERS = ("kubectl", "hpa", "alice", "", "helm", "kubectl-client-side-apply", "before-first-apply")
@@ -27,7 +27,8 @@ _TIMES_ASKED = {"ssa": 6, "update": 6, "csaupgrade": 14}
 Case = dict[str, Any]
 
 
-def _list_builtin() -> list[GroupVersionKind]:
+def list_builtin() -> list[GroupVersionKind]:
+    """The built-in kinds that can be patched."""
     # The oracle has the Go types of the clients, which know no APIService.
     found = [r.gvk for r in bundled().list_resources() if "patch" in r.verbs and r.gvk.kind != "APIService"]
     return [gvk for gvk in found if bundled().find_kind(gvk) is not None]
@@ -39,9 +40,11 @@ class Historian:
     def __init__(self, judge: Judge, seed: int) -> None:
         self.judge = judge
         self.rng = random.Random(seed)
-        self.definitions = {str(n): make_definition(self.rng, n) for n in range(12)}
+        self.definitions = {str(n): make_definition(self.rng, n) for n in range(24)}
+        # The same definitions after their authors changed list and map types.
+        self.definitions |= {f"{n}/2": change_topology(d, self.rng) for n, d in self.definitions.items()}
         self.kinds = Kinds(self.definitions)
-        self.builtin = _list_builtin()
+        self.builtin = list_builtin()
 
     def make_cases(self, count: int) -> Iterator[Case]:
         """That many cases with their answers."""
@@ -67,7 +70,9 @@ class Historian:
         inventor = Inventor(rng, rng.choice((0.2, 0.5, 0.8)))
         wanted = inventor.make(self.kinds.get(gvks[0], crd).root, 6)
         live: Any = None
-        for _ in range(rng.randint(1, 12)):
+        for _ in range(rng.randint(1, 16)):
+            if crd and rng.random() < 0.06:
+                crd = crd.removesuffix("/2") if crd.endswith("/2") else f"{crd}/2"
             kind = self.kinds.get(rng.choice(gvks), crd)
             wanted = inventor.change(kind.root, wanted, rng.choice((0.02, 0.1, 0.3)))
             wanted = wanted if isinstance(wanted, dict) else {}

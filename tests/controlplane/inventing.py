@@ -110,7 +110,8 @@ class Inventor:
         if node is not None and self.rng.random() < chance / 2:
             return self.make(node, 1)
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        return float(value) if is_number and self.rng.random() < 0.1 else value
+        # Beyond 2^53 a float is another number, which Go takes for the same one now and then.
+        return float(value) if is_number and abs(value) < 2**53 and self.rng.random() < 0.1 else value
 
     def _change_object(self, node: Node | None, value: dict[str, Any], chance: float) -> dict[str, Any]:
         changed = {
@@ -158,15 +159,52 @@ def make_schema(rng: random.Random, depth: int) -> dict[str, Any]:
         return {"x-kubernetes-int-or-string": True} if rng.random() < 0.05 else plain
     if turn < 0.7:
         return _make_object_schema(rng, depth)
+    if turn < 0.715 and depth > 1:
+        embedded = {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+        return {"type": "object", **embedded}
     if turn < 0.76:
         loose = {"x-kubernetes-preserve-unknown-fields": True}
         return {"type": "object", **loose} if turn < 0.74 else loose
     if turn < 0.82:
-        items = {"type": rng.choice(("string", "integer", "boolean", "number"))}
-        return {"type": "array", "items": items, "x-kubernetes-list-type": "set"}
+        return {"type": "array", "items": _make_set_item(rng), "x-kubernetes-list-type": "set"}
     if turn < 0.92:
         return _make_map_list_schema(rng, depth)
     return {"type": "array", "items": make_schema(rng, depth - 1)}
+
+
+def _make_set_item(rng: random.Random) -> dict[str, Any]:
+    """What a set may hold: scalars, and whole maps or lists."""
+    turn = rng.random()
+    if turn < 0.8:
+        return {"type": rng.choice(("string", "integer", "boolean", "number"))}
+    if turn < 0.9:
+        properties = {"a": {"type": "string"}, "b": {"type": "integer"}}
+        return {"type": "object", "properties": properties, "x-kubernetes-map-type": "atomic"}
+    return {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"}
+
+
+def change_topology(schema: Any, rng: random.Random) -> Any:
+    """The same schema after its author changed list and map types here and there, in either direction."""
+    if isinstance(schema, list):
+        return [change_topology(each, rng) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {name: change_topology(each, rng) for name, each in schema.items()}
+    if changed.get("type") == "object" and ("properties" in changed or "additionalProperties" in changed):
+        if rng.random() < 0.2:
+            changed["x-kubernetes-map-type"] = rng.choice(("atomic", "granular"))
+    elif changed.get("type") == "array" and rng.random() < 0.4:
+        for name in ("x-kubernetes-list-type", "x-kubernetes-list-map-keys"):
+            changed.pop(name, None)
+        items = changed.get("items") or {}
+        keys = [n for n in ("id", "name", "port") if n in items.get("required", ()) and n in items["properties"]]
+        if keys and rng.random() < 0.6:
+            changed |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys[: rng.randint(1, 2)]}
+        elif items.get("type") in ("string", "integer", "boolean", "number") and rng.random() < 0.6:
+            changed["x-kubernetes-list-type"] = "set"
+        else:
+            changed["x-kubernetes-list-type"] = "atomic"
+    return changed
 
 
 def _make_object_schema(rng: random.Random, depth: int) -> dict[str, Any]:
@@ -179,6 +217,8 @@ def _make_object_schema(rng: random.Random, depth: int) -> dict[str, Any]:
         schema["additionalProperties"] = make_schema(rng, depth - 1)
     if rng.random() < 0.15:
         schema["x-kubernetes-map-type"] = rng.choice(("atomic", "granular"))
+    if rng.random() < 0.1:
+        schema["nullable"] = True
     return schema
 
 

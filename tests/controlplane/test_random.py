@@ -3,14 +3,21 @@
 Whatever disagrees becomes a named case of the room it belongs to.
 """
 
+import gzip
+import json
 import os
+import subprocess
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from applyviz.conformance.merging import judge_case
 from applyviz.conformance.report import render_report, run_corpora
-from tests.controlplane.explore import write_corpus
+from tests.controlplane.explore import find_documents, write_corpus
+from tests.controlplane.judge import Judge, find_oracle
 from tests.controlplane.mutations import VERSIONS
+from tests.controlplane.threeways import make_cases
 
 CORPUS = Path(__file__).parents[1] / "conformance" / "data" / "random"
 SEED = int(os.environ.get("APPLYVIZ_SEED", "1"))
@@ -25,6 +32,32 @@ def test_engine_answers_new_cases_as_go_does(family, binaries, tmp_path):
 
     assert report.families[family].total == 400
     assert report.agrees, render_report(report, show=2)
+
+
+def find_disagreements(family, count, seed):
+    with Judge(find_oracle(), find_documents()) as judge:
+        made = make_cases(judge, count=count, seed=seed, family=family)
+        return [case for case in made if not judge_case(case, family, "").agrees]
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("family", ["jmp3", "smp3"])
+def test_engine_merges_every_kind_as_go_does(family, binaries):
+    assert find_disagreements(family, 400, SEED) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["jmp3", "smp3"])
+def test_engine_merges_very_many_objects_of_every_kind_as_go_does(family, binaries):
+    assert find_disagreements(family, 20_000, SEED + 1_000) == []
+
+
+@pytest.mark.controlplane
+def test_lists_that_go_takes_are_those_of_the_data(binaries):
+    told = subprocess.run([find_oracle(), "-list-like"], capture_output=True, check=True)
+    data = resources.files("applyviz.engine.schema").joinpath("data", "golists.json.gz").read_bytes()
+
+    assert json.loads(gzip.decompress(data)) == json.loads(told.stdout)
 
 
 @pytest.mark.long

@@ -88,5 +88,7 @@ def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape, merge_
     return settled
 
 
-def _print_key(entry: dict[str, Any], merge_key: str) -> str:
-    return print_value(read_merge_key(entry, merge_key))
+def _print_key(entry: dict[str, Any], merge_key: str) -> tuple[str, str]:
+    """How an entry is found in the other list: Go's text of the key names its type too, so that 1 is not 1.0."""
+    value = read_merge_key(entry, merge_key)
+    return type(value).__name__, print_value(value)

@@ -4,8 +4,8 @@ kubectl asks three sources after one another, and each looks up a field in its o
 document (declared properties only), the OpenAPI v2 document (strict about types, lenient where it knows
 nothing) and the Go type (field names without regard to case). Rule:
 https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/ (patch
-strategy and merge key). Look-ups that fail raise `PatchError`, as they do in kubectl. Left out: Go takes a list
-behind a pointer to a scalar, and no document tells which scalars are pointers.
+strategy and merge key). Look-ups that fail raise `PatchError`, as they do in kubectl. Where Go has a pointer, it
+takes a list whatever is behind it; no document tells which fields are pointers, so they are data of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.schema.builtin import takes_list
 from applyviz.engine.schema.model import Node
 
 RETAIN_KEYS = "retainKeys"
@@ -123,26 +124,34 @@ class GoTypeShape(PatchShape):
 
     __slots__ = ()
 
-    def _field(self, key: str) -> Node:
+    def _find_name(self, key: str) -> str:
+        """The field's own name; a key in other case finds it too."""
         node = self.node
         if node is None or not node.properties:
             kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "string")
             raise PatchError(f"merging an object in json but data type is not struct, instead is: {kind}")
-        found = node.child(key) if node.has_field(key) else None
-        if found is None:
-            folded = key.casefold()
-            found = next((node.child(n) for n in node.properties if n.casefold() == folded), None)
+        if node.has_field(key):
+            return key
+        folded = key.casefold()
+        found = next((name for name in node.properties if name.casefold() == folded), None)
         if found is None:
             raise PatchError(f'unable to find api field in struct for the json field "{key}"')
         return found
 
+    def _field(self, key: str) -> Node:
+        name = self._find_name(key)
+        field = self.node.child(name) if self.node is not None else None
+        if field is None:
+            raise PatchError(f'unable to find api field in struct for the json field "{key}"')
+        return field
+
     def _find_list(self, key: str) -> Rule:
         field = self._field(key)
-        if field.properties and not field.has_default:
-            # Behind a pointer (a struct without one has the default `{}`) anything may stand in for a list.
-            return _rule(field, GoTypeShape(field))
         if field.type != "array":
-            raise PatchError("expected slice or array type, but got: struct")
+            definition = self.node.definition if self.node is not None else ""
+            if not takes_list(definition, self._find_name(key)):
+                raise PatchError("expected slice or array type, but got: struct")
+            return _rule(field, GoTypeShape(field))
         if field.items is not None and field.items.type == "array":
             raise PatchError("unexpected slice of slice")
         return _rule(field, GoTypeShape(field.items))

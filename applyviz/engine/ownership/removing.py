@@ -69,7 +69,12 @@ def name_parents(place: Topology | None, fields: FieldSet) -> FieldSet:
 
 
 def reconcile(place: Topology, fields: FieldSet) -> FieldSet:
-    """The set under the present topology; the very same set when nothing changed."""
+    """The set under the present topology; the very same set when nothing changed.
+
+    - An object that is atomic as a whole keeps every set as it was: nobody owns the top.
+    """
+    if _is_whole(place):
+        return fields
     if place.is_map:
         if place.is_free_form:
             return fields

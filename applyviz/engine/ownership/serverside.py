@@ -116,7 +116,8 @@ class _Apply:
         owned[self.identity] = Owned(fields, keeper.api_version)
         merged = prune(keeper.versions, merged, owned, self.identity, last)
         keeper.settle(live, merged, owned, self.identity, force=force)
-        mine = strip(owned.pop(self.identity).fields)  # an applied object has apiVersion and kind at least
+        # An object that is atomic as a whole names nothing, so that its entry may be gone already.
+        mine = strip(owned.pop(self.identity).fields) if self.identity in owned else EMPTY
         if mine:
             owned[self.identity] = Owned(mine, keeper.api_version)
         is_changed = merged.value is not live.value and not is_equal(merged.value, live.value)

@@ -116,3 +116,8 @@ def find_zero(gvk: GroupVersionKind) -> JSONObject:
     """The empty Go value of a built-in kind, {} when it is none."""
     zero: JSONObject = _load("index")["zero"].get(f"{gvk.api_version}/{gvk.kind}", {})
     return zero
+
+
+def takes_list(definition: str, name: str) -> bool:
+    """Whether Go takes a list for a field although its schema has none: there is a pointer, or bytes."""
+    return name in _load("golists").get(definition, ())

@@ -45,6 +45,7 @@ class DefinitionSet:
                 raise SchemaError(f"definition {name}: refers to itself")
             self._open.add(name)
             node = self._nodes[name] = SchemaNode(raw, self)
+            node.definition = node.definition or name
             self._open.discard(name)
         return node
 

@@ -51,7 +51,12 @@ type Reply struct {
 
 func main() {
 	folder := flag.String("openapi", "", "folder of OpenAPI documents (v2.json and v3/*.json)")
+	asksLists := flag.Bool("list-like", false, "print which fields take a list although their schema has none, and end")
 	flag.Parse()
+	if *asksLists {
+		os.Stdout.Write(compact(listLike()))
+		return
+	}
 	schemas := newSchemas(*folder)
 	operations := map[string]func(Input) any{
 		"smp3":       func(in Input) any { return threeWayOrAlone(in, func(in Input) Patched { return strategicPatch(schemas, in) }) },

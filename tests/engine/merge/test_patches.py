@@ -127,6 +127,18 @@ def test_values_of_different_form_disagree(last_applied, manifest, live):
         patches.compute(last_applied, manifest, live, kind=kind, is_overwriting=False)
 
 
+def test_overwriting_finds_entries_by_the_type_of_their_key_too():
+    kind = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Pod"))
+
+    def pod(uid, name):
+        owners = [{"apiVersion": "v1", "kind": "A", "name": name, "uid": uid}]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "ownerReferences": owners}}
+
+    patch = patches.compute(pod(1, "a"), pod(1, "b"), pod(1.0, "a"), kind=kind, is_overwriting=False)
+
+    assert patch.body["metadata"]["ownerReferences"] == [{"name": "b", "uid": 1}]
+
+
 def test_overwriting_leaves_entries_alone_that_others_touched():
     kind = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Pod"))
 
