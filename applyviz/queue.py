@@ -21,6 +21,7 @@ class TaskName(StrEnum):
 
     MAKE_PLAN = "applyviz.make_plan"
     EXECUTE_RUN = "applyviz.execute_run"
+    VERIFY_PLAN = "applyviz.verify_plan"
     TELL = "applyviz.tell"
     DELIVER = "applyviz.deliver"
     SEND_MAIL = "applyviz.send_mail"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from applyviz.queue import TaskName
-from applyviz.workflow import notifications, plans, retention, runs, scans, sweep
+from applyviz.workflow import notifications, plans, retention, runs, scans, sweep, watching
 
 
 @shared_task(name=TaskName.MAKE_PLAN.value)
@@ -18,6 +18,12 @@ def make_plan(plan_id: int) -> None:
 def execute_run(run_id: int) -> None:
     """Carry out an apply run."""
     runs.execute_run(run_id)
+
+
+@shared_task(name=TaskName.VERIFY_PLAN.value)
+def verify_plan(verification_id: int) -> None:
+    """Hold live against a plan that another tool applies."""
+    watching.verify_plan(verification_id)
 
 
 @shared_task(name=TaskName.TELL.value)

@@ -129,6 +129,33 @@ class LimitKind(models.TextChoices):
     PAIR = "pair", _("name and address")
 
 
+class Applier(models.TextChoices):
+    """Who applies what a review is about: applyviz itself, or another tool whose field manager is reviewed."""
+
+    SELF = "", _("applyviz")
+    HELM = "helm", _("Helm")
+    ARGO = "argocd", _("Argo CD")
+    FLUX = "flux", _("Flux")
+    OTHER = "other", _("another tool")
+
+
+class VerificationState(models.TextChoices):
+    """How far looking at live is, after another tool applied."""
+
+    WAITING = "waiting", _("waiting for a worker")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+
+
+class Verdict(models.TextChoices):
+    """What live says of one object that another tool was to apply."""
+
+    AS_REVIEWED = "as reviewed", _("as reviewed")
+    DIFFERS = "differs", _("differs")
+    NOT_YET = "not yet", _("not yet")
+    UNKNOWN = "unknown", _("unknown")
+
+
 class Event(models.TextChoices):
     """What people and other programs are told of."""
 
@@ -199,6 +226,7 @@ class AuditAction(models.TextChoices):
     GLASS_BROKEN = "glass.broken", _("ran a plan without consent")
     TOKEN_MADE = "token.made", _("made an API token")  # a name, no token
     TOKEN_ENDED = "token.ended", _("ended an API token")  # a name, no token
+    LIVE_VERIFIED = "live.verified", _("verified what another tool applied")
     WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
     HISTORY_EXPORTED = "history.exported", _("exported the history")
     HISTORY_ANCHORED = "history.anchored", _("tied the chains of runs to the global one")

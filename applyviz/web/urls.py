@@ -26,6 +26,7 @@ from applyviz.web.views import (
     reviews,
     rules,
     runs,
+    watching,
     webhooks,
 )
 
@@ -38,6 +39,8 @@ review_urls = [  # reviews/
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/compare/", comparing.compare_plans, name="compare-plans"),
     path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
+    path("<int:number>/plans/<int:plan>/watch/", watching.show_watch, name="show-watch"),
+    path("<int:number>/plans/<int:plan>/verify/", watching.verify, name="verify-plan"),
     path("<int:number>/plans/<int:plan>/record/", changerecords.show_record, name="show-record"),
     path("<int:number>/plans/<int:plan>/events/", reviews.tell_arrivals, name="plan-events"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),

@@ -80,6 +80,8 @@ def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
     if plan.state == PlanState.FAILED:
         return (f"the plan failed: {plan.error}",)
     blockers = []
+    if plan.review.applied_by:
+        blockers.append(f"{plan.review.get_applied_by_display()} applies this, not applyviz: verify it afterwards")
     latest = plan.review.latest_plan
     if latest is not None and latest.pk != plan.pk:
         blockers.append(f"plan {latest.number} took the place of this one")

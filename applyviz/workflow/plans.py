@@ -39,6 +39,7 @@ from applyviz.workflow import (
     inverse,
     policies,
     standing,
+    watching,
 )
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
@@ -159,7 +160,8 @@ def _complete(
             policy_version=policy_version,
             cluster_uid=plan.target.cluster.uid,
             counts=_count(finished.changes),
-            summary=_summarize(finished, overviewer.find([row.position for row in rows])),
+            summary=_summarize(finished, overviewer.find([row.position for row in rows]))
+            | watching.forecast(plan, finished.changes),
             problems=[_problem(problem) for problem in finished.problems],
             completed_at=timezone.now(),
             lease_until=None,

@@ -18,7 +18,7 @@ from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
-from applyviz.records.enums import AuditAction, PlanState, ReviewState
+from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewPlace, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle
@@ -91,9 +91,11 @@ def create_review(
     cluster: Cluster,
     options: ApplyOptions,
     bundle: SourceBundle,
+    applied_by: Applier = Applier.SELF,
 ) -> Review:
     """Open a review: freeze its manifests, ask for plan 1.
 
+    - `applied_by`: another tool applies it; then its plans can be agreed on by word only, and are never run here.
     - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
     """
     place = Place(cluster.slug, options.namespace)
@@ -109,6 +111,7 @@ def create_review(
             title=title.strip(),
             reason=reason,
             ticket=ticket,
+            applied_by=applied_by,
             author=by,
             created_at=now,
             updated_at=now,
@@ -119,7 +122,7 @@ def create_review(
             AuditAction.REVIEW_CREATED,
             by=by,
             about=audit.Subject(cluster=cluster.slug, review=review.number),
-            detail={"title": review.title, "ticket": ticket},
+            detail={"title": review.title, "ticket": ticket, **({"applied by": applied_by} if applied_by else {})},
         )
         revision = _freeze(bundle, by=by)
         _request_plan(review, target=target, revision=revision, options=options, by=by)

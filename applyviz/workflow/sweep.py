@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
-from applyviz.workflow import anchors, notifications, outbox, plans, playgrounds, runs, scans
+from applyviz.workflow import anchors, notifications, outbox, plans, playgrounds, runs, scans, watching
 
 
 def sweep() -> int:
@@ -23,6 +23,8 @@ def sweep() -> int:
         sent += queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id)
     for plan_id in plans.find_unfinished():
         sent += queue.send(TaskName.MAKE_PLAN, plan_id=plan_id)
+    for verification_id in watching.find_unfinished(now=now):
+        sent += queue.send(TaskName.VERIFY_PLAN, verification_id=verification_id)
     notifications.tell()
     sent += notifications.ask_again(now=now)
     return sent + runs.resume_unfinished_runs()

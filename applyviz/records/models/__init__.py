@@ -30,6 +30,7 @@ from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
 from applyviz.records.models.undo import Undo
+from applyviz.records.models.watching import Verification
 
 __all__ = [
     "AccountLink",
@@ -73,6 +74,7 @@ __all__ = [
     "Team",
     "TeamMember",
     "Undo",
+    "Verification",
     "ViewedObject",
     "Webhook",
 ]

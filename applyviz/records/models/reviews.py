@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import ReviewState
+from applyviz.records.enums import Applier, ReviewState
 from applyviz.records.models.clusters import Cluster
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ class Review(models.Model):
     reason = models.TextField(blank=True)
     ticket = models.CharField(max_length=400, blank=True)
     state = models.CharField(max_length=16, choices=ReviewState.choices, default=ReviewState.OPEN)
+    applied_by = models.CharField(max_length=16, choices=Applier.choices, default=Applier.SELF, blank=True)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reviews")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()

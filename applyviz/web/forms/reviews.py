@@ -15,12 +15,14 @@ from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
+from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.documents import VERSION_WORDS
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectlists import TREE, ListChoice, Only
 from applyviz.web.presenters.objectpanes import PaneChoice, Tab
+from applyviz.workflow.watching import as_tool
 
 MODES = [
     (ApplyMode.SERVER.value, _("Server-side")),
@@ -41,6 +43,7 @@ class NewReviewForm(SourceForm):
         initial="default",
         validators=[RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Lower case letters, digits and dashes."))],
     )
+    applied_by = forms.ChoiceField(label=_("Who applies it"), choices=Applier.choices, required=False)
     mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
     field_manager = forms.CharField(
         label=_("Field manager"),
@@ -57,9 +60,15 @@ class NewReviewForm(SourceForm):
     def options(self) -> ApplyOptions:
         """The choices as the engine takes them."""
         chosen = self.cleaned_data
-        return ApplyOptions(
+        options = ApplyOptions(
             mode=ApplyMode(chosen["mode"]), field_manager=chosen["field_manager"], namespace=chosen["namespace"]
         )
+        return as_tool(options, self.applier, is_manager_given=chosen["field_manager"] != PRODUCT_MANAGER)
+
+    @property
+    def applier(self) -> Applier:
+        """Who applies what is reviewed."""
+        return Applier(self.cleaned_data["applied_by"])
 
 
 class ApprovalForm(forms.Form):

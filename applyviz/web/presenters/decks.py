@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.records.enums import Outcome, PlanState, RunState
-from applyviz.records.models import ApplyRun, Plan
+from applyviz.records.enums import Outcome, PlanState, RunState, Verdict, VerificationState
+from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.presenters.plans import Blocker, Button, Deck, Step, StepState
 
 MODE_WORDS: dict[ApplyMode, str | Promise] = {
@@ -112,9 +112,30 @@ def _step_verify(run: ApplyRun | None) -> Step:
     return Step(_("verified"), StepState.DONE)
 
 
+def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:
+    """The steps of what another tool applies: planned here, applied there, verified here."""
+    tool = plan.review.get_applied_by_display()
+    looked = Verification.objects.filter(plan=plan, state=VerificationState.DONE).first()
+    verdicts = {result["verdict"] for result in looked.results} if looked else set()
+    is_right = bool(verdicts) and verdicts == {Verdict.AS_REVIEWED.value}
+    is_begun = bool(verdicts - {Verdict.NOT_YET.value})
+    is_made = plan.state == PlanState.COMPLETE
+    refused = plan.counts.get(Operation.REFUSED, 0)
+    note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
+    verified = Step(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
+    return (
+        Step(_("drafted"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        Step(_("planned"), StepState.DONE if is_made else StepState.NOW, note if refused else ""),
+        Step(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
+        verified,
+    )
+
+
 def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple[Step, ...]:
     """The five steps."""
     author = plan.review.author.get_username()
+    if plan.review.applied_by:
+        return _present_watched_track(plan, author)
     planned = _step_plan(plan, standing, run)
     is_ready = planned.state is StepState.DONE
     return (
@@ -168,6 +189,9 @@ def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Butt
         )
     if plan.state == PlanState.PLANNING:
         return Button(note=_("The plan is being calculated."))
+    if plan.review.applied_by and plan.state == PlanState.COMPLETE:
+        tool = plan.review.get_applied_by_display()
+        return Button(note=_("%(tool)s applies it; verify it afterwards.") % {"tool": tool})
     if plan.state == PlanState.FAILED:
         url = reverse("reviews:replan", args=[plan.review.number])
         return (
@@ -188,6 +212,7 @@ def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Butt
 
 def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: ApplyRun | None) -> Deck:
     """The whole sticky line."""
+    has_glass = run is None and plan.state == PlanState.COMPLETE and not plan.review.applied_by
     return Deck(
         title=plan.review.title,
         review_id=plan.review.number,
@@ -198,5 +223,5 @@ def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: App
         track=present_track(plan, standing, run),
         action=present_button(plan, standing, run),
         digest=plan.digest,
-        glass_url=standing.glass_url if run is None and plan.state == PlanState.COMPLETE else "",
+        glass_url=standing.glass_url if has_glass else "",
     )

@@ -33,6 +33,7 @@ from applyviz.web.presenters.readings import Reading, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
+from applyviz.web.presenters.watching import Watch, present_watch
 from applyviz.workflow import access, acknowledgements, approvals, quorum, viewing
 from applyviz.workflow import comments as use_cases
 from applyviz.workflow import fields as field_facts
@@ -54,6 +55,7 @@ class ReviewPage:
     progress: Progress | None
     poll_url: str
     events_url: str
+    watch: Watch | None = None
     chosen: ObjectChange | None = None
 
     def context(self) -> dict[str, object]:
@@ -345,5 +347,6 @@ def present_page(
         poll_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number])
         if plan.state == PlanState.PLANNING
         else "",
+        watch=present_watch(plan, for_user=for_user),
         chosen=next((c for c in changes if c.position == shown), None),
     )

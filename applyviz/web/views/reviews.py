@@ -49,6 +49,7 @@ def add_review(request: PageRequest) -> HttpResponse:
                 cluster=form.cleaned_data["cluster"],
                 options=form.options,
                 bundle=source.bundle,
+                applied_by=form.applier,
             )
             return redirect("reviews:show-review", review.number)
         context |= {"problems": source.problems, "found": source.found}

@@ -1,0 +1,133 @@
+"""A review of what another tool applies: what that tool will meet, and what live says after it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.records.enums import Applier, Verdict, VerificationState
+from applyviz.records.models import Plan, Verification
+from applyviz.web.presenters.operations import Look
+from applyviz.workflow import watching
+from applyviz.workflow.access import Person
+
+VERDICT_LOOKS: dict[Verdict, Look] = {
+    Verdict.DIFFERS: Look("≠", Verdict.DIFFERS.label, "warn"),
+    Verdict.UNKNOWN: Look("?", Verdict.UNKNOWN.label, "warn"),
+    Verdict.NOT_YET: Look("·", Verdict.NOT_YET.label, "calm"),
+    Verdict.AS_REVIEWED: Look("✓", Verdict.AS_REVIEWED.label, "add"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One object as it is live."""
+
+    look: Look
+    kind: str
+    name: str
+    url: str
+    detail: str
+    differences: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The panel of such a review."""
+
+    tool: str
+    warnings: tuple[str, ...]
+    is_looking: bool
+    poll_url: str
+    verify_url: str
+    blocker: str
+    at: datetime | None
+    by: str
+    error: str
+    counts: tuple[tuple[Look, int], ...]
+    findings: tuple[Finding, ...]
+
+
+def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
+    found = watching.read_forecast(plan)
+    if found is None:
+        return ()
+    told = []
+    managers = ", ".join(found.managers)
+    if found.conflicts:
+        told.append(
+            ngettext(
+                "The next run of %(tool)s conflicts on %(count)d field, in %(objects)d object(s) (%(managers)s).",
+                "The next run of %(tool)s conflicts on %(count)d fields, in %(objects)d object(s) (%(managers)s).",
+                found.conflicts,
+            )
+            % {"tool": tool, "count": found.conflicts, "objects": found.conflicting, "managers": managers}
+        )
+    if found.reverted:
+        heals = plan.review.applied_by in (Applier.ARGO, Applier.FLUX)
+        text = (
+            ngettext(
+                "Self-heal of %(tool)s will revert %(count)d field that others set (%(managers)s).",
+                "Self-heal of %(tool)s will revert %(count)d fields that others set (%(managers)s).",
+                found.reverted,
+            )
+            if heals
+            else ngettext(
+                "The next run of %(tool)s sets %(count)d field back that others set (%(managers)s).",
+                "The next run of %(tool)s sets %(count)d fields back that others set (%(managers)s).",
+                found.reverted,
+            )
+        )
+        told.append(text % {"tool": tool, "count": found.reverted, "managers": managers})
+    return tuple(told)
+
+
+def _present_findings(plan: Plan, results: list[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
+    order = list(VERDICT_LOOKS)
+    found = []
+    for result in sorted(results, key=lambda r: (order.index(Verdict(r["verdict"])), r["position"])):
+        row = rows[result["position"]]
+        differences = tuple((d["path"], d["promised"], d["got"]) for d in result["differences"])
+        url = reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"])
+        look = VERDICT_LOOKS[Verdict(result["verdict"])]
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        found.append(Finding(look, row.kind, name, url, result["detail"], differences))
+    return tuple(found)
+
+
+def _count(results: list[Mapping[str, Any]]) -> tuple[tuple[Look, int], ...]:
+    verdicts = [result["verdict"] for result in results]
+    return tuple((look, verdicts.count(v.value)) for v, look in VERDICT_LOOKS.items() if v.value in verdicts)
+
+
+def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
+    """The panel; None for a review of what applyviz applies itself."""
+    if not plan.review.applied_by:
+        return None
+    tool = plan.review.get_applied_by_display()
+    looks = Verification.objects.filter(plan=plan).select_related("requested_by")
+    latest, done = looks.first(), looks.filter(state=VerificationState.DONE).first()
+    is_looking = latest is not None and latest.state == VerificationState.WAITING
+    blockers = watching.find_verify_blockers(plan, for_user=for_user)
+    failed = latest is not None and latest.state == VerificationState.FAILED
+    address = [plan.review.number, plan.number]
+    return Watch(
+        tool=tool,
+        warnings=_warn(plan, tool),
+        is_looking=is_looking,
+        poll_url=reverse("reviews:show-watch", args=address) if is_looking else "",
+        verify_url="" if blockers else reverse("reviews:verify-plan", args=address),
+        blocker="" if is_looking or not blockers else _(blockers[0]),
+        at=done.finished_at if done else None,
+        by=done.requested_by.get_username() if done else "",
+        error=latest.error if latest is not None and failed else "",
+        counts=_count(done.results) if done else (),
+        findings=_present_findings(plan, done.results) if done else (),
+    )

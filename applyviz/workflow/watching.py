@@ -1,0 +1,265 @@
+"""Reviews of what another tool applies: planned as its field manager, never applied here, verified afterwards.
+
+Helm, Argo CD and Flux send what their field manager intends; the plan says what that will do, with which fields it
+conflicts and what it resets that others had set. After the tool ran, live is held against the plan, object by object.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from applyviz.clusters import connect, discovery
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.inverse import list_touched
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.requests.flow import Catalog
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.queue import TaskName
+from applyviz.records import models as rows
+from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
+from applyviz.records.models import Plan, Review, Verification
+from applyviz.workflow import access, approvals, audit, changes, outbox
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.logs import log_unexpected
+from applyviz.workflow.runs.checking import show_value
+from applyviz.workflow.runs.promises import find_broken
+
+logger = logging.getLogger(__name__)
+_MOST_ATTEMPTS = 3
+_PATIENCE = timedelta(seconds=5)
+_WRITES = (Operation.CREATE, Operation.UPDATE, Operation.RECREATE, Operation.PRUNE, Operation.REFUSED)
+_MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Habit:
+    """Under which field manager a tool applies, and whether it takes fields over from others."""
+
+    manager: str
+    takes_over: bool = False
+
+
+HABITS: dict[Applier, _Habit] = {
+    Applier.HELM: _Habit("helm"),
+    Applier.ARGO: _Habit("argocd-controller"),
+    Applier.FLUX: _Habit("kustomize-controller", takes_over=True),
+}
+
+
+def as_tool(options: ApplyOptions, applier: Applier, *, is_manager_given: bool) -> ApplyOptions:
+    """The options with what a tool does by itself: its field manager, unless one was given, and Flux's force."""
+    habit = HABITS.get(applier)
+    if habit is None:
+        return options
+    manager = options.field_manager if is_manager_given else habit.manager
+    return replace(options, field_manager=manager, takes_over=habit.takes_over)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the tool will meet: conflicts that stop it, and fields of others that it sets back."""
+
+    conflicts: int = 0
+    conflicting: int = 0
+    reverted: int = 0
+    reverting: int = 0
+    managers: tuple[str, ...] = ()
+
+
+def forecast(plan: Plan, found: Iterable[ObjectChange]) -> dict[str, Any]:
+    """The forecast of a plan of another tool, for its summary; {} for a plan of our own."""
+    if not plan.review.applied_by:
+        return {}
+    manager = options_from_json(plan.options).field_manager
+    conflicts = conflicting = reverted = reverting = 0
+    managers: set[str] = set()
+    for change in found:
+        conflicts += len(change.conflicts)
+        conflicting += bool(change.conflicts)
+        managers.update(conflict.manager for conflict in change.conflicts)
+        theirs = [
+            reason
+            for reason in change.fields
+            if reason.operation in _MOVED
+            and reason.owners_before
+            and all(owner.manager != manager for owner in reason.owners_before)
+        ]
+        reverted += len(theirs)
+        reverting += bool(theirs)
+        managers.update(owner.manager for reason in theirs for owner in reason.owners_before)
+    return {"forecast": asdict(Forecast(conflicts, conflicting, reverted, reverting, tuple(sorted(managers))))}
+
+
+def read_forecast(plan: Plan) -> Forecast | None:
+    """The forecast as the plan keeps it; None for a plan of our own."""
+    kept = plan.summary.get("forecast")
+    return Forecast(**{**kept, "managers": tuple(kept["managers"])}) if kept else None
+
+
+def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person cannot have live verified now; empty when they can."""
+    blockers = []
+    if not plan.review.applied_by:
+        blockers.append("applyviz applies this itself, and verifies it while it does")
+    if plan.state != PlanState.COMPLETE:
+        blockers.append("there is no complete plan to hold live against")
+    if not access.can(for_user, Action.COMMENT, access.places_of(plan.review)):
+        blockers.append("you need a role that takes part")
+    if Verification.objects.filter(plan=plan, state=VerificationState.WAITING).exists():
+        blockers.append("live is being looked at already")
+    return tuple(blockers)
+
+
+def verify_now(plan: Plan, *, by: Person) -> Verification:
+    """Ask a worker to hold live against a plan that another tool applies."""
+    access.require(by, Action.COMMENT, access.places_of(plan.review))
+    with transaction.atomic():
+        Review.objects.select_for_update().get(pk=plan.review_id)
+        blockers = find_verify_blockers(plan, for_user=by)
+        if blockers:
+            raise NotPossibleError("; ".join(blockers))
+        made = Verification.objects.create(plan=plan, requested_by=by, created_at=timezone.now())
+        outbox.post(TaskName.VERIFY_PLAN, verification_id=made.pk)
+    return made
+
+
+def _claim(verification_id: int, now: datetime) -> Verification | None:
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    mine = Verification.objects.filter(free, pk=verification_id, state=VerificationState.WAITING)
+    end = now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+    if not mine.update(lease_until=end, attempts=F("attempts") + 1):
+        return None
+    found = Verification.objects.select_related("plan__review", "plan__target__cluster", "requested_by")
+    return found.get(pk=verification_id)
+
+
+def _finish(verification: Verification, state: VerificationState, *, results: list[Any], error: str = "") -> None:
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result["verdict"]] = counts.get(result["verdict"], 0) + 1
+    with transaction.atomic():
+        mine = Verification.objects.filter(
+            pk=verification.pk, state=VerificationState.WAITING, attempts=verification.attempts
+        )
+        if not mine.update(state=state, results=results, error=error, finished_at=timezone.now(), lease_until=None):
+            return
+        detail = {"state": state.value, "verdicts": counts, "error": error}
+        about = approvals.about(verification.plan)
+        audit.record(AuditAction.LIVE_VERIFIED, by=verification.requested_by, about=about, detail=detail)
+
+
+def verify_plan(verification_id: int) -> None:
+    """Look at every object of the plan and say of each whether it is as reviewed; nothing is written to the cluster."""
+    verification = _claim(verification_id, timezone.now())
+    if verification is None:
+        return
+    if verification.attempts > _MOST_ATTEMPTS:
+        _finish(verification, VerificationState.FAILED, results=[], error="it was interrupted several times")
+        return
+    try:
+        with connect.open_reader(verification.plan.target.cluster) as reader:
+            results = _look(verification.plan, reader)
+        _finish(verification, VerificationState.DONE, results=results)
+    except ApplyVizError as error:
+        _finish(verification, VerificationState.FAILED, results=[], error=str(error))
+    except Exception as error:
+        log_unexpected(logger, f"verification {verification_id} stopped", error)
+        _finish(
+            verification, VerificationState.FAILED, results=[], error=f"an unexpected error ({type(error).__name__})"
+        )
+
+
+def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
+    facts = discovery.read_facts(reader)
+    if facts.uid != plan.cluster_uid:
+        raise NotPossibleError("this is another cluster than the one that was planned for")
+    catalog = discovery.load_catalog(reader)
+    tag_key = plan.tag_key.open_bytes()
+    chosen = [row for row in plan.changes.order_by("position") if Operation(row.operation) in _WRITES]
+    requests = [_find_request(catalog, row) for row in chosen]
+    answers = iter(reader.try_send_all([request for request in requests if request is not None]))
+    results = []
+    for row, request in zip(chosen, requests, strict=True):
+        answer = next(answers) if request is not None else None
+        if answer is None or (answer.status != 404 and not answer.is_ok):
+            why = "the cluster does not serve its kind" if answer is None else f"it could not be read ({answer.status})"
+            results.append(
+                {"position": row.position, "verdict": Verdict.UNKNOWN.value, "differences": [], "detail": why}
+            )
+            continue
+        kind = catalog.find_kind(changes.ref_of(row).gvk)
+        live = dict(answer.body) if answer.is_ok else None
+        results.append(_judge(row, live, root=kind.root if kind else None, tag_key=tag_key))
+    return results
+
+
+def _say(row: rows.ObjectChange, verdict: Verdict, detail: str = "") -> dict[str, Any]:
+    return {"position": row.position, "verdict": verdict.value, "differences": [], "detail": detail}
+
+
+def _find_request(catalog: Catalog, row: rows.ObjectChange) -> Request | None:
+    ref = changes.ref_of(row)
+    resource = catalog.find_resource(ref.gvk)
+    return None if resource is None else Request("GET", resource.path(ref.namespace, ref.name), purpose="read")
+
+
+def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None, tag_key: bytes) -> dict[str, Any]:
+    change = changes.open_sealed_core(row)
+    before, promised = change.versions.live, change.versions.after or change.versions.merged
+    if change.operation is Operation.PRUNE:
+        verdict = Verdict.AS_REVIEWED if live is None else Verdict.NOT_YET
+        return _say(row, verdict)
+    if live is None or promised is None:
+        verdict = Verdict.NOT_YET if before is None else Verdict.DIFFERS
+        detail = "it is not there yet" if before is None else "it is not there any more"
+        return _say(row, verdict, detail)
+    is_confirmed = change.certainty is Certainty.CONFIRMED
+    if not find_broken(promised, live, root=root, is_confirmed=is_confirmed):
+        return _say(row, Verdict.AS_REVIEWED)
+    if before is not None and _is_untouched(before, promised, live, root):
+        return _say(row, Verdict.NOT_YET)
+    ref = change.ref
+    shown = find_broken(
+        changes.mask_object(promised, ref, tag_key=tag_key),
+        changes.mask_object(live, ref, tag_key=tag_key),
+        root=root,
+        is_confirmed=is_confirmed,
+    )
+    told = [
+        {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown[:50]
+    ]
+    return {**_say(row, Verdict.DIFFERS), "differences": told}
+
+
+def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, root: Node | None) -> bool:
+    """Whether every field that the plan changes still has its value of before."""
+    touched = list_touched(before, promised, root)
+    return all(_same(find_value(root, before, path), find_value(root, live, path)) for path in touched)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return bool(left is right if MISSING in (left, right) else left == right)
+
+
+def find_unfinished(*, now: datetime) -> list[int]:
+    """Verifications that no worker has: never claimed for a while, or the lease ran out."""
+    lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - _PATIENCE)
+    return list(Verification.objects.filter(lost, state=VerificationState.WAITING).values_list("pk", flat=True))
