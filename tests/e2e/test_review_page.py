@@ -1,0 +1,214 @@
+"""The review page in a browser, on real manifests: arrivals, list, fields, diff, requests, owners, versions, plans."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+QUIET = 300
+
+
+def drop_files(page: Page, files: dict[str, str]) -> None:
+    """Drop files on the form as a person does."""
+    transfer = page.evaluate_handle(
+        """files => {
+            const transfer = new DataTransfer();
+            for (const [name, text] of Object.entries(files)) transfer.items.add(new File([text], name));
+            return transfer;
+        }""",
+        files,
+    )
+    page.dispatch_event("[data-drop]", "drop", {"dataTransfer": transfer})
+
+
+def open_review(page: Page, title: str, files: dict[str, str]) -> None:
+    """Bring manifests and ask for the plan; it is not waited for."""
+    page.goto("/reviews/new/")
+    drop_files(page, files)
+    expect(page.get_by_text(re.compile("objects found"))).to_be_visible(timeout=20_000)
+    page.get_by_label("Title").fill(title)
+    page.get_by_role("button", name="Make the plan").click()
+    page.wait_for_url("**/reviews/*/")
+
+
+def wait_for_plan(page: Page) -> None:
+    expect(page.locator("[data-stream]")).to_have_count(0, timeout=60_000)
+    expect(page.locator("#pane .pane-head")).to_be_visible(timeout=10_000)
+
+
+@pytest.fixture(scope="module")
+def addresses() -> dict[str, str]:
+    """Where the reviews of this module are, so that each is planned once."""
+    return {}
+
+
+@pytest.fixture
+def boutique(sign_in, public_manifests, addresses) -> Page:
+    """The plan of online-boutique, open."""
+    page = sign_in("alice", permissions=["clipboard-read", "clipboard-write"])
+    if "boutique" in addresses:
+        page.goto(addresses["boutique"])
+        return page
+    text = (public_manifests / "online-boutique" / "v0.10.1.yaml").read_text()
+    open_review(page, "Online boutique", {"boutique.yaml": text})
+    wait_for_plan(page)
+    addresses["boutique"] = page.url
+    return page
+
+
+def choose(page: Page, kind: str, name: str) -> None:
+    """Open one object by its kind and name."""
+    page.locator("[data-find]").fill(f"{kind} {name}")
+    expect(page.locator("[data-object]")).to_have_count(1)
+    page.locator("[data-object] a").click()
+    expect(page.locator(".pane-head")).to_contain_text(name)
+
+
+def test_objects_arrive_by_server_sent_events(sign_in, public_manifests):
+    page = sign_in("alice")
+    streams, looks = [], []
+
+    def note(response):
+        if "/events/" in response.url:
+            streams.append((response.status, response.headers.get("content-type")))
+        elif response.request.headers.get("hx-request") and "/plans/1/" in response.url:
+            looks.append(response.url)
+
+    page.on("response", note)
+    folder = public_manifests / "kops-channel" / "v1.30.0"
+    files = {p.name: p.read_text() for p in sorted(folder.rglob("*.yaml")) if p.name != "bootstrap-channel.yaml"}
+    open_review(page, "kOps addons", {f"{n:02}-{name}": text for n, (name, text) in enumerate(files.items())})
+    wait_for_plan(page)
+
+    assert streams
+    assert set(streams) == {(200, "text/event-stream")}
+    assert len(looks) <= 8
+    expect(page.locator(".sentence")).to_contain_text("objects")
+
+
+def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manifests):
+    page = sign_in("alice")
+    page.route("**/events/**", lambda route: route.fulfill(status=204))
+    text = (public_manifests / "online-boutique" / "v0.8.0.yaml").read_text()
+
+    open_review(page, "Without a stream", {"boutique.yaml": text})
+    wait_for_plan(page)
+
+    expect(page.locator(".track")).to_contain_text("nothing to decide")
+
+
+def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
+    page = boutique
+    page.get_by_text("Narrow down").click()
+    page.get_by_label("Kind", exact=True).select_option("Deployment")
+    expect(page).to_have_url(re.compile(r"[?&]kind=Deployment"))
+    page.get_by_label("as a tree").check()
+    expect(page.locator(".branch h3")).to_have_text(["default"])
+    expect(page.locator(".branch h4")).to_have_text(["Deployment"])
+    shown = page.locator("[data-object]").count()
+
+    page.locator("[data-object] a").nth(1).click()
+    page.wait_for_url(re.compile(r"/objects/\d+/changes/\?.*layout=tree"))
+    page.locator('[data-tab="2"]').click()
+    page.wait_for_url(re.compile(r"/objects/\d+/diff/\?.*kind=Deployment"))
+    page.reload()
+
+    expect(page.locator("[data-object]")).to_have_count(shown)
+    expect(page.get_by_label("as a tree")).to_be_checked()
+
+
+def test_escape_and_f_do_not_race(boutique):
+    page = boutique
+    total = page.locator("[data-object]").count()
+    for _ in range(3):
+        page.keyboard.press("f")
+        page.keyboard.type("cartservice")
+        page.keyboard.press("Escape")
+        page.keyboard.press("f")
+        page.keyboard.type("redis")
+        expect(page.locator("[data-find]")).to_be_focused()
+        expect(page.locator("[data-find]")).to_have_value("redis")
+        page.wait_for_timeout(QUIET)
+        expect(page.locator(".found")).to_contain_text(re.compile(r"^2 of"))
+        page.keyboard.press("Escape")
+        expect(page.locator(".found")).to_have_count(0)
+    assert page.locator("[data-object]").count() == total
+
+
+def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
+    page = boutique
+    choose(page, "Deployment", "frontend")
+    page.get_by_role("link", name="Versions side by side").click()
+    expect(page.locator(".aligned thead th")).to_have_text(["Field", "yours before", "manifest", "live", "after"])
+    page.get_by_role("link", name="Versions side by side").click()
+
+    row = page.locator("[data-field-row]", has_text="image").first
+    row.locator("summary").click()
+
+    expect(row.locator(".schema")).to_contain_text("Container image name")
+    expect(row.locator(".schema")).to_contain_text("No run moved it on this cluster.")
+    expect(row.locator(".field-more")).to_contain_text(re.compile(r"boutique\.yaml:\d+"))
+
+
+def test_requests_can_be_copied_and_kept(boutique):
+    page = boutique
+    choose(page, "Deployment", "frontend")
+    page.keyboard.press("3")
+    expect(page.locator(".request").first).to_contain_text("application/apply-patch+yaml")
+    expect(page.locator(".request").first).to_contain_text("kubectl")
+
+    page.get_by_role("button", name="Copy as curl").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()").startswith("curl --request PATCH")
+    page.get_by_role("button", name="Copy as kubectl").click()
+    expect(page.get_by_role("button", name="Copied")).to_have_count(2)
+    assert page.evaluate("navigator.clipboard.readText()").startswith("kubectl apply --server-side")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download the body").click()
+    assert saved.value.suggested_filename == "deployment-frontend-request-1.yaml"
+
+
+def test_diff_and_owners_show_what_is_new(boutique):
+    page = boutique
+    choose(page, "Deployment", "frontend")
+    page.keyboard.press("2")
+    page.get_by_role("link", name="Side by side", exact=True).click()
+    expect(page.locator(".diff.is-split")).to_contain_text("image:")
+    page.get_by_role("link", name="What the server writes").click()
+    expect(page.locator(".diff.is-split")).to_contain_text("managedFields:")
+    page.keyboard.press("4")
+    expect(page.locator(".lanes tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="all it owns in this cluster").click()
+    expect(page).to_have_url(re.compile(r"/clusters/[^/]+/managers/"))
+
+
+def test_version_is_folded_searched_and_kept(boutique):
+    page = boutique
+    choose(page, "Deployment", "frontend")
+    page.keyboard.press("5")
+    fold = page.locator(".yaml details", has=page.locator("summary", has_text="metadata:")).first
+    expect(fold).to_have_attribute("open", "")
+    fold.locator("summary").first.click()
+    expect(fold).not_to_have_attribute("open", "")
+
+    page.get_by_label("Find in this version").fill("PRODUCT_CATALOG")
+    page.get_by_label("Find in this version").press("Enter")
+    expect(page.locator(".is-found")).to_have_count(2)  # the variable and who owns it
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download", exact=True).click()
+    assert saved.value.suggested_filename == "deployment-frontend-after.yaml"
+
+
+def test_plan_that_is_made_again_says_that_nothing_moved(boutique):
+    page = boutique
+    address = re.sub(r"(/reviews/\d+/).*", r"\1", page.url)
+    token = next(c["value"] for c in page.context.cookies() if c["name"] == "applyviz_csrf")
+    answer = page.request.post(f"{address}replan/", headers={"X-CSRFToken": token, "Referer": address})
+    assert answer.ok
+    page.goto(address)
+    wait_for_plan(page)
+
+    expect(page.locator("#brief")).to_contain_text("This plan does the same as plan 1")
+    page.goto(f"{address}compare/?from=1&to=2")
+    expect(page.get_by_role("heading", name="Nothing moved")).to_be_visible()
