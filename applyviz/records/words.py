@@ -12,12 +12,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
 from django.db import connections
+from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 
 from applyviz.engine.objects.values import JSONValue
 
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST, _MOST = 64, 4_000
+# Shorter words are taken as they are: too many begin like them.
+_PREFIX = 4
 _TABLE = "records_auditentry"
 _POSTGRESQL = (
     f"ALTER TABLE {_TABLE} ADD COLUMN IF NOT EXISTS word_vector tsvector "
@@ -69,22 +72,38 @@ def collect_words(columns: Iterable[str], detail: JSONValue) -> str:
     return " ".join(list(found)[:_MOST])
 
 
-def match(text: str, *, above: int = -1, below: int | None = None, using: str = "default") -> RawSQL:
-    """The numbers of entries that have, for each word of `text`, a word that begins with it.
-
-    - `above` and `below` bound them; a text without any word is found nowhere.
-    """
+def _query(text: str, vendor: str) -> str:
     wanted = split_words(text)
-    if connections[using].vendor == "postgresql":
-        name, condition = "id", "word_vector @@ %s::tsquery"
-        query = " & ".join(f"'{word}':*" for word in wanted)
-        table = _TABLE
-    else:
-        name, condition, table = "rowid", "audit_words MATCH %s", "audit_words"
-        query = " AND ".join(f'"{word}" *' for word in wanted) or '""'
-    end, bounds = ("", []) if below is None else (f" AND {name} < %s", [below])
-    # No name in the text is given from outside.
-    return RawSQL(f"SELECT {name} FROM {table} WHERE {condition} AND {name} > %s{end}", [query, above, *bounds])  # noqa: S608, S611
+    if vendor == "postgresql":
+        return " & ".join(f"'{word}'{':*' if len(word) >= _PREFIX else ''}" for word in wanted)
+    return " AND ".join(f'"{word}"{" *" if len(word) >= _PREFIX else ""}' for word in wanted) or '""'
+
+
+def match(text: str, using: str = "default") -> Q | RawSQL:
+    """The condition that an entry has, for each word of `text`, a word that begins with it (short ones: that word).
+
+    - A text without any word is found nowhere.
+    """
+    vendor = connections[using].vendor
+    query = [_query(text, vendor)]
+    if vendor == "postgresql":
+        return RawSQL(f"{_TABLE}.word_vector @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
+    return Q(id__in=RawSQL("SELECT rowid FROM audit_words WHERE audit_words MATCH %s", query))
+
+
+def find_numbers(text: str, *, most: int, using: str = "default") -> list[int] | None:
+    """The numbers of all entries that match, straight from the index; None when there are more than `most`."""
+    vendor = connections[using].vendor
+    # The inner query is fenced: with a limit inside, PostgreSQL would walk the table instead of asking the index.
+    statement = (
+        f"SELECT id FROM (SELECT id FROM {_TABLE} WHERE word_vector @@ %s::tsquery OFFSET 0) found LIMIT %s"  # noqa: S608
+        if vendor == "postgresql"
+        else "SELECT rowid FROM audit_words WHERE audit_words MATCH %s ORDER BY rowid DESC LIMIT %s"
+    )
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, [_query(text, vendor), most + 1])
+        found = [row[0] for row in cursor.fetchall()]
+    return None if len(found) > most else found
 
 
 def _install_sqlite(using: str) -> None:

@@ -1,7 +1,7 @@
 """The history for people: which entries a filter names, and how they are exported.
 
 Lists go by number and never count: a page is as fast at the end of a long history as at its start. Words are looked
-for in ever larger parts of the history, from its end on, so that common words are found at once and rare ones, too.
+for near the end of the history first, then in the index, so that common words are found at once and rare ones, too.
 Exports hold what the hash covers, so that `scripts/verify_export.py` can check them without applyviz.
 """
 
@@ -26,7 +26,7 @@ from applyviz.workflow.access import Action, Person, Visitor, limit_entries, req
 from applyviz.workflow.audit import STORED, canonical_entry
 
 _CHUNK = 2_000
-_FIRST_WINDOW, _WIDER = 4_000, 8
+_NEAR, _FEW = 4_000, 5_000
 # Numbers are given before the commit: a later moment may have a lower number, by as much as a transaction lasts.
 _SLACK = timedelta(minutes=2)
 _COLUMNS = {
@@ -95,10 +95,10 @@ def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
     """The entries that fit all of `chosen`, newest first.
 
     - Names: cluster, group, namespace, kind, name, person, action, manager, review, run; `since` and `until` are
-      days or moments, both included; of `text`, each word begins a word of the entry.
+      days or moments, both included; of `text`, each word begins a word of the entry (`records/words.py`).
     """
     entries = _filter(chosen)
-    return entries.filter(id__in=words.match(chosen["text"])) if chosen.get("text") else entries
+    return entries.filter(words.match(chosen["text"])) if chosen.get("text") else entries
 
 
 def find_page(
@@ -109,15 +109,18 @@ def find_page(
     entries = (entries if for_user is None else limit_entries(entries, for_user)).defer("words")
     if not chosen.get("text"):
         return list(entries[:count])
-    top = before or 1 + (AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0)
-    found: list[AuditEntry] = []
-    size = _FIRST_WINDOW
-    while len(found) < count and top > 0:
-        floor = max(top - size, 0)
-        part = entries.filter(id__in=words.match(chosen["text"], above=floor - 1, below=top))
-        found += part[: count - len(found)]
-        top, size = floor, size * _WIDER
-    return found
+    newest = before or 1 + (AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0)
+    return _find_words(entries, chosen["text"], newest, count)
+
+
+def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
+    """The newest entries with these words: common ones stand near the end, rare ones are few in the index."""
+    found = list(entries.filter(words.match(text), id__gte=top - _NEAR)[:count])
+    if len(found) == count:
+        return found
+    numbers = words.find_numbers(text, most=_FEW)
+    rest = entries.filter(words.match(text)) if numbers is None else entries.filter(id__in=numbers)
+    return list(rest[:count])
 
 
 def tame(value: object) -> object:
