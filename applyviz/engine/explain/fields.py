@@ -71,10 +71,8 @@ def explain(
     return tuple(reasons)
 
 
-def is_bookkeeping(path: FieldPath) -> bool:
-    """Whether a field is the server's or kubectl's own record: versions, times, ownership, last applied."""
-    if not path or path[0] != _METADATA:
-        return False
+def _is_bookkeeping(path: FieldPath) -> bool:
+    """Whether a field of metadata is the server's or kubectl's own record: versions, times, ownership, last applied."""
     return (len(path) > 1 and path[1] in _BOOKKEEPING) or path == _LAST_APPLIED
 
 
@@ -97,7 +95,7 @@ class _Judge:
     def _judge(self, path: FieldPath, row: Row) -> Verdict:
         versions = self._versions
         after, live, _, _, merged, _, _, _ = row
-        if path and path[0] == _METADATA and is_bookkeeping(path):
+        if path and path[0] == _METADATA and _is_bookkeeping(path):
             stage = Stage.MERGE if is_same(merged, after) else Stage.SERVER
             return Verdict(name_operation(live, after), Reason.BOOKKEEPING, stage=stage)
         if versions.is_deletion:

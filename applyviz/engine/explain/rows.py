@@ -88,6 +88,7 @@ class RowReader:
             return
         leaves, maps, lists = list(twice or _BLANK), [_NONE] * 5, [_NONE] * 5
         has_leaf, has_map, has_list = bool(twice), False, False
+        named: dict[int, dict[PathElement, JSONValue] | None] = {}  # most versions share their lists
         for column, value in enumerate(values):
             if value is MISSING:
                 continue
@@ -95,7 +96,9 @@ class RowReader:
             if value and is_map and kind is dict:
                 maps[column], has_map = value, True
                 continue
-            entries = _name_entries(place, value) if value and kind is list and place is not None else None
+            if value and kind is list and place is not None and id(value) not in named:
+                named[id(value)] = _name_entries(place, value)
+            entries = named.get(id(value))
             if entries is not None:
                 lists[column], has_list = entries, True
                 continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from applyviz.engine.manifests.documents import ManifestDocument, PositionTree, find_mark, read_mark
+from applyviz.engine.manifests.documents import ManifestDocument, PositionTree, find_mark, read_position
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
@@ -18,11 +18,10 @@ from applyviz.engine.schema.topology import ItemError, Topology
 class Spot:
     """One place of a file, with the value that is written there."""
 
-    __slots__ = ("_file", "_indices", "_mark", "_tree", "_value")
+    __slots__ = ("_file", "_indices", "_tree", "_value")
 
     def __init__(self, file: str, tree: PositionTree, value: JSONValue) -> None:
         self._file = file
-        self._mark = find_mark(tree)
         self._tree = tree
         self._value = value
         self._indices: dict[PathElement, int] | None = None
@@ -30,13 +29,13 @@ class Spot:
     @property
     def position(self) -> SourcePosition:
         """The position of the place itself, or of what stands above it."""
-        return read_mark(self._mark, self._file)
+        return read_position(self._tree, self._file)
 
     def locate(self, name: str) -> SourcePosition:
         """The position of a field below."""
         tree = self._tree
         below = tree.get(name) if isinstance(tree, dict) else None
-        return self.position if below is None else read_mark(find_mark(below), self._file)
+        return read_position(tree if below is None else below, self._file)
 
     def enter(self, place: Topology, element: PathElement) -> Spot:
         """The spot one step down; `place` is the topology of this one."""
@@ -49,7 +48,7 @@ class Spot:
             index = self._find_index(place, value, element)
             if index is not None:
                 return Spot(self._file, tree[index + 1], value[index])
-        return Spot(self._file, self._mark, None)
+        return Spot(self._file, find_mark(tree), None)
 
     def _find_index(self, place: Topology, items: list[Any], element: PathElement) -> int | None:
         if self._indices is None:

@@ -76,16 +76,17 @@ def make_mark(line: int, column: int) -> int:
     return line << _COLUMN_BITS | column
 
 
-def read_mark(mark: int, file: str) -> SourcePosition:
-    """The position that a mark stands for."""
-    return SourcePosition(file, mark >> _COLUMN_BITS, mark & _COLUMNS)
-
-
 def find_mark(tree: PositionTree) -> int:
     """The mark at the root of a tree."""
     if isinstance(tree, int):
         return tree
     return int(tree[OWN] if isinstance(tree, dict) else tree[0])
+
+
+def read_position(tree: PositionTree, file: str) -> SourcePosition:
+    """The position at the root of a tree; a mark is a tree too."""
+    mark = tree if type(tree) is int else find_mark(tree)
+    return SourcePosition(file, mark >> _COLUMN_BITS, mark & _COLUMNS)
 
 
 def put_mark(mark: int, places: Any) -> PositionTree:
@@ -119,12 +120,12 @@ class Positions:
     def find(self, path: PlainPath) -> SourcePosition | None:
         """The position of the value at `path`; for a field, where its key stands. None when absent."""
         node, depth = self._walk(path)
-        return read_mark(find_mark(node), self.file) if depth == len(path) else None
+        return read_position(node, self.file) if depth == len(path) else None
 
     def nearest(self, path: PlainPath) -> SourcePosition:
         """The position of the value at `path`, or of the nearest value above it."""
         node, _ = self._walk(path)
-        return read_mark(find_mark(node), self.file)
+        return read_position(node, self.file)
 
     def subtree(self, path: PlainPath) -> PositionTree:
         """The part of the tree at `path`, or at the nearest value above it."""

@@ -19,10 +19,9 @@ from applyviz.engine.manifests.documents import (
     PlainPath,
     Retyped,
     Retyping,
-    find_mark,
     make_mark,
     put_mark,
-    read_mark,
+    read_position,
 )
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.treeparts import Tree
@@ -193,8 +192,8 @@ class JSONReader:
         if self.text[at : at + 1] != ":":
             raise self._not_json(at)
         if frame.key in frame.value:
-            first = read_mark(find_mark(frame.places[frame.key]), self.file)
-            second = read_mark(frame.key_mark, self.file)
+            first = read_position(frame.places[frame.key], self.file)
+            second = read_position(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
         return self._space(at + 1)
 

@@ -17,8 +17,7 @@ from applyviz.engine.manifests.documents import (
     PlainPath,
     Positions,
     Retyped,
-    find_mark,
-    read_mark,
+    read_position,
     to_field_path,
 )
 from applyviz.engine.manifests.metadata import find_type_problem, name_of_type
@@ -117,7 +116,7 @@ class DocumentReader:
         if error is not None and error.reason != _NO_VERSION:
             return error
         tree = self._positions.subtree(path)
-        position = read_mark(find_mark(tree), self._positions.file)
+        position = read_position(tree, self._positions.file)
         document = ManifestDocument(
             obj,
             position,

@@ -31,10 +31,9 @@ from applyviz.engine.manifests.documents import (
     PlainPath,
     Retyped,
     Retyping,
-    find_mark,
     make_mark,
     put_mark,
-    read_mark,
+    read_position,
     to_field_path,
 )
 from applyviz.engine.manifests.limits import ReadLimits
@@ -245,8 +244,8 @@ class TreeReader:
             self._unusable = self._unusable or self._fail(event, str(error))
         frame.key = key
         if key in frame.value and (frame.merged is None or key not in frame.merged):
-            first = read_mark(find_mark(frame.places[key]), self.file)
-            second = read_mark(frame.key_mark, self.file)
+            first = read_position(frame.places[key], self.file)
+            second = read_position(frame.key_mark, self.file)
             self._duplicates.append(DuplicateKey(self._path(), first, second))
 
     def _put(self, frame: Frame | None, value: JSONValue, mark: int, places: Any) -> None:

@@ -100,13 +100,15 @@ def element_value(element: PathElement) -> JSONValue:
     return json.loads(text)
 
 
-# As large as lists come: with fewer, a longer list would push out its own names in turn and find none of them.
-@lru_cache(maxsize=1 << 14)
 def normalize_element(element: PathElement) -> PathElement:
     """An element as written by anybody, in the one spelling that is used here.
 
     - Raises `ValueError` for texts that are no path element; unknown types stay as they are.
     """
+    return _recall(element) if len(element) <= _LONGEST_KEPT else _normalize(element)
+
+
+def _normalize(element: PathElement) -> PathElement:
     if _ONE_SPELLING.fullmatch(element):
         return element
     if len(element) < 2 or element[1] != ":":
@@ -117,6 +119,12 @@ def normalize_element(element: PathElement) -> PathElement:
             raise ValueError(f"keys of a list entry are no object: {element}")
         return element[:2] + _text(named)
     return f"i:{int(element[2:])}" if element[0] == "i" else element
+
+
+# As large as lists come: with fewer, a longer list would push out its own names in turn and find none of them. Long
+# elements are not kept, since whoever writes an object chooses them.
+_LONGEST_KEPT = 300
+_recall = lru_cache(maxsize=1 << 14)(_normalize)
 
 
 def _read_json(text: str) -> JSONValue:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,10 +19,10 @@ from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone
 from applyviz.engine.ownership import serverside, updates
 from applyviz.engine.ownership.managedfields import with_entries
-from applyviz.engine.planning.places import list_places
+from applyviz.engine.planning.places import PlaceFinder
 from applyviz.engine.requests.members import Member
 from applyviz.engine.schema.model import KindSchema
-from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.engine.schema.walk import list_leaves
 
 _REMOVER = "kubectl-patch"
 _CONTROLLERS = ("controller", "scheduler", "operator", "kubelet", "manager")
@@ -116,9 +115,9 @@ def _point(path: Sequence[str | int]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def _write_operations(live: JSONObject, path: FieldPath) -> list[JSONObject] | None:
+def _write_operations(finder: PlaceFinder, path: FieldPath) -> list[JSONObject] | None:
     """The JSON patch that removes a field, and makes sure that entries of lists are where they were."""
-    places = list_places(live, path)
+    places = finder.list_places(path)
     if len(places) < len(path):
         return None
     operations: list[JSONObject] = []
@@ -131,37 +130,61 @@ def _write_operations(live: JSONObject, path: FieldPath) -> list[JSONObject] | N
     return [*operations, {"op": "remove", "path": _point(steps)}]
 
 
-def _remove_exactly(live: JSONObject, path: FieldPath) -> JSONObject:
+def _count_back(place: tuple[JSONValue, str | int]) -> int:
+    return -place[1] if isinstance(place[1], int) else 0
+
+
+def _remove_exactly(live: JSONObject, paths: Sequence[FieldPath]) -> JSONObject:
     edited: JSONValue = clone(dict(live))
-    container, step = list_places(edited, path)[-1]
-    del container[step]
+    finder = PlaceFinder(edited)
+    found = [finder.list_places(path)[-1] for path in paths]
+    places = {(id(container), step): (container, step) for container, step in found}
+    # From behind, so that the entries of a list that are still to go keep their places.
+    for container, step in sorted(places.values(), key=_count_back):
+        del container[step]
     return dict(edited)
 
 
-def _is_gone(intent: Intent, path: FieldPath) -> bool:
-    """Whether the field is away after the command and the apply that follows."""
-    with suppress(OwnershipError, ConflictError):
-        removed = _remove_exactly(intent.live, path)
+def _list_there(obj: JSONObject, kind: KindSchema) -> set[FieldPath]:
+    """Every path at which an object has anything."""
+    return {leaf[:n] for leaf in list_leaves(kind.root, obj) for n in range(1, len(leaf) + 1)}
+
+
+def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
+    """The fields that are away after their commands and the apply that follows.
+
+    - All are tried together: what owns one field says nothing of another. Where they cannot be removed together,
+      each half is tried alone, so that one refusal does not stand for all.
+    """
+    try:
+        removed = _remove_exactly(intent.live, paths)
         entries = updates.update(intent.live, removed, kind=intent.kind, manager=_REMOVER, now=intent.now)
         written = with_entries(removed, entries)
         after = serverside.apply(
             written, intent.manifest, kind=intent.kind, manager=intent.manager, force=True, now=intent.now
         ).result
-        return find_value(intent.kind.root, after, path) is MISSING
-    return False
+    except (OwnershipError, ConflictError):
+        half = len(paths) // 2
+        return _find_gone(intent, paths[:half]) | _find_gone(intent, paths[half:]) if half else set()
+    there = _list_there(after, intent.kind)
+    return {path for path in paths if path not in there}
 
 
 def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Release]:
     """The way out of every removal that will not happen because others own the field."""
+    finder = PlaceFinder(intent.live)
+    kept: list[tuple[FieldPath, list[Owner], list[JSONObject]]] = []
     for reason in reasons:
         if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
             continue
         owners = [o for o in reason.owners_after or reason.owners_before if o.manager != intent.manager]
-        operations = _write_operations(intent.live, reason.path)
-        if not owners or operations is None:
-            continue
+        operations = _write_operations(finder, reason.path)
+        if owners and operations is not None:
+            kept.append((reason.path, owners, operations))
+    gone = _find_gone(intent, [path for path, _, _ in kept]) if kept else set()
+    for path, owners, operations in kept:
         holders = tuple(_hold(owner, intent.member) for owner in owners)
         patch = json.dumps(operations, separators=(",", ":"), ensure_ascii=False)
         command = _join("kubectl", "patch", *_address(intent.member), "--type=json", "--patch", patch)
         returns = any(holder.keeper is not Keeper.BY_HAND for holder in holders)
-        yield Release(reason.path, holders, command, _is_gone(intent, reason.path), returns)
+        yield Release(path, holders, command, path in gone, returns)

@@ -19,8 +19,9 @@ from applyviz.engine.schema.nodes import SchemaNode
 NUMERIC, STRING, BOOLEAN, UNTYPED = "numeric", "string", "boolean", "untyped"
 _SCALARS = {"integer": NUMERIC, "number": NUMERIC, "boolean": BOOLEAN}
 _MISSING = object()
-# Names of entries that a place remembers: lists of one kind hold the same ones again and again.
-_MOST_NAMES = 1 << 14
+# How many names of entries a place remembers, and how long they may be: lists of one kind hold the same ones again
+# and again, and nothing is kept for ever because somebody once gave an entry a name of a megabyte.
+_MOST_NAMES, _LONGEST_NAME = 1 << 14, 300
 
 
 class ItemError(Exception):
@@ -204,7 +205,8 @@ class Topology:
             found = self._name(item)
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
-            self._names[keys] = found
+            if len(found) <= _LONGEST_NAME:
+                self._names[keys] = found
         return found
 
     def _name(self, item: JSONValue) -> PathElement:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from applyviz.engine.explain.fields import explain
+from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.explain.source import locate
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import fields
@@ -70,3 +74,15 @@ def test_position(path, line):
 @pytest.mark.parametrize(("path", "line"), [((*FINALIZERS, 'v:"two"'), 7), ((*FINALIZERS, 'v:"three"'), 5)])
 def test_position_of_a_value_in_a_set(path, line):
     assert locate_in(POD, "Pod", path).line == line
+
+
+def test_order_of_a_list_is_told_with_its_line():
+    kind = bundled().find_kind(GroupVersionKind("", "v1", "Pod"))
+    (document,) = parse_manifests(POD.encode(), "s.yaml").documents
+    live = {**document.obj, "metadata": {"name": "p", "finalizers": ["two", "one"]}}
+    versions = SimpleNamespace(last_applied=None, manifest=document.obj, live=live, merged=None, after=document.obj)
+
+    reasons = explain(versions=versions, mode="client", manager="kubectl", kind=kind, document=document)
+
+    (order,) = (r for r in reasons if r.reason is Reason.ORDER)
+    assert (order.path, order.position.line) == (FINALIZERS, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -40,6 +41,19 @@ def test_strings():
     assert quote('a"\\\n\xe9') == '"a\\"\\\\\\n\xe9"'
     assert json_string("<&>\u2028\b\\b\n") == r'"\u003c\u0026\u003e\u2028\b\\b\n"'
     assert element_string("\b\f\\b") == r'"\u0008\u000c\\b"'
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({"b": [1.0, {"c": 1e21}], "a": "1.5"}, '{"a":"1.5","b":[1,{"c":1e+21}]}'),
+        ({"image": "web:1.5", "list": ["[1.5", '":2.5']}, '{"image":"web:1.5","list":["[1.5","\\":2.5"]}'),
+        ({"a\\": 2.0}, '{"a\\\\":2}'),
+        ({"a": MappingProxyType({"b": "<"})}, '{"a":{"b":"\\u003c"}}'),
+    ],
+)
+def test_json_is_written_as_go_writes_it(value, written):
+    assert render_json(value) == written
 
 
 def test_json_is_sorted_and_compact():

@@ -101,3 +101,15 @@ def test_nothing_is_offered_where_removals_happen():
     box.apply(DEPLOYMENT)
 
     assert box.plan_one(WITHOUT).releases == ()
+
+
+def test_a_field_that_cannot_be_removed_does_not_stand_for_the_others():
+    mounted = DEPLOYMENT.replace("image: one, env", "image: one, volumeMounts: [{mountPath: /a, name: v}], env")
+    box = Box()
+    box.apply(mounted)
+    box.apply(mounted, ApplyOptions(field_manager="other"))
+
+    change = box.plan_one(WITHOUT)
+
+    gone = {release.path[-1]: release.is_gone for release in change.releases if "f:volumeMounts" in release.path}
+    assert gone == {"f:mountPath": False, "f:name": True}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from applyviz.engine.objects.errors import SchemaError
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.schema import topology
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.definitions import DefinitionSet
 from applyviz.engine.schema.topology import ATOMIC, DEDUCED, STRING, UNTYPED, ItemError, of, of_root
@@ -138,6 +141,25 @@ def test_item_is_named_by_its_keys_and_their_defaults():
 
     assert place.name_item({"port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
     assert place.print_item({"port": 80}) == '[port=80,protocol="TCP"]'
+
+
+def test_names_of_items_are_remembered_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(topology, "_MOST_NAMES", 2)
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    place = place_of({"type": "array", "items": {"type": "object"}, **keys})
+    names = ["a", "b", "c", "a", "n" * 1_000]
+
+    assert [place.name_item({"name": name}) for name in names] == [f'k:{{"name":"{name}"}}' for name in names]
+
+
+@pytest.mark.parametrize("key", [True, 1, 1.5, "1", None])
+def test_keys_of_several_types_are_told_apart(key):
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]}
+    place = place_of({"type": "array", "items": {"type": "object"}, **keys})
+    for other in (True, 1, 1.5, "1", None):
+        place.name_item({"a": other, "b": "x"})
+
+    assert place.name_item({"a": key, "b": "x"}) == f'k:{{"a":{json.dumps(key)},"b":"x"}}'
 
 
 def test_item_of_a_set_is_printed_by_its_value():
