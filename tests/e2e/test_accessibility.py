@@ -22,6 +22,7 @@ PAGES = [
     "/history/objects/demo/apps/Deployment/shop/frontend/",
     "/clusters/",
     "/clusters/demo/",
+    "/clusters/demo/rules/",
     "/guide/",
     "/guide/fields/",
     "/guide/conflicts/",

@@ -1,0 +1,193 @@
+"""The whole story of deciding, in real browsers: by keyboard, home to the file, a rule by two people, undone."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.test_accessibility import describe
+from tests.e2e.test_main_job import drop_files
+
+pytestmark = pytest.mark.e2e
+
+NAMES = ("decider-one", "decider-two")
+MANIFEST = """\
+# the {name}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {name}
+data:
+  level: {level} # of what is logged
+  colour: {colour}
+  size: {size}
+"""
+
+
+def write_files(level: str, colour: str, size: str, names: tuple[str, ...] = NAMES) -> dict[str, str]:
+    """One file for each object; somebody else writes other values."""
+    return {f"{name}.yaml": MANIFEST.format(name=name, level=level, colour=colour, size=size) for name in names}
+
+
+def open_review(page: Page, title: str, files: dict[str, str], *, manager: str) -> str:
+    """Bring manifests under a field manager of their own and wait for the plan; gives the address of the review."""
+    page.goto("/reviews/new/")
+    drop_files(page, files)
+    page.get_by_label("Title").fill(title)
+    page.get_by_label("Namespace").fill("shop")
+    page.get_by_label("Field manager").fill(manager)
+    page.get_by_role("button", name="Make the plan").click()
+    wait_for_plan(page)
+    found = re.search(r"/reviews/\d+/", page.url)
+    assert found
+    return found[0]
+
+
+def wait_for_plan(page: Page) -> None:
+    """The plan is whole when the track says what is next."""
+    expect(page.locator(".track")).to_contain_text(re.compile("nothing to decide|refused|not complete"), timeout=30_000)
+
+
+def apply(page: Page, address: str) -> None:
+    """Consent as the approver and wait for the end of the run."""
+    page.goto(address)
+    page.get_by_role("link", name=re.compile("Approve plan")).click()
+    page.get_by_role("button", name=re.compile("Approve and apply")).click()
+    expect(page.locator(".track, main")).to_contain_text("applied and verified", timeout=60_000)
+
+
+def open_object(page: Page, address: str, name: str) -> None:
+    page.goto(address)
+    page.goto(page.locator("[data-object] a", has_text=name).first.get_attribute("href") or "")
+
+
+def dispute(alice: Page, bob: Page, names: tuple[str, ...] = NAMES) -> str:
+    """Objects of one field manager, planned by another with other values: three conflicts in each."""
+    first = open_review(alice, "Theirs", write_files("info", "red", "small", names), manager="settings-operator")
+    apply(bob, first)
+    return open_review(alice, "Ours", write_files("debug", "blue", "large", names), manager="shop-team")
+
+
+def decide_mixed(alice: Page, address: str) -> None:
+    """Mixed choices by keyboard: the page says what force is, and what would be sent."""
+    open_object(alice, address, NAMES[0])
+    assert alice.locator("[data-way]:checked").count() == 0
+    for way in ("1", "2", "3"):
+        alice.keyboard.press("c")
+        alice.keyboard.press(way)
+    assert alice.locator("[data-way]:checked").evaluate_all("all => all.map(one => one.dataset.way)") == ["1", "2", "3"]
+    expect(alice.locator(".decide-bar")).to_contain_text("Force is a property of a request and not of a field")
+    alice.get_by_role("button", name="Show what would be sent").click()
+    expect(alice.locator(".preview")).to_contain_text("Mixed: force is a property of a request")
+    assert describe(Axe().run(alice).response["violations"]) == []
+    alice.get_by_label("Why").fill("agreed with the operator's team")
+    alice.get_by_role("button", name="Decide 3 fields so").click()
+    wait_for_plan(alice)
+
+
+def bring_home(alice: Page, address: str, folder: Path) -> None:
+    """What was decided, by whom, and its edit for the file, which the real git takes."""
+    open_object(alice, address, NAMES[0])
+    decided = alice.locator(".decided")
+    expect(decided).to_contain_text("by alice")
+    expect(decided).to_contain_text("agreed with the operator's team")
+    assert describe(Axe().run(alice).response["violations"]) == []
+    whole = decided.locator("> .patch")
+    whole.locator("summary").click()
+    with alice.expect_download() as waiting:
+        whole.get_by_role("link", name="Download").click()
+    before = write_files("debug", "blue", "large")[f"{NAMES[0]}.yaml"]
+    source = folder / f"{NAMES[0]}.yaml"
+    source.write_text(before)
+    subprocess.run(["git", "apply", waiting.value.path()], cwd=folder, check=True)
+    after = source.read_text().splitlines()
+    assert sum(line not in after for line in before.splitlines()) == 2
+
+
+def agree_on_a_rule(alice: Page, bob: Page, address: str) -> None:
+    """A decision becomes a rule for both objects, when a second person agrees; plans made before are out of date."""
+    open_object(alice, address, NAMES[0])
+    alice.get_by_role("link", name=re.compile("Make it a standing rule")).last.click()
+    alice.get_by_label("Names", exact=True).fill("decider-*")
+    alice.get_by_label("Why").fill("it is theirs")
+    assert describe(Axe().run(alice).response["violations"]) == []
+    alice.get_by_role("button", name="Propose").click()
+    expect(alice.locator(".rule").first).to_contain_text("An approver must agree")
+    bob.goto("/clusters/demo/rules/")
+    assert describe(Axe().run(bob).response["violations"]) == []
+    bob.get_by_role("button", name=re.compile("Agree")).first.click()
+    expect(bob.locator(".messages")).to_contain_text("in force")
+    bob.goto(address)
+    expect(bob.locator(".deck")).to_contain_text("standing rule")
+
+
+def decide_the_rest(alice: Page, address: str) -> None:
+    """All that is left with one field manager is decided at once; where the rule answers, the plan says so."""
+    open_object(alice, address, NAMES[1])
+    alice.locator(".everywhere summary").click()
+    alice.get_by_label("every conflict with settings-operator in the plan").check()
+    alice.locator(".everywhere").get_by_label("Leave it to them").check()
+    alice.get_by_role("button", name="Show what would come of it").click()
+    alice.get_by_role("button", name="Decide 3 fields so").click()
+    wait_for_plan(alice)
+    open_object(alice, address, NAMES[1])
+    expect(alice.locator(".decided")).to_contain_text("by alice")
+
+
+def undo_until_the_rule_answers(alice: Page, address: str) -> None:
+    """One is undone, and it is on record; where a standing rule says something, it answers instead."""
+    undone = alice.locator(".decided li", has_text=".data.size").get_by_role("button")
+    undone.click()
+    wait_for_plan(alice)
+    open_object(alice, address, NAMES[1])
+    expect(alice.locator(".decided li", has_text=".data.size")).to_contain_text("standing rule")
+    alice.goto("/history/?action=decision.undone")
+    expect(alice.locator("main")).to_contain_text("undid a decision")
+
+
+def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
+    alice, bob = sign_in("alice"), sign_in("bob")
+    address = dispute(alice, bob)
+
+    decide_mixed(alice, address)
+    bring_home(alice, address, tmp_path)
+    agree_on_a_rule(alice, bob, address)
+    decide_the_rest(alice, address)
+    undo_until_the_rule_answers(alice, address)
+
+    bob.goto("/clusters/demo/rules/")
+    bob.get_by_role("button", name="Revoke").first.click()
+    expect(bob.locator(".messages")).to_contain_text("revoked")
+    bob.goto(address)
+    expect(bob.locator(".deck")).to_contain_text("standing rule")
+
+
+def test_deciding_needs_no_script(product, browser, sign_in):
+    alice = sign_in("alice")
+    address = dispute(alice, sign_in("bob"), ("plain-one",))
+    session = alice.context.storage_state()
+    plain = browser.new_context(base_url=product.url, java_script_enabled=False, storage_state=session)
+    page = plain.new_page()
+    open_object(page, address, "plain-one")
+
+    page.locator("[data-way='2']").first.check()
+    page.get_by_role("button", name="Decide", exact=True).click()
+
+    assert re.search(r"/plans/2/$", page.url)
+    plain.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_conflict_page_has_no_finding_and_fits(sign_in, theme):
+    page = sign_in("alice", color_scheme=theme)
+    for address in ("/reviews/2/", "/clusters/demo/rules/"):
+        page.goto(address)
+        for fold in page.locator(".conflict .patch summary, .everywhere summary").all():
+            fold.click()
+        assert describe(Axe().run(page).response["violations"]) == []
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.set_viewport_size({"width": 1440, "height": 1000})
