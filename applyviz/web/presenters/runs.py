@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.values import JSONValue
-from applyviz.records.enums import Outcome, RunState
-from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.records.enums import AuditAction, Outcome, RolloutState, RunState
+from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult
 from applyviz.web.presenters.consent import present_glass
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
@@ -22,6 +23,7 @@ from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow import access, inverse
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.runs.rules import RunRules
 
 OUTCOME_LOOKS: dict[Outcome, Look] = {
     Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
@@ -44,6 +46,14 @@ STATE_LOOKS: dict[RunState, Look] = {
     RunState.STALE: Look("!", RunState.STALE.label, "warn"),
     RunState.CANCELLED: Look("−", RunState.CANCELLED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
+ROLLOUT_LOOKS: dict[RolloutState, Look] = {
+    RolloutState.WAITING: Look("◔", RolloutState.WAITING.label, "change"),
+    RolloutState.READY: Look("✓", RolloutState.READY.label, "add"),
+    RolloutState.FAILED: Look("×", RolloutState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    RolloutState.LATE: Look("!", RolloutState.LATE.label, "warn"),
+    RolloutState.GIVEN_UP: Look("−", RolloutState.GIVEN_UP.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+}
+_NOT_READY = (RolloutState.FAILED, RolloutState.LATE)
 _OPEN = (Outcome.WAITING, Outcome.APPLYING)
 _BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS, Outcome.LEFT_OUT)
 _ENDINGS: dict[RunState, str | Promise] = {
@@ -69,6 +79,7 @@ class ResultItem:
     url: str
     is_current: bool = False
     is_telling: bool = False
+    rollout: str = ""
 
     @property
     def search(self) -> str:
@@ -78,7 +89,7 @@ class ResultItem:
     @property
     def note(self) -> str:
         """The line under the name."""
-        return self.detail if self.is_telling else ""
+        return self.detail if self.is_telling else self.rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,18 @@ class ResultPane:
     life_url: str
     differences: tuple[Notice, ...]
     exchanges: tuple[Exchange, ...]
+    rollout: Look | None = None
+    rollout_detail: str = ""
+    attempts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker that picked the run up."""
+
+    name: str
+    at: datetime
+    is_first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +185,9 @@ class RunPage:
     cancel_url: str
     undo_url: str
     poll_url: str
+    rules: tuple[str, ...]
+    workers: tuple[Worker, ...]
+    is_lost: bool
 
 
 def _took(start: datetime | None, end: datetime | None) -> str:
@@ -183,7 +209,16 @@ def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> R
         url=reverse("runs:show-result", args=[run.number, result.position]),
         is_current=result.position == current,
         is_telling=result.outcome in _BAD,
+        rollout=_say_rollout(result),
     )
+
+
+def _say_rollout(result: ObjectResult) -> str:
+    """How far what an object brings about is, where somebody waits for it."""
+    if not result.rollout:
+        return ""
+    label = RolloutState(result.rollout).label
+    return f"{label}: {result.rollout_detail}" if result.rollout_detail else str(label)
 
 
 def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | None) -> tuple[StepGroup, ...]:
@@ -191,7 +226,7 @@ def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | 
     steps: dict[int, list[ResultItem]] = {}
     for result in results:
         item = _present_item(run, result, current)
-        if result.outcome in _BAD:
+        if result.outcome in _BAD or result.rollout in _NOT_READY:
             bad.append(item)
         elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
             calm.append(item)
@@ -244,16 +279,24 @@ def _present_exchange(entry: JournalEntry) -> Exchange:
 
 
 def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
-    look = OUTCOME_LOOKS[Outcome.DIFFERS]
-    return tuple(
-        Notice(
-            look,
-            str(one.get("path", "")),
-            _("promised %(promised)s, got %(got)s")
-            % {"promised": _write(one.get("promised")), "got": _write(one.get("got"))},
-        )
-        for one in result.differences
-    )
+    look = OUTCOME_LOOKS[Outcome(result.outcome)]
+    return tuple(Notice(look, str(one.get("path", "")), _say_difference(one)) for one in result.differences)
+
+
+def _say_difference(one: dict[str, JSONValue]) -> str:
+    """What was expected at one field and what is there; both are masked texts."""
+    nothing = _("nothing")
+    if "reviewed" in one:
+        texts = {"then": one["reviewed"] or nothing, "now": one.get("live") or nothing}
+        return _("reviewed %(then)s, live now %(now)s") % texts
+    texts = {"promised": one.get("promised") or nothing, "got": one.get("got") or nothing}
+    return _("promised %(promised)s, got %(got)s") % texts
+
+
+def _count_attempts(exchanges: Sequence[JournalEntry]) -> str:
+    """How often a request was sent again; "" when each was sent once."""
+    again = len(exchanges) - len({entry.part for entry in exchanges})
+    return ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
 
 
 def present_result(run: ApplyRun, position: int) -> ResultPane:
@@ -263,7 +306,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
     except ObjectResult.DoesNotExist as error:
         raise NotVisibleError(f"run {run.number} has no object {position}") from error
     change, plan = result.change, run.plan
-    journal = result.journal.defer("sealed_request", "sealed_answer")
+    journal = list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
         look=OUTCOME_LOOKS[Outcome(result.outcome)],
         name=change.name,
@@ -275,6 +318,32 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
         life_url=link_object(plan.target.cluster.slug, change.group, change.kind, change.namespace, change.name),
         differences=_present_differences(result),
         exchanges=tuple(_present_exchange(entry) for entry in journal),
+        rollout=ROLLOUT_LOOKS[RolloutState(result.rollout)] if result.rollout else None,
+        rollout_detail=result.rollout_detail,
+        attempts=_count_attempts(journal),
+    )
+
+
+def _say_rules(run: ApplyRun) -> tuple[str, ...]:
+    """How the run goes about it, in a few words each."""
+    rules = RunRules.from_json(run.rules)
+    told = [
+        ngettext("%(count)d object at once", "up to %(count)d objects at once", rules.at_once)
+        % {"count": rules.at_once},
+        _("carries on after a failure") if rules.carries_on else _("stops at the first failure"),
+    ]
+    if rules.waits_for_rollout:
+        told.append(_("waits for rollouts, at most %(seconds)d s each") % {"seconds": rules.rollout_seconds})
+    return tuple(told)
+
+
+def _list_workers(run: ApplyRun) -> tuple[Worker, ...]:
+    """Who had the run, when it was more than one; each after the first took it over from a lost one."""
+    if run.epoch < 2:
+        return ()
+    claims = AuditEntry.objects.filter(run=run.number, action=AuditAction.RUN_CLAIMED).order_by("pk")
+    return tuple(
+        Worker(str(claim.detail.get("worker", "")), claim.at, is_first=n == 0) for n, claim in enumerate(claims)
     )
 
 
@@ -312,4 +381,7 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         if inverse.find_undo_blockers(run, for_user=for_user)
         else reverse("runs:undo-run", args=[run.number]),
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
+        rules=_say_rules(run),
+        workers=_list_workers(run),
+        is_lost=state is RunState.RUNNING and run.lease_until is not None and run.lease_until < timezone.now(),
     )

@@ -3,7 +3,9 @@
 import pytest
 from django.urls import reverse
 
-from applyviz.records.models import ApplyRun
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.workflow import audit
 from tests.web import rows
 
 HTMX = {"HX-Request": "true"}
@@ -95,3 +97,46 @@ def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bo
     review = as_alice.post(address)["Location"]
     assert review.startswith("/reviews/")
     assert "This review undoes run" in as_alice.get(review, follow=True).content.decode()
+
+
+def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
+    ApplyRun.objects.filter(pk=run.pk).update(epoch=2, lease_until=rows.NOW)
+    for epoch, worker in ((1, "one:11"), (2, "two:22")):
+        subject = audit.Subject(run=run.number)
+        audit.record(AuditAction.RUN_CLAIMED, by=None, about=subject, detail={"worker": worker, "epoch": epoch})
+
+    page = as_viewer.get(url(run)).content.decode()
+
+    assert "its lease ran out" in page
+    assert ("two:22 took the run over" in page, "one:11" in page) == (True, False)
+
+
+def test_rules_rollout_and_retries_are_shown(as_viewer, run):
+    ApplyRun.objects.update(rules={"carries_on": True, "at_once": 8, "waits_for_rollout": True, "rollout_seconds": 90})
+    ObjectResult.objects.update(rollout="waiting", rollout_detail="2 of 3 pods are ready")
+    entry = JournalEntry.objects.get()
+    entry.pk, entry.sequence = None, 2
+    entry.save(force_insert=True)
+
+    page = as_viewer.get(url(run)).content.decode()
+    pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
+
+    rules = ("up to 8 objects at once", "carries on after a failure", "waits for rollouts, at most 90 s each")
+    assert [text for text in (*rules, "rolling out: 2 of 3 pods are ready") if text not in page] == []
+    assert [text for text in ("1 retry", "rolling out", "2 of 3 pods are ready") if text not in pane] == []
+
+
+def test_stale_object_tells_what_was_reviewed_and_what_is_live(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="stale", outcome="stale")
+    ObjectResult.objects.update(differences=[{"path": ".spec.replicas", "reviewed": "3", "live": ""}])
+
+    page = as_viewer.get(url(run)).content.decode()
+
+    assert "reviewed 3, live now nothing" in page
+
+
+def test_skipped_object_says_why(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="failed", outcome="skipped")
+    ObjectResult.objects.update(detail="it needs ConfigMap shop/settings, which was refused")
+
+    assert "it needs ConfigMap shop/settings, which was refused" in as_viewer.get(url(run)).content.decode()
