@@ -2,68 +2,21 @@
 
 import itertools
 import threading
-from datetime import UTC, datetime
 
 import pytest
 import yaml
 
-from applyviz.clusters import connect
 from applyviz.clusters.errors import NotSentError
 from applyviz.engine.objects.errors import UnreachableError
-from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
-from applyviz.records.enums import AuditAction, ClusterKind, EntryState, RunState
-from applyviz.records.models import ApplyRun, AuditEntry, Cluster, JournalEntry
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.records.enums import AuditAction, EntryState, RunState
+from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry
 from applyviz.workflow import chain, failpoints, runs
-from tests.stories import Killed, Team, config_map, let_lease_run_out
+from tests.memory import Memory, many, named, start, wire_up
+from tests.stories import Killed, Team, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
 FOLDER = "/api/v1/namespaces/default/configmaps/"
-
-
-def named(request: Request) -> str:
-    """The name of the object that a write is about."""
-    return request.body["metadata"]["name"] if request.method == "POST" else request.path.rpartition("/")[2]
-
-
-class Memory:
-    """A cluster in this process that several threads ask; `before(request)` may wait, answer or raise."""
-
-    def __init__(self) -> None:
-        self.sandbox = Sandbox(MemoryStore(), lambda: datetime.now(UTC))
-        self.lock, self.inside, self.most = threading.Lock(), 0, 0
-        self.sent: list[str] = []
-        self.effective: list[str] = []
-        self.before = lambda request: None
-        self.after = lambda request: None
-
-    def send(self, request: Request) -> Answer:
-        if not request.is_write or request.is_dry_run:
-            with self.lock:
-                if request.path in ("/api", "/apis"):
-                    return Answer(200, self.sandbox.discover(request.path))
-                return self.sandbox.handle(request)
-        with self.lock:
-            self.inside += 1
-            self.most = max(self.most, self.inside)
-            self.sent.append(named(request))
-        try:
-            found = self.before(request)
-            if found is not None:
-                return found
-            with self.lock:
-                answer = self.sandbox.handle(request)
-                if answer.is_ok:
-                    self.effective.append(named(request))
-            self.after(request)
-            return answer
-        finally:
-            with self.lock:
-                self.inside -= 1
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 @pytest.fixture
@@ -73,12 +26,7 @@ def memory():
 
 @pytest.fixture
 def team(memory, monkeypatch):
-    team = Team()
-    monkeypatch.setattr(connect, "open_transport", lambda cluster: memory)
-    uid = memory.send(Request("GET", "/api/v1/namespaces/kube-system")).body["metadata"]["uid"]
-    Cluster.objects.filter(pk=team.cluster.pk).update(kind=ClusterKind.LIVE, uid=uid)
-    team.cluster.refresh_from_db()
-    return team
+    return wire_up(Team(), memory, monkeypatch)
 
 
 @pytest.fixture
@@ -89,17 +37,6 @@ def at_point():
 
     yield arm
     failpoints.hooks.clear()
-
-
-def start(team, *texts, **rules):
-    run = team.start(team.plan(*texts))
-    run.rules = {**run.rules, "at_once": 4, **rules}
-    run.save(update_fields=["rules"])
-    return run
-
-
-def many(count: int, **data: str) -> list[str]:
-    return [config_map(f"object-{n:02}", **(data or {"a": "1"})) for n in range(count)]
 
 
 def meet(parties: int):
@@ -350,128 +287,3 @@ def test_conflict_of_versions_is_tried_again_and_conflict_of_fields_is_not(team,
 
     assert team.outcomes(run) == ["applied and verified", "refused"]
     assert sorted(memory.sent) == ["object-00", "object-00", "object-01"]
-
-
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments/"
-
-
-def deployment(name: str = "web", image: str = "web:1") -> str:
-    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "web", "image": image}]}}
-    spec = {"selector": {"matchLabels": {"app": name}}, "template": pod}
-    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-    return yaml.safe_dump(body)
-
-
-def become(memory: Memory, name: str, **status: object) -> None:
-    """The controller of a cluster reports."""
-    path = f"{DEPLOYMENTS}{name}"
-    live = memory.sandbox.handle(Request("GET", path)).body
-    body = {"status": {"observedGeneration": live["metadata"]["generation"], **status}}
-    answer = memory.sandbox.handle(Request("PATCH", f"{path}/status", {}, MERGE_PATCH, body))
-    assert answer.is_ok, answer.message
-
-
-READY = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "readyReplicas": 1}
-BEHIND = {"replicas": 1, "updatedReplicas": 1, "availableReplicas": 0, "readyReplicas": 0}
-STUCK = {
-    "conditions": [
-        {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "it took too long"}
-    ]
-}
-
-
-@pytest.fixture
-def slow(team, memory, monkeypatch):
-    """A cluster whose controllers are the test: Deployments are not ready by themselves."""
-    memory.sandbox = Sandbox(MemoryStore(), lambda: datetime.now(UTC), has_controllers=False)
-    uid = memory.send(Request("GET", "/api/v1/namespaces/kube-system")).body["metadata"]["uid"]
-    Cluster.objects.filter(pk=team.cluster.pk).update(uid=uid)
-    team.cluster.refresh_from_db()
-    memory.after = lambda request: become(memory, named(request), **BEHIND) if "deployments" in request.path else None
-    return team
-
-
-def scaler() -> str:
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    spec = {"maxReplicas": 3, "scaleTargetRef": target}
-    body = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web"},
-        "spec": spec,
-    }
-    return yaml.safe_dump(body)
-
-
-def work_with_clock(run, pause):
-    """A worker whose pauses call `pause(seconds)` instead of passing."""
-    runs.execute_run(run.pk, sleep=pause)
-    run.refresh_from_db()
-    return run
-
-
-def test_next_step_waits_for_the_rollout_when_the_rules_say_so(slow, memory):
-    def pause(seconds):
-        assert "web" not in memory.sent[1:]
-        become(memory, "web", **READY)
-
-    run = work_with_clock(start(slow, deployment(), scaler(), waits_for_rollout=True), pause)
-
-    states = list(run.results.order_by("position").values_list("outcome", "rollout", "rollout_detail"))
-    assert run.state == RunState.SUCCEEDED
-    assert states[0] == ("applied and verified", "ready", "all 1 pods are available")
-    assert states[1][0] == "applied and verified"
-
-
-def test_nobody_waits_when_the_rules_do_not_say_so(slow, memory):
-    run = slow.work(start(slow, deployment(), scaler()))
-
-    assert (run.state, list(run.results.values_list("rollout", flat=True))) == (RunState.SUCCEEDED, ["", ""])
-
-
-@pytest.mark.parametrize(
-    ("status", "seconds", "rollout"), [(STUCK, 600, "failed"), (BEHIND, 0, "late")], ids=["failed", "late"]
-)
-def test_rollout_that_fails_or_takes_too_long_stops_the_run(slow, memory, status, seconds, rollout):
-    run = start(slow, deployment(), scaler(), waits_for_rollout=True, rollout_seconds=seconds)
-
-    work_with_clock(run, lambda _: become(memory, "web", **status))
-
-    states = list(run.results.order_by("position").values_list("outcome", "rollout"))
-    assert (run.state, states) == (RunState.FAILED, [("applied and verified", rollout), ("not reached", "")])
-    assert run.error.startswith("Deployment default/web: ")
-
-
-def test_waiting_for_a_rollout_survives_a_lost_worker(slow, memory):
-    run = start(slow, deployment(), scaler(), waits_for_rollout=True)
-
-    def die(seconds):
-        raise Killed
-
-    with pytest.raises(Killed):
-        work_with_clock(run, die)
-    first = run.results.get(position=0)
-    assert (first.outcome, first.rollout) == ("applied and verified", "waiting")
-    let_lease_run_out(run)
-    become(memory, "web", **READY)
-
-    work_with_clock(run, lambda seconds: None)
-
-    assert (run.state, memory.effective) == (RunState.SUCCEEDED, ["web", "web"])
-
-
-def test_cancelling_ends_the_wait_for_a_rollout(slow, memory):
-    run = start(slow, deployment(), scaler(), waits_for_rollout=True)
-    asked = []
-
-    def pause(seconds):
-        if not asked:
-            asked.append(runs.cancel_run(run, by=slow.bob))
-
-    work_with_clock(run, pause)
-
-    states = list(run.results.order_by("position").values_list("outcome", "rollout"))
-    assert (run.state, states) == (
-        RunState.CANCELLED,
-        [("applied and verified", "given up"), ("not reached", "")],
-    )
