@@ -2,7 +2,8 @@
 
 A three-way example (manifest, last applied, live) gives patch and result; a story of applies, updates and
 migrations gives the object and its field owners, or the conflicts at which it stops; a reading example gives what
-kubectl would read. The clock of a story is its step number, so that answers never depend on the time.
+kubectl would read; a command on a set what kubectl prints. The clock of a story is its step number, so that
+answers never depend on the time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject,
 from applyviz.engine.ownership import managedfields, migrate, serverside, updates
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+from applyviz.guide.commands import run_command
 from applyviz.guide.pages import Block, Example, Part
 
 _EPOCH = "2026-01-01T00:00:{:02d}Z"
@@ -28,13 +30,15 @@ _SERVER_FIELDS = ("managedFields", "creationTimestamp")
 class Answers:
     """What came out; parts that an example does not have are None or empty.
 
-    `owners` is one line per field owner: name, operation, subresource and its fields.
+    `owners` is one line per field owner: name, operation, subresource and its fields; `prints` is what kubectl
+    prints of a command.
     """
 
     patch: JSONValue = None
     after: JSONObject | None = None
     owners: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    prints: tuple[str, ...] = ()
 
 
 def read_object(text: str, file: str) -> JSONObject:
@@ -124,6 +128,10 @@ def compute_answers(example: Example) -> Answers:
     """
     if example.steps:
         return _answer_story(example)
+    command = example.find(Part.COMMAND)
+    if command is not None:
+        given = example.find(Part.SET) or "", example.find(Part.CLUSTER) or ""
+        return Answers(prints=tuple(run_command(command, *given)))
     if example.find(Part.LIVE) is None:
         return Answers(after=read_object(example.find(Part.MANIFEST) or "", "manifest"))
     return _answer_three_way(example)

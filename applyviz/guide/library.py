@@ -48,5 +48,6 @@ def find_entry(name: str) -> Entry | None:
 
 @cache
 def list_examples() -> Mapping[str, Example]:
-    """Every worked example by its name."""
-    return {name: example for entry in list_entries() for name, example in entry.examples.items()}
+    """Every worked example that the playground can hold, by its name."""
+    examples = ((name, example) for entry in list_entries() for name, example in entry.examples.items())
+    return {name: example for name, example in examples if not example.is_set}

@@ -3,7 +3,8 @@
 A page is a Markdown file of `docs/semantics`: prose, and sections titled "Example: …" whose fenced blocks are the
 inputs and the recorded answers. The word after the language says what a block is: `manifest`, `last-applied` and
 `live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER` and `migrate MANAGER FROM…` are
-steps, in order; `patch`, `after`, `owners`, `conflict` and `read` are answers. Files are read by the caller.
+steps, in order; `set` and `cluster` hold many objects for a `command`; `patch`, `after`, `owners`, `conflict`,
+`read` and `prints` are answers. Files are read by the caller.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ class Part(StrEnum):
     APPLY = "apply"
     UPDATE = "update"
     MIGRATE = "migrate"
+    SET = "set"
+    CLUSTER = "cluster"
+    COMMAND = "command"
     PATCH = "patch"
     AFTER = "after"
     OWNERS = "owners"
     CONFLICT = "conflict"
     READ = "read"
+    PRINTS = "prints"
 
     @property
     def is_step(self) -> bool:
@@ -40,7 +45,10 @@ class Part(StrEnum):
     @property
     def is_given(self) -> bool:
         """Whether it is an input, and no answer."""
-        return self.is_step or self in (Part.MANIFEST, Part.LAST_APPLIED, Part.LIVE)
+        return self.is_step or self in _GIVEN
+
+
+_GIVEN = (Part.MANIFEST, Part.LAST_APPLIED, Part.LIVE, Part.SET, Part.CLUSTER, Part.COMMAND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,11 @@ class Example:
     def find(self, part: Part) -> str | None:
         """The text of the first block of that part."""
         return next((b.text for b in self.blocks if b.part is part), None)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is about a whole set of objects, which the playground cannot hold."""
+        return self.find(Part.COMMAND) is not None
 
     @property
     def steps(self) -> tuple[Block, ...]:

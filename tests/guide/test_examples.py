@@ -37,6 +37,7 @@ def test_example_is_what_the_engine_computes(page: Page, example: Example) -> No
         Part.READ: answers.after,
         Part.OWNERS: answers.owners,
         Part.CONFLICT: answers.conflicts,
+        Part.PRINTS: answers.prints,
     }
     wanted = {b.part for b in example.blocks} & set(got)
     assert wanted, "an example without an answer shows nothing"
@@ -44,6 +45,10 @@ def test_example_is_what_the_engine_computes(page: Page, example: Example) -> No
         expected = _expected(example, part)
         same = list(expected) == list(got[part]) if isinstance(expected, tuple) else is_same_json(expected, got[part])
         assert same, f"{part}: expected {expected}, got {got[part]}"
+
+
+def test_every_page_has_an_example() -> None:
+    assert [page.name for page in PAGES if page.name != "README" and not page.examples] == []
 
 
 def test_pages_are_listed_in_the_readme() -> None:
@@ -58,4 +63,4 @@ def test_page_with_an_unknown_block_is_refused() -> None:
 
 
 def test_answers_are_empty_by_default() -> None:
-    assert Answers() == Answers(patch=None, after=None, owners=(), conflicts=())
+    assert Answers() == Answers(patch=None, after=None, owners=(), conflicts=(), prints=())

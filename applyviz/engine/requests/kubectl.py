@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
-from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests import applyset, prune
 from applyviz.engine.requests.argv import ApplyCommand
@@ -102,7 +102,8 @@ def _read_members(run: _Run, files: Sequence[ParsedFile]) -> list[Member]:
             try:
                 members.append(place_member(document.obj, options=options, catalog=run.catalog))
             except ApplyVizError as error:
-                run.errors.append(f"{document.position}: {error}")
+                reason = error.reason if isinstance(error, ManifestError) else str(error)
+                run.errors.append(f"{document.position}: {reason}")
     return members
 
 

@@ -112,6 +112,9 @@ def _label(block: Block) -> str:
         Part.MANIFEST: _("manifest"),
         Part.LAST_APPLIED: _("last applied"),
         Part.LIVE: _("live"),
+        Part.SET: _("the set"),
+        Part.CLUSTER: _("live objects"),
+        Part.COMMAND: _("command"),
         Part.APPLY: _("applies, by force") if "force" in block.words else _("applies"),
         Part.UPDATE: _("updates"),
         Part.MIGRATE: _("takes the fields of %(names)s into its Apply entry") % {"names": ", ".join(block.words[1:])},
@@ -131,6 +134,8 @@ def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
     if answers.after is not None:
         label = _("what kubectl reads") if example.find(Part.READ) else _("after apply")
         yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
+    if answers.prints:
+        yield TextBlock(_("what kubectl prints"), "\n".join(answers.prints))
 
 
 def _present_owner(line: str) -> OwnerLine:
@@ -150,7 +155,7 @@ def present_example(name: str, example: Example) -> ExampleRow:
         answers=tuple(_present_answers(example, answers)),
         owners=tuple(map(_present_owner, answers.owners)),
         conflicts=answers.conflicts,
-        url=example_url(name),
+        url="" if example.is_set else example_url(name),
     )
 
 

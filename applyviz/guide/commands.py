@@ -1,0 +1,59 @@
+"""What does a whole `kubectl apply` do to a small cluster of an example?
+
+The cluster is the objects of a block: reads and lists find them, and every write succeeds. What comes out is what
+kubectl prints, line by line.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from applyviz.engine.manifests.parse import parse_manifests
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.requests.argv import parse_apply
+from applyviz.engine.requests.kubectl import CommandResult, run_apply
+from applyviz.engine.requests.members import read_labels
+from applyviz.engine.requests.selectors import parse_selector
+from applyviz.engine.schema.builtin import bundled
+
+_ABSENT = Answer(404, {"kind": "Status", "reason": "NotFound", "message": "not found", "code": 404})
+
+
+def _read_cluster(text: str) -> dict[str, JSONObject]:
+    """The objects by their paths."""
+    found: dict[str, JSONObject] = {}
+    for document in parse_manifests(text.encode(), "cluster").documents:
+        resource = bundled().find_resource(GroupVersionKind.from_object(document.obj))
+        metadata = document.obj["metadata"]
+        if resource is not None:
+            path = resource.path(metadata.get("namespace", ""), metadata["name"])
+            found[path] = {**document.obj, "metadata": {**metadata, "uid": path}}
+    return found
+
+
+def _answer(request: Request, cluster: Mapping[str, JSONObject]) -> Answer:
+    if request.method == "POST":
+        return Answer(201, request.body)
+    if request.purpose == "list":
+        selector = parse_selector(request.query.get("labelSelector", ""))
+        below = (obj for path, obj in cluster.items() if path.rpartition("/")[0] == request.path)
+        return Answer(200, {"items": [obj for obj in below if selector.matches(read_labels(obj))]})
+    found = cluster.get(request.path)
+    return Answer(200, found) if found is not None else _ABSENT
+
+
+def run_command(command: str, manifests: str, cluster: str) -> Sequence[str]:
+    """The lines that the command prints, and one for each error."""
+    parsed = parse_apply(shlex.split(command)[1:], {}, namespace="shop")
+    flow = run_apply([parse_manifests(manifests.encode(), "set")], command=parsed, catalog=bundled())
+    live = _read_cluster(cluster)
+    try:
+        request = next(flow)
+        while True:
+            request = flow.send(_answer(request, live))
+    except StopIteration as stop:
+        result: CommandResult = stop.value
+        return (*result.lines, *(f"error: {error}" for error in result.errors))
