@@ -49,6 +49,12 @@ def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> 
     }
 
 
+def count_open(change: engine.ObjectChange) -> int:
+    """How many conflicts neither a decision nor a rule answers."""
+    answered = {(answer.path, answer.manager) for answer in change.answers}
+    return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
+
+
 def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: Plan, position: int) -> ObjectChange:
     """The row of a change, not saved yet; `masked` is the same as it may be shown."""
     sealed = Sealed.of_json(change_to_json(change))

@@ -168,9 +168,8 @@ class _Editor:
         start = self._skip_anchor(node)
         if node.start == node.end and key is not None:
             return _Edit(self._after_colon(key), self._after_colon(key), " " + write_inline(value))
-        if isinstance(value, (Mapping, list)) and value:
-            is_block = not container.is_flow and not node.is_flow and node.shape is not Shape.SCALAR
-            return _Edit(start, node.end, write_block(value, node.column) if is_block else self._inline(value, node))
+        if isinstance(value, (Mapping, list)) and value and self._takes_block(container, node, value):
+            return _Edit(start, node.end, write_block(value, node.column))
         if isinstance(value, str) and node.style in ("|", ">"):
             block = write_block_text(value, self._indent_below(container))
             if block is not None:
@@ -178,6 +177,12 @@ class _Editor:
         if key is not None and self._text[key.end : start].strip() == ":":
             return _Edit(key.end, node.end, ": " + self._inline(value, node))
         return _Edit(start, node.end, self._inline(value, node))
+
+    def _takes_block(self, container: TextNode, node: TextNode, value: object) -> bool:
+        """Whether a map or list may stand in block style where the value stands; a list may stand below its key."""
+        if container.is_flow or node.is_flow or node.shape is Shape.SCALAR:
+            return False
+        return isinstance(value, list) or container.shape is Shape.LIST or node.column > container.column
 
     def _inline(self, value: object, node: TextNode) -> str:
         style = node.style if node.style in ("'", '"') else ""

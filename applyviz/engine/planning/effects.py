@@ -97,7 +97,8 @@ def _names(value: JSONValue, path: PlainPath) -> bool:
     return True
 
 
-def _is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObject) -> bool:
+def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObject) -> bool:
+    """Whether a place is on the ignore list, and the manifest does not name it."""
     return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
 
 
@@ -121,7 +122,7 @@ def find_difference(
     after = without_noise(_without_allotted(result, manifest, live)) if result is not None else _ABSENT
     ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
-        if not _is_ignored(path, ignore, manifest):
+        if not is_ignored(path, ignore, manifest):
             yield path, left, right
 
 

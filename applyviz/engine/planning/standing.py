@@ -18,7 +18,9 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.decisions import Decision, Way
+from applyviz.engine.planning.effects import is_ignored
 from applyviz.engine.planning.places import list_places
+from applyviz.engine.planning.plan import ObjectChange
 
 
 class RuleWay(StrEnum):
@@ -59,6 +61,12 @@ class StandingRule:
     def plain_path(self) -> tuple[str, ...]:
         """The field as effects name it: entries of lists by their name, else any of them."""
         return tuple(_plain_step(element) for element in self.path)
+
+
+def is_left_out(change: ObjectChange, path: FieldPath) -> bool:
+    """Whether a field is left out of comparison by a rule, and the manifest says nothing of it."""
+    plain = tuple(_plain_step(element) for element in path)
+    return is_ignored(plain, change.ignored, change.versions.manifest or {})
 
 
 def _plain_step(element: str) -> str:

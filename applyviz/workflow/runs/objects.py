@@ -16,6 +16,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.standing import is_left_out
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
@@ -197,7 +198,9 @@ class ObjectRun:
             is_confirmed=is_confirmed,
         )
         return tuple(
-            {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown
+            {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)}
+            for d in shown
+            if not is_left_out(self._change, d.path)
         )
 
     def _verify(self, live: JSONObject | None) -> Finding:

@@ -1,5 +1,7 @@
 """One field changed in the text of its file: everything else stays, or the edit is refused with its reason."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,6 +111,38 @@ def test_values_of_lists_and_maps_are_written_in_the_style_of_the_place():
 
     assert listed.endswith('  a:\n    - z\n    - k:\n        - v\n        - {}\n      l: "m\\nn\\n" # c\n  b: {c: d}\n')
     assert mapped.endswith("  b: {e: true, f: null, g: 1.5}\n")
+
+
+def test_map_takes_the_place_of_a_list_that_stands_below_its_key():
+    assert edit(HEAD + "spec:\n  a:\n  - x\n  b: c\n", ("spec", "a"), {"k": 1}) == HEAD + "spec:\n  a: {k: 1}\n  b: c\n"
+    assert edit(HEAD + "spec:\n  a:\n  - x\n  b: c\n", ("spec", "a"), ["z"]) == HEAD + "spec:\n  a:\n  - z\n  b: c\n"
+
+
+def list_leaves(value, path=()):
+    """Every place of a value below `spec` and `data`."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        if path or key in ("spec", "data", "rules"):
+            yield (*path, key)
+            yield from list_leaves(below, (*path, key))
+
+
+def test_real_manifests_can_be_edited_anywhere(public_manifests):
+    chosen = random.Random(7)
+    files = sorted(f for f in public_manifests.rglob("*.yaml") if f.stat().st_size < 100_000)
+    count = 0
+    for file in chosen.sample(files, 60):
+        source = file.read_text()
+        for document in parse_manifests(source.encode(), file.name).documents[:3]:
+            places = list(list_leaves(document.obj))
+            for path in chosen.sample(places, min(3, len(places))):
+                removed = editing.edit_source(source, document, editing.widen_removal(document.obj, path), REMOVED)
+                value = chosen.choice(["new", "0644", 5, True, None, "a\nb\n", {"a": [1, "on"]}, ["b"]])
+                changed = editing.edit_source(source, document, path, value)
+                assert removed != source
+                assert changed.count("\n---") == source.count("\n---")
+                count += 1
+    assert count > 60
 
 
 def test_other_documents_of_the_file_stay():

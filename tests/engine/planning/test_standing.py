@@ -7,7 +7,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.decisions import Decision, Way
 from applyviz.engine.planning.fingerprint import digest_effect
 from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.standing import RuleWay, StandingRule
+from applyviz.engine.planning.standing import RuleWay, StandingRule, is_left_out
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 
@@ -156,4 +156,7 @@ def test_field_left_out_of_comparison_may_move():
     still = {digest_effect(box.plan_one(changed, rules=(rule,)), key=b"k") for _ in range(2)}
 
     assert (len(moved), len(still)) == (2, 1)
-    assert box.plan_one(changed, rules=(rule,)).ignored == (("metadata", "annotations", "stamp"),)
+    change = box.plan_one(changed, rules=(rule,))
+    assert change.ignored == (("metadata", "annotations", "stamp"),)
+    assert is_left_out(change, path)
+    assert not is_left_out(change, ("f:metadata", "f:annotations", "f:mine"))
