@@ -4,9 +4,9 @@ import re
 import secrets
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.test_main_job import DEPLOYMENT, open_review
+from tests.e2e.test_main_job import DEPLOYMENT, SECRET, drop_files, open_review
 
 pytestmark = pytest.mark.e2e
 ROLE = """apiVersion: rbac.authorization.k8s.io/v1
@@ -19,36 +19,52 @@ rules:
 """
 
 
+def make_account(page: Page, name: str) -> str:
+    """An administrator makes an account without any role; gives its password."""
+    password = secrets.token_urlsafe(12)
+    page.goto("/settings/people/new/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("First password").fill(password)
+    page.get_by_role("button", name="Make the account").click()
+    expect(page.get_by_text("No role: nothing here is visible to them.")).to_be_visible()
+    return password
+
+
+def open_dangers(page: Page) -> None:
+    """Open and take note of whatever stands in the way of consent."""
+    for blocker in range(10):
+        missing = page.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
+        if not missing.count():
+            break
+        missing.first.click()
+        take_note = page.get_by_role("button", name=re.compile("[Aa]cknowledge|[Tt]ake note"))
+        if take_note.count():
+            take_note.first.click()
+        assert blocker < 9
+
+
 def test_author_approver_and_outsider_agree_on_a_danger(sign_in, product):
     alice, bob, dana = sign_in("alice"), sign_in("bob"), sign_in("dana")
     name = f"readers-{secrets.token_hex(3)}"
-    open_review(alice, "Let people read", {"role.yaml": ROLE.format(name=name)})
+    alice.goto("/reviews/new/")
+    drop_files(alice, {"role.yaml": ROLE.format(name=name)})
+    expect(alice.get_by_text("1 object found")).to_be_visible()
+    alice.get_by_label("Title").fill("Let people read")
+    alice.get_by_label("Namespace").fill("shop")
+    alice.get_by_role("button", name="Make the plan").click()
+    expect(alice.locator(".sentence")).to_contain_text("1 is created", timeout=30_000)
     review = alice.url
     expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
 
     # Somebody without a grant: neither the review nor its number is there.
-    password = secrets.token_urlsafe(12)
-    dana.goto("/settings/people/new/")
-    dana.get_by_label("Name").fill(name)
-    dana.get_by_label("First password").fill(password)
-    dana.get_by_role("button", name="Make the account").click()
-    expect(dana.get_by_text("No role: nothing here is visible to them.")).to_be_visible()
-    product.passwords[name] = password
+    product.passwords[name] = make_account(dana, name)
     outsider = sign_in(name, is_let_in=False)
     assert outsider.goto(review).status == 404
     assert outsider.goto("/reviews/4711/").status == 404
 
     # The approver sends it back, thinks again, and agrees.
     bob.goto(review)
-    for blocker in range(10):
-        missing = bob.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
-        if not missing.count():
-            break
-        missing.first.click()
-        take_note = bob.get_by_role("button", name=re.compile("[Aa]cknowledge|[Tt]ake note"))
-        if take_note.count():
-            take_note.first.click()
-        assert blocker < 9
+    open_dangers(bob)
     bob.get_by_role("link", name=re.compile("Approve plan")).click()
     expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
     expect(bob.locator(".consent-state")).to_contain_text("rbac (1)")
@@ -68,7 +84,8 @@ def test_author_approver_and_outsider_agree_on_a_danger(sign_in, product):
 
 def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
     alice, bob, dana = sign_in("alice"), sign_in("bob"), sign_in("dana")
-    open_review(alice, "One more greeter", {"greeter.yaml": DEPLOYMENT.format(replicas=1, version="3")})
+    files = {"greeter.yaml": DEPLOYMENT.format(replicas=1, version="3"), "secret.yaml": SECRET.format(version=7)}
+    open_review(alice, "One more greeter", files)
     review = alice.url
 
     dana.goto("/settings/policies/new/")

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from applyviz.records import guards
 from applyviz.records.enums import AuditAction, Role, RunState
-from applyviz.records.models import Approval, AuditEntry, BreakGlass
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectChange, Plan
+from applyviz.records.sealing import Sealed
 from applyviz.workflow import approvals, breakglass, plans, quorum, reviews, runs
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.policies.windows import Window
@@ -217,3 +219,55 @@ def test_run_that_loses_an_approval_meanwhile_is_not_made(team, monkeypatch):
     with pytest.raises(NotPossibleError, match="revoked or spent"):
         runs.start_run(plan, by=team.bob, digest=plan.digest)
     assert not runs.list_runs(for_user=team.bob).exists()
+
+
+FLIPS = {
+    "options": lambda plan: {"options": {**plan.options, "order": "as_given"}},
+    "field manager": lambda plan: {"options": {**plan.options, "field_manager": "mallory"}},
+    "decisions": lambda plan: {"decisions": [{"object": ["", "ConfigMap", "default", "x"], "path": [], "way": "x"}]},
+    "policy version": lambda plan: {"policy_version": "lax@1"},
+    "cluster": lambda plan: {"cluster_uid": "another"},
+    "digest": lambda plan: {"digest": plan.digest[:-1] + ("0" if plan.digest[-1] != "0" else "1")},
+}
+
+
+@pytest.mark.parametrize("what", list(FLIPS))
+def test_flipped_plan_writes_nothing(team, what):
+    run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
+    guards.remove("default")
+    Plan.objects.filter(pk=run.plan_id).update(**FLIPS[what](run.plan))
+    guards.install("default")
+
+    team.work(ApplyRun.objects.get(pk=run.pk))
+
+    assert team.wire.writes == []
+    assert ApplyRun.objects.get(pk=run.pk).state == RunState.FAILED
+
+
+@pytest.mark.parametrize("column", ["step", "position", "effect", "sealed", "gone", "swapped"])
+def test_flipped_change_writes_nothing(team, column):
+    run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
+    first, second = run.plan.changes.order_by("position")
+    guards.remove("default")
+    rows = ObjectChange.objects.filter(pk=first.pk)
+    match column:
+        case "step":
+            rows.update(step=7)
+        case "position":
+            rows.update(position=7)
+        case "effect":
+            rows.update(effect="0" * 64)
+        case "sealed":
+            token = first.sealed.token
+            rows.update(sealed=Sealed(token[:40] + bytes([token[40] ^ 1]) + token[41:]))
+        case "gone":
+            run.results.filter(change=first).delete()
+            rows.delete()
+        case "swapped":
+            rows.update(sealed=second.sealed)
+    guards.install("default")
+
+    team.work(run)
+
+    assert team.wire.writes == []
+    assert run.state != RunState.SUCCEEDED
