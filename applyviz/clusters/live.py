@@ -13,13 +13,14 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
+import yaml
 from kubernetes import client, config
 from kubernetes.client.rest import RESTClientObject
 from urllib3.exceptions import (
@@ -226,19 +227,29 @@ def from_credential(credential: Credential) -> LiveTransport:
 _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 
 
+def _read_users(paths: str) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
+    """The users of this machine's kubeconfigs, by name; what cannot be read is told by whoever loads it."""
+    for path in paths.split(os.pathsep):
+        try:
+            loaded = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            continue
+        for entry in (loaded.get("users") if isinstance(loaded, dict) else None) or ():
+            yield str(entry.get("name")), entry.get("user") or {}
+
+
 def _refuse_impersonation(paths: str, context: str) -> None:
     """Raise when a context acts as somebody else: the client would leave that out, and ask with more rights."""
     given = paths or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION
     try:
         contexts, current = config.list_kube_config_contexts(config_file=given)  # type: ignore[no-untyped-call]
-        merged = config.kube_config.KubeConfigMerger(given).config.value  # type: ignore[no-untyped-call]  # as above
-    except (config.ConfigException, TypeError, AttributeError):
+    except config.ConfigException:
         return  # loading it says what is wrong
-    chosen = next((c for c in contexts if c["name"] == context), current) if context else current
-    wanted = (chosen or {}).get("context", {}).get("user")
-    for entry in (merged or {}).get("users") or ():
-        found = [name for name in _IMPERSONATION if (entry.get("user") or {}).get(name)]
-        if entry.get("name") == wanted and found:
+    name = context or current["name"]
+    wanted = next((c["context"]["user"] for c in contexts if c["name"] == name), None)
+    for user, taken in _read_users(given):
+        found = [field for field in _IMPERSONATION if taken.get(field)]
+        if user == wanted and found:
             raise ClusterError(f"the kubeconfig of this machine impersonates (`{found[0]}`), which is not followed")
 
 

@@ -2,12 +2,18 @@
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from applyviz.records.enums import Role
-from applyviz.workflow import access
+from applyviz.records.models import Cluster, Grant, Review, ReviewPlace
+from applyviz.workflow import access, teams
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
-from tests.builders import make_person
+from applyviz.workflow.places import EVERY_NAMESPACE, Place
+from tests.builders import grant_role, make_cluster_row, make_person, make_plan_row
 
 pytestmark = pytest.mark.django_db
 
@@ -63,3 +69,103 @@ def test_superuser_holds_every_role():
     root = User.objects.create_superuser("root")
 
     assert {action for action in Action if access.can(root, action)} == set(Action)
+
+
+def person_with(*grants):
+    """Somebody with roles in places: (role, cluster, namespace, whether objects of no namespace are covered)."""
+    person = make_person(f"person-{Grant.objects.count()}")
+    for role, cluster, namespace, is_wide in grants:
+        grant_role(person, role, cluster=cluster, namespace=namespace, is_cluster_scoped=is_wide)
+    return person
+
+
+@pytest.mark.parametrize(
+    ("cluster", "namespace", "is_wide", "places", "may"),
+    [
+        ("*", "*", True, [("prod", "shop"), ("prod", "")], True),
+        ("prod-*", "*", False, [("prod-eu", "shop")], True),
+        ("prod-*", "*", False, [("prod-eu", "")], False),
+        ("prod-*", "*", False, [("dev", "shop")], False),
+        ("prod-?", "shop*", False, [("prod-1", "shop"), ("prod-2", "shop-api")], True),
+        ("prod-?", "shop*", False, [("prod-12", "shop")], False),
+        ("prod", "shop", False, [("prod", "shop"), ("prod", "vault")], False),
+        ("prod", "shop", True, [("prod", "")], True),
+        ("prod", "s.op", False, [("prod", "shop")], False),
+        ("prod", "?", False, [("prod", EVERY_NAMESPACE)], False),
+        ("prod", "*", False, [("prod", EVERY_NAMESPACE)], True),
+        ("*", "shop", True, [], False),
+    ],
+)
+def test_grant_holds_in_its_places_alone(cluster, namespace, is_wide, places, may):
+    person = person_with((Role.AUTHOR, cluster, namespace, is_wide))
+
+    assert access.can(person, Action.WRITE, [Place(*place) for place in places]) is may
+
+
+def test_right_is_needed_in_each_place():
+    person = person_with((Role.AUTHOR, "prod", "shop", False), (Role.APPROVER, "prod", "vault", False))
+    shop, vault = Place("prod", "shop"), Place("prod", "vault")
+
+    assert access.can(person, Action.WRITE, [shop])
+    assert not access.can(person, Action.WRITE, [shop, vault])
+    assert access.can(person, Action.LOOK, [shop, vault])
+    with pytest.raises(NotAllowedError, match="there"):
+        access.require(person, Action.WRITE, [vault])
+    with pytest.raises(NotVisibleError):
+        access.require(person, Action.WRITE, [Place("prod", "other")])
+
+
+def test_administrator_of_a_part_manages_nothing():
+    person = person_with((Role.ADMINISTRATOR, "prod", "*", True))
+
+    assert not access.can(person, Action.MANAGE)
+
+
+def test_team_gives_its_roles_while_somebody_is_in_it():
+    dana, bob = make_person("dana", Role.ADMINISTRATOR), make_person("bob")
+    team = teams.create_team(by=dana, slug="sre", name="SRE")
+    teams.grant_role(Role.OPERATOR, by=dana, team=team, scope=teams.Scope("prod"))
+    member = teams.add_member(team, bob, by=dana)
+    assert access.can(bob, Action.APPLY, [Place("prod", "shop")])
+    assert not access.can(bob, Action.APPLY, [Place("dev", "shop")])
+    moment = timezone.now()
+
+    teams.end_member(member, by=dana)
+
+    assert not access.can(bob, Action.LOOK)
+    assert teams.roles_at(bob, moment) == {Role.OPERATOR}
+    assert teams.roles_at(bob, timezone.now()) == frozenset()
+
+
+def test_role_that_ended_is_told_of_the_past_alone():
+    dana, bob = make_person("dana", Role.ADMINISTRATOR), make_person("bob")
+    grant = teams.grant_role(Role.APPROVER, by=dana, person=bob, scope=teams.Scope())
+    moment = timezone.now()
+    teams.end_grant(grant, by=dana)
+
+    assert access.roles_of(bob) == frozenset()
+    assert teams.roles_at(bob, moment) == {Role.APPROVER}
+
+
+PATTERNS = st.sampled_from(["*", "prod", "prod-*", "p*", "????", "*-eu", "dev"])
+SLUGS = st.sampled_from(["prod", "prod-eu", "prod-us", "dev"])
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(PATTERNS, PATTERNS, st.booleans()), max_size=3),
+    st.lists(st.tuples(SLUGS, st.one_of(st.just(""), SLUGS)), min_size=1, max_size=3, unique=True),
+)
+def test_lists_and_doors_agree(grants, places):
+    with transaction.atomic():
+        person = person_with(*((Role.VIEWER, *grant) for grant in grants))
+        plan = make_plan_row(make_person("author"))
+        for slug, namespace in places:
+            cluster = Cluster.objects.filter(slug=slug).first() or make_cluster_row(slug)
+            ReviewPlace.objects.create(review=plan.review, cluster=cluster, namespace=namespace)
+
+        listed = Review.objects.filter(access.select_reviews(person)).exists()
+        door = access.can(person, Action.LOOK, access.places_of(plan.review))
+        transaction.set_rollback(True)
+
+    assert listed == door
