@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.diff.words import Part, align, mark_words
@@ -42,8 +42,8 @@ class LineState(StrEnum):
     REMOVED = "removed"
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
+# Rows and lines are tuples: an object of a megabyte has a hundred thousand of them.
+class DiffLine(NamedTuple):
     """One side of a row: the line and its number (from 1).
 
     - `pair` holds both texts of a line that changed, and `side` says which of them this one is; words are marked
@@ -64,8 +64,7 @@ class DiffLine:
         return mark_words(*self.pair)[self.side]
 
 
-@dataclass(frozen=True, slots=True)
-class DiffRow:
+class DiffRow(NamedTuple):
     """One row side by side; a side is None where it has no line."""
 
     state: LineState
@@ -205,7 +204,7 @@ def _pair_field(
         yield from _pair_lists(place, before, after, path, depth)
     elif place is not None and place.is_quantity and is_equal_in_meaning(before, after):
         lines = [Line(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
-        yield replace(lines[0], meaning=lines[1].text), replace(lines[1], meaning=lines[1].text)
+        yield lines[0]._replace(meaning=lines[1].text), lines[1]._replace(meaning=lines[1].text)
     else:
         before, after = _lay_out(before, after)
         yield from _beside(

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
@@ -22,8 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z_./\u27ea][^\x00-\x1f\x7f:#]*(?:(?::(?! |$)|(?<! )#
 _RETYPED = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|\.inf|\.nan|\.[0-9].*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line: its depth in steps of two blanks, its text, and the field that it shows.
 
     `is_entry`: it begins a list entry, and its text begins with `- `. `meaning` is what it says in one spelling,

@@ -221,8 +221,9 @@ def present_list(
     wanted = select_objects(changes, choice, where, viewed)
     to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
-    drawing = Drawing(lambda n: url_of(n) + choice.suffix, current, seen, choice.group, choice.start)
     is_tree = choice.layout == TREE
+    has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
+    drawing = Drawing(lambda n: url_of(n) + choice.suffix, current, seen, choice.group, choice.start, has_places)
     return ObjectList(
         groups=() if is_tree else group_objects(wanted, drawing, where.same),
         branches=grow_tree(wanted, drawing) if is_tree else (),

@@ -38,6 +38,7 @@ class ObjectItem:
     is_current: bool
     is_viewed: bool = False
     is_calm: bool = False
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ class Drawing:
     viewed: frozenset[int] = frozenset()
     group: str = ""
     start: int = 0
+    has_places: bool = False
 
     def draw(self, change: ObjectChange) -> ObjectItem:
         """One item."""
@@ -154,6 +156,7 @@ class Drawing:
             url=self.url_of(change.position),
             is_current=change.position == self.current,
             is_viewed=change.position in self.viewed,
+            has_place=self.has_places,
         )
 
     def cut(self, key: str, taken: Sequence[ObjectChange]) -> tuple[tuple[ObjectItem, ...], int]:
@@ -205,8 +208,10 @@ def _note(change: ObjectChange) -> str:
     return " · ".join(notes)
 
 
-def present_item(change: ObjectChange, *, url: str, is_current: bool, is_viewed: bool = False) -> ObjectItem:
-    """One row of the list."""
+def present_item(
+    change: ObjectChange, *, url: str, is_current: bool, is_viewed: bool = False, has_place: bool = False
+) -> ObjectItem:
+    """One row of the list; `has_place` names its namespace, where a plan has several."""
     return ObjectItem(
         position=change.position,
         name=change.name,
@@ -218,6 +223,7 @@ def present_item(change: ObjectChange, *, url: str, is_current: bool, is_viewed:
         is_current=is_current,
         is_viewed=is_viewed,
         is_calm=change.operation == Operation.UNCHANGED,
+        where=change.namespace if has_place else "",
     )
 
 

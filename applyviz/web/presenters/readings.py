@@ -92,27 +92,32 @@ def _gather(hazards: Iterable[Found]) -> dict[HazardKind, frozenset[int]]:
     return gathered
 
 
-def _load_overview(plan_id: int, digest: str) -> Overview:
+def _find_names(plan_id: int, overview: Overview) -> dict[int, str]:
+    """The names of objects that alone have a hazard of their kind."""
+    alone = [found.members[0] for found in overview.hazards if len(found.members) == 1]
+    rows = ChangeRow.objects.filter(plan_id=plan_id, position__in=alone)
+    return dict(rows.values_list("position", "name")) if alone else {}
+
+
+def _load_overview(plan_id: int, digest: str) -> tuple[Overview, dict[int, str]]:
+    """The overview that the plan keeps, or one read from all its changes; with names of objects by position."""
     summaries = Plan.objects.filter(pk=plan_id, digest=digest).values_list("summary", flat=True)
     kept = next((summary["overview"] for summary in summaries if "overview" in summary), None)
     if kept is not None:
         overview: Overview = from_json(Overview, kept)
-        return overview
+        return overview, _find_names(plan_id, overview)
     rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).defer("sealed").order_by("position")
-    overviewer, positions = Overviewer(), []
+    overviewer, names = Overviewer(), {}
     for row in rows.iterator(chunk_size=100):
         overviewer.add(read_masked(row))
-        positions.append(row.position)
-    return overviewer.find(positions)
+        names[row.position] = row.name
+    return overviewer.find(list(names)), names
 
 
 @lru_cache(maxsize=64)
 def read_plan(plan_id: int, digest: str) -> Reading:
     """Read a complete plan once; the digest keeps readings of different databases apart."""
-    overview = _load_overview(plan_id, digest)
-    firsts = [found.members[0] for found in overview.hazards if len(found.members) == 1]
-    rows = ChangeRow.objects.filter(plan_id=plan_id, position__in=firsts) if firsts else ChangeRow.objects.none()
-    names = dict(rows.values_list("position", "name"))
+    overview, names = _load_overview(plan_id, digest)
     return Reading(
         present_same(overview),
         present_risks(overview.hazards, names),
