@@ -120,8 +120,10 @@ def read_run(run: ApplyRun, needed: int) -> Run:
     )
 
 
-def read_audit() -> tuple[Told, ...]:
-    """The whole audit in its order."""
+def read_audit(runs: Iterable[int] = ()) -> tuple[Told, ...]:
+    """The audit in its order: of runs (by number), or all of it."""
+    numbers = list(runs)
+    rows = AuditEntry.objects.filter(run__in=numbers) if numbers else AuditEntry.objects.all()
     return tuple(
         Told(
             row.sequence,
@@ -134,7 +136,7 @@ def read_audit() -> tuple[Told, ...]:
             (row.group, row.kind, row.namespace, row.name),
             row.detail,
         )
-        for row in AuditEntry.objects.order_by("sequence")
+        for row in rows.order_by("sequence")
     )
 
 
@@ -153,10 +155,11 @@ def gather(
     numbers = list(runs)
     rows = chosen.filter(pk__in=numbers) if numbers else chosen
     report = chain.verify_chain()
+    told = tuple(read_run(run, (quorums or {}).get(run.pk, 1)) for run in rows.order_by("number"))
     return History(
         exchanges=tuple(exchanges),
-        runs=tuple(read_run(run, (quorums or {}).get(run.pk, 1)) for run in rows.order_by("number")),
-        audit=read_audit(),
+        runs=told,
+        audit=read_audit(run.number for run in told),
         chain="" if report.is_intact else str(report),
         is_settled=is_settled,
     )

@@ -143,6 +143,41 @@ def finish(*, run_id: int) -> str:
     return str(ApplyRun.objects.get(pk=run_id).state)
 
 
+def ask_for_plans(*, bundles: list[list[str]]) -> list[int]:
+    """A review of Alice's for each list of manifests; workers make the plans. Their ids."""
+    alice, box = User.objects.get(username="alice"), Cluster.objects.get(slug="box")
+    found = []
+    for texts in bundles:
+        files = tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
+        review = reviews.create_review(
+            by=alice,
+            title="Load",
+            reason="",
+            ticket="",
+            cluster=box,
+            options=ApplyOptions(),
+            bundle=SourceBundle(files),
+        )
+        found.append(int(review.plans.get().pk))
+    return found
+
+
+def count_unplanned() -> int:
+    """How many plans are being made."""
+    return Plan.objects.filter(state="planning").count()
+
+
+def start_all(*, plan_ids: list[int]) -> list[int]:
+    """Bob approves and starts them all."""
+    return [start(plan_id=plan_id) for plan_id in plan_ids]
+
+
+def read_times(*, run_id: int) -> tuple[float, float]:
+    """When a run was taken up and when it ended."""
+    run = ApplyRun.objects.get(pk=run_id)
+    return run.started_at.timestamp(), run.finished_at.timestamp()
+
+
 def list_states(*, run_ids: list[int]) -> list[str]:
     """Where these runs stand."""
     states = dict(ApplyRun.objects.filter(pk__in=run_ids).values_list("pk", "state"))
