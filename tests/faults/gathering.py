@@ -10,7 +10,7 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import element_value
 from applyviz.engine.planning.holes import template
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
-from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult
+from applyviz.records.models import ApplyRun, AuditEntry, BreakGlass, JournalEntry, ObjectResult
 from applyviz.workflow import chain, changes
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Told, place_of
 
@@ -116,6 +116,7 @@ def read_run(run: ApplyRun, needed: int) -> Run:
         authors=_authors(run),
         needed=needed,
         consents=tuple(consents),
+        is_emergency=BreakGlass.objects.filter(plan=plan, digest=plan.digest, created_at__lte=run.created_at).exists(),
         items=tuple(_read_item(row) for row in run.results.select_related("change").order_by("position")),
     )
 
@@ -126,7 +127,7 @@ def read_audit(runs: Iterable[int] = ()) -> tuple[Told, ...]:
     rows = AuditEntry.objects.filter(run__in=numbers) if numbers else AuditEntry.objects.all()
     return tuple(
         Told(
-            row.sequence,
+            row.pk,
             _seconds(row.at),
             row.action,
             row.review,
@@ -136,7 +137,7 @@ def read_audit(runs: Iterable[int] = ()) -> tuple[Told, ...]:
             (row.group, row.kind, row.namespace, row.name),
             row.detail,
         )
-        for row in rows.order_by("sequence")
+        for row in rows.order_by("pk")
     )
 
 

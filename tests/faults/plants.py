@@ -163,7 +163,7 @@ def retry_blindly() -> Patches:
 def check_nothing_first() -> Patches:
     """Each object is only looked at when its turn comes."""
 
-    def check(work: Any) -> bool:
+    def check(work: Any, *_: Any) -> bool:
         ObjectResult.objects.filter(run=work.claim.run).update(checked={})
         return True
 
@@ -193,7 +193,7 @@ def rewrite_history() -> Patches:
     """Somebody with all rights on the database makes an entry say something else."""
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE records_auditentry DISABLE TRIGGER audit_no_update")
-    entry = AuditEntry.objects.order_by("-sequence").first()
+    entry = AuditEntry.objects.order_by("-pk").first()
     AuditEntry.objects.filter(pk=entry.pk).update(actor_name="nobody")
     yield ExitStack()
 

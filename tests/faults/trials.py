@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,7 @@ class Stage:
     cutter: CommitCutter
     forge: Forge
     struck: bool = False
+    workers: list[int] = field(default_factory=list)
 
     def seed(self) -> None:
         """The cluster before every trial: one object that will change, one that will not, one to be pruned."""

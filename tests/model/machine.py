@@ -218,7 +218,7 @@ class Story(Team):
         run = self._pick(ApplyRun, number, state__in=("queued", "running"))
         if run is None:
             return
-        writes = sum(e.is_write for e in self.world.exchanges)
+        writes = self.world.sent
         self.world.fault = lambda request, count: fault if count == writes + nth else ""
         if point is not None:
             self._arm(run, point, nth, interruption, name, value)

@@ -49,6 +49,7 @@ class World:
         self.uid = str(self.act(Request("GET", "/api/v1/namespaces/kube-system")).body["metadata"]["uid"])
         self._start = (dict(self.store._objects), dict(self.store._meta), self.store._revision)
         self.exchanges: list[Exchange] = []
+        self.sent = 0
         self.on_write: Callable[[Exchange], None] = lambda exchange: None
         self.fault = NO_FAULT
 
@@ -65,7 +66,7 @@ class World:
         objects, meta, revision = self._start
         self.store._objects, self.store._meta, self.store._revision = dict(objects), dict(meta), revision
         self.exchanges.clear()
-        self.fault = NO_FAULT
+        self.sent, self.fault = 0, NO_FAULT
 
     def act(self, request: Request) -> Answer:
         """Somebody else asks the cluster."""
@@ -113,7 +114,8 @@ class World:
         return self._write(request, seen)
 
     def _write(self, request: Request, seen: Exchange) -> Answer:
-        fault = self.fault(request, sum(e.is_write for e in self.exchanges))
+        self.sent += 1
+        fault = self.fault(request, self.sent)
         if fault == "refuse connection":
             self.exchanges.remove(seen)
             raise NotSentError("no connection", retryable=True)

@@ -1,0 +1,135 @@
+"""P3: killing any process at any instant loses no confirmed run, doubles no write, and leaves nothing that hangs.
+
+Threats B6 (every request and message replayed), H3 (redelivery), H5 (half done), H9 (plans that overlap). The kills
+themselves, with real processes, are the lane `faults`.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import celery
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from applyviz.queue import TaskName
+from applyviz.records.models import ApplyRun, Approval, Plan
+from applyviz.tasks import execute_run, make_plan
+from applyviz.workflow import failpoints, runs
+from tests.promises.conftest import Scene
+from tests.stories import Killed, config_map, let_lease_run_out
+
+pytestmark = [pytest.mark.promises, pytest.mark.django_db]
+POINTS = (
+    "run.claiming", "run.claimed", "run.prepared", "run.checked", "run.object", "run.intending", "run.intended",
+    "run.answered", "run.recording", "run.recorded", "run.concluding", "run.telling", "run.concluded",
+    "run.finishing", "run.ending", "run.ended",
+)  # fmt: skip
+
+
+def _kill_at(point: str, time: int) -> list[str]:
+    reached: list[str] = []
+
+    def hook(name: str) -> None:
+        if name == point:
+            reached.append(name)
+            if len(reached) == time:
+                raise Killed
+
+    failpoints.hooks[:] = [hook]
+    return reached
+
+
+@pytest.mark.parametrize("time", [1, 2])
+@pytest.mark.parametrize("point", POINTS)
+def test_worker_killed_at_a_named_point_loses_and_repeats_nothing(scene: Scene, point, time):
+    run = scene.start(scene.change())
+    reached = _kill_at(point, time)
+    try:
+        runs.execute_run(run.pk, sleep=lambda seconds: None)
+    except Killed:
+        assert len(reached) == time
+    failpoints.hooks.clear()
+    let_lease_run_out(run)
+    scene.work(run)
+
+    (told,) = scene.judge(run)
+    assert (told.state, scene.effective) == ("succeeded", 2)
+
+
+def test_unfinished_runs_are_found_again_and_finished_ones_are_not(scene: Scene):
+    run = scene.start(scene.change())
+    _kill_at("run.intended", 1)
+    with pytest.raises(Killed):
+        runs.execute_run(run.pk)
+    failpoints.hooks.clear()
+
+    assert runs.find_unfinished(now=timezone.now()) == []
+    let_lease_run_out(run)
+    assert runs.find_unfinished(now=timezone.now()) == [run.pk]
+    scene.work(run)
+    assert runs.find_unfinished(now=timezone.now()) == []
+
+
+def test_every_request_and_message_may_come_fifty_times(scene: Scene, monkeypatch, django_capture_on_commit_callbacks):
+    messages: list[tuple[str, dict[str, int]]] = []
+    for name in TaskName:
+        monkeypatch.setattr(
+            celery.current_app.tasks[name.value],
+            "apply_async",
+            lambda kwargs, retry, name=name: messages.append((name.value, kwargs)),
+        )
+    scene.give("there", x="1", w="1")
+    with django_capture_on_commit_callbacks(execute=True):
+        review = scene.review({"0.yaml": config_map("there", x="2", w="1"), "1.yaml": config_map("fresh", a="1")})
+    make_plan(review.plans.get().pk)
+    plan = review.plans.get()
+    scene.world.exchanges.clear()
+    browser = Client()
+    browser.force_login(scene.bob)
+    confirm = reverse("reviews:confirm-plan", args=[review.number, 1])
+    requests: list[tuple[str, dict[str, str]]] = [
+        (confirm, {"digest": plan.digest, "then": "wait"}),
+        (confirm, {"digest": plan.digest, "then": "apply"}),
+        (reverse("reviews:apply-plan", args=[review.number, 1]), {"digest": plan.digest}),
+    ]
+    with django_capture_on_commit_callbacks(execute=True):
+        assert browser.post(*requests[1]).status_code == 302
+    run = ApplyRun.objects.get()
+
+    tasks = {TaskName.MAKE_PLAN.value: make_plan, TaskName.EXECUTE_RUN.value: execute_run}
+    replayed: list[Any] = [
+        *(("request", r) for r in requests),
+        *(("message", m) for m in dict.fromkeys(map(str, messages))),
+    ]
+    known = {str(message): message for message in messages}
+    deck = replayed * 50
+    random.Random(20).shuffle(deck)
+    for kind, what in deck:
+        if kind == "request":
+            assert browser.post(*what).status_code in (302, 403, 409)
+        else:
+            name, ids = known[what]
+            tasks[name](**ids)
+
+    assert (ApplyRun.objects.count(), Approval.objects.count(), Plan.objects.count()) == (1, 1, 1)
+    (told,) = scene.judge(run)
+    assert (told.state, len(scene.writes), scene.effective) == ("succeeded", 2, 2)
+
+
+def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
+    scene.give("there", x="0", w="1")
+    plans = [scene.plan(config_map("there", x=str(n % 5), w="1")) for n in range(1, 13)]
+    started = [scene.start(plan) for plan in plans if plan.changes.filter(has_effect=True).exists()]
+    scene.world.exchanges.clear()
+    random.Random(9).shuffle(started)
+    for run in started:
+        scene.work(run)
+
+    scene.judge(*started)
+    assert [run.state for run in started].count("succeeded") == 1
+    assert {run.state for run in started} == {"succeeded", "stale"}
+    assert scene.effective == 1
