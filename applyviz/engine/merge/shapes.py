@@ -124,32 +124,26 @@ class GoTypeShape(PatchShape):
 
     __slots__ = ()
 
-    def _find_name(self, key: str) -> str:
-        """The field's own name; a key in other case finds it too."""
+    def _find(self, key: str) -> tuple[str, Node]:
+        """A field with its own name; a key in other case finds it too."""
         node = self.node
         if node is None or not node.properties:
             kind = {"array": "slice", "object": "map"}.get(node.type if node is not None else "", "string")
             raise PatchError(f"merging an object in json but data type is not struct, instead is: {kind}")
-        if node.has_field(key):
-            return key
         folded = key.casefold()
-        found = next((name for name in node.properties if name.casefold() == folded), None)
-        if found is None:
-            raise PatchError(f'unable to find api field in struct for the json field "{key}"')
-        return found
-
-    def _field(self, key: str) -> Node:
-        name = self._find_name(key)
-        field = self.node.child(name) if self.node is not None else None
+        name = key if node.has_field(key) else next((n for n in node.properties if n.casefold() == folded), "")
+        field = node.child(name) if name else None
         if field is None:
             raise PatchError(f'unable to find api field in struct for the json field "{key}"')
-        return field
+        return name, field
+
+    def _field(self, key: str) -> Node:
+        return self._find(key)[1]
 
     def _find_list(self, key: str) -> Rule:
-        field = self._field(key)
+        name, field = self._find(key)
         if field.type != "array":
-            definition = self.node.definition if self.node is not None else ""
-            if not takes_list(definition, self._find_name(key)):
+            if not takes_list(self.node.definition if self.node is not None else "", name):
                 raise PatchError("expected slice or array type, but got: struct")
             return _rule(field, GoTypeShape(field))
         if field.items is not None and field.items.type == "array":

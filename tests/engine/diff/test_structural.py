@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.diff.structural import Difference, diff_objects, find_reorderings, is_equal_in_meaning
+from applyviz.engine.diff.structural import Difference, diff_objects, find_reorderings, is_equal_in_meaning, is_same_at
 from applyviz.engine.objects.paths import fields, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema import builtin
@@ -93,3 +93,26 @@ def test_amounts_are_equal_in_meaning(left, right):
 )
 def test_others_are_not(left, right):
     assert not is_equal_in_meaning(left, right)
+
+
+@pytest.mark.parametrize(
+    ("path", "left", "right", "same"),
+    [
+        ("spec.containers.resources", "1", "1", True),
+        ("limits", "500m", "0.5", True),
+        ("limits", "500m", "0.6", False),
+        ("limits", {"a": 1}, {"a": 2}, False),
+        ("image", "500m", "0.5", False),
+        ("beyond", "500m", "0.5", False),
+    ],
+)
+def test_values_of_a_quantity_are_compared_by_meaning(path, left, right, same):
+    container = ("f:spec", "f:containers", 'k:{"name":"a"}')
+    places = {
+        "limits": (*container, "f:resources", "f:limits", "f:cpu"),
+        "image": (*container, "f:image"),
+        "beyond": (*container, "f:image", "f:a", "f:b"),
+    }
+    root = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Pod")).root
+
+    assert is_same_at(root, places.get(path, ()), left, right) is same

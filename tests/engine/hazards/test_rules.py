@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from applyviz.engine.hazards.model import HazardKind, Neighbours, Subject
+from applyviz.engine.hazards.model import Hazard, HazardKind, Neighbours, Severity, Subject
 from applyviz.engine.hazards.pruning import find_prune_hazards
-from applyviz.engine.hazards.rules import find_hazards
+from applyviz.engine.hazards.rules import find_hazards, needs_acknowledgement
 from applyviz.engine.hazards.sentences import render_hazard, title
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
@@ -67,6 +67,12 @@ def test_hazard_of_a_file_has_its_line() -> None:
     (hazard,) = find_hazards(make_subject(case))
 
     assert str(hazard.position) == "case.yaml:5:6"
+
+
+def test_dangers_are_acknowledged_and_nothing_else() -> None:
+    asked = [needs_acknowledgement(Hazard(HazardKind.SECRET_CONTENT, severity)) for severity in Severity]
+
+    assert asked == [severity is Severity.DANGER for severity in Severity]
 
 
 def test_every_kind_has_a_title() -> None:

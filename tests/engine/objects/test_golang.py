@@ -63,3 +63,7 @@ def test_json_is_sorted_and_compact():
 @given(JSON)
 def test_json_keeps_its_value(value):
     assert json.loads(render_json(value), parse_int=float) == json.loads(json.dumps(value), parse_int=float)
+
+
+def test_maps_that_python_cannot_encode_are_written_all_the_same():
+    assert render_json({"a": MappingProxyType({"b": 1})}) == '{"a":{"b":1}}'

@@ -10,6 +10,7 @@ from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.planning.serialize import (
     change_from_json,
     change_to_json,
+    core_from_json,
     options_from_json,
     options_to_json,
     plan_from_json,
@@ -53,6 +54,20 @@ def test_change_comes_back_as_it_was():
     assert change.fields
     assert change.hazards
     assert change_from_json(through_text(change_to_json(change))) == change
+
+
+def test_sender_reads_a_change_without_what_explains():
+    (change,) = plan_update().changes
+
+    core = core_from_json(through_text(change_to_json(change)))
+
+    assert (core.ref, core.operation, core.versions, core.requests) == (
+        change.ref,
+        change.operation,
+        change.versions,
+        change.requests,
+    )
+    assert (core.fields, core.hazards) == ((), ())
 
 
 def test_options_come_back_as_they_were():

@@ -1,0 +1,57 @@
+"""What kubectl would send for an object that a plan knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.kubectl import list_kubectl_writes
+from applyviz.engine.planning.plan import ObjectChange, Operation, Versions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.builtin import bundled
+
+GVK = GroupVersionKind("", "v1", "ConfigMap")
+RESOURCE, KIND = bundled().find_resource(GVK), bundled().find_kind(GVK)
+MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "2"}}
+LIVE = last_applied.attach(
+    {**MANIFEST, "metadata": {"name": "a", "namespace": "shop", "uid": "u", "resourceVersion": "1"}, "data": {"x": "1"}}
+)
+
+
+def make_change(**versions):
+    return ObjectChange(ObjectRef(GVK, "shop", "a"), Operation.UPDATE, Versions(**versions))
+
+
+def list_writes(change, mode=ApplyMode.CLIENT, kind=KIND):
+    options = ApplyOptions(mode=mode, field_manager="me", namespace="shop")
+    found = list_kubectl_writes(change, options=options, resource=RESOURCE, kind=kind)
+    return found and [(r.method, r.path, r.query.get("force"), r.holes) for r in found]
+
+
+def test_absent_object_is_created_in_its_namespace():
+    assert list_writes(make_change(manifest=MANIFEST)) == [("POST", "/api/v1/namespaces/shop/configmaps", None, ())]
+
+
+def test_changed_object_is_patched_without_preconditions():
+    found = list_writes(make_change(manifest=MANIFEST, live=LIVE))
+
+    assert found == [("PATCH", "/api/v1/namespaces/shop/configmaps/a", None, ())]
+
+
+@pytest.mark.parametrize("force", ["true", "false"])
+def test_force_is_asked_for_when_the_plan_does(force):
+    sent = Request("PATCH", "/x", {"force": force}, APPLY_PATCH, {})
+    change = replace(make_change(manifest=MANIFEST), requests=(sent,))
+
+    assert list_writes(change, ApplyMode.SERVER, None) == [("PATCH", "/api/v1/namespaces/shop/configmaps/a", force, ())]
+
+
+def test_object_without_manifest_or_with_a_broken_annotation_gives_none():
+    broken = {**LIVE, "metadata": {**LIVE["metadata"], "annotations": {last_applied.ANNOTATION: "{"}}}
+
+    assert list_writes(make_change(live=LIVE)) is None
+    assert list_writes(make_change(manifest=MANIFEST, live=broken)) is None

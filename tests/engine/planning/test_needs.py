@@ -1,0 +1,113 @@
+"""What an object needs, by what it names."""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.needs import defines, find_needs
+
+POD = {
+    "serviceAccountName": "runner",
+    "priorityClassName": "high",
+    "imagePullSecrets": [{"name": "registry"}, "odd"],
+    "volumes": [
+        {"configMap": {"name": "settings"}},
+        {"secret": {"secretName": "keys"}},
+        {"persistentVolumeClaim": {"claimName": "data"}},
+        {"projected": {"sources": [{"secret": {"name": "more-keys"}}]}},
+    ],
+    "containers": [
+        {
+            "env": [
+                {"valueFrom": {"configMapKeyRef": {"name": "env"}}},
+                {"valueFrom": {"secretKeyRef": {"name": "env-keys"}}},
+                {"value": "plain"},
+            ],
+            "envFrom": [{"configMapRef": {"name": "all"}}, {"secretRef": {"name": "all-keys"}}],
+        }
+    ],
+}
+
+
+def needs(obj, namespace="shop"):
+    obj = {"metadata": {"name": "a", "namespace": namespace}, **obj}
+    found = find_needs(ObjectRef.from_object(obj), obj)
+    return sorted(f"{kind} {space}/{name}" if space else f"{kind} {name}" for _, kind, space, name in found)
+
+
+@pytest.mark.parametrize(
+    "spec", [POD, {"template": {"spec": POD}}, {"jobTemplate": {"spec": {"template": {"spec": POD}}}}]
+)
+def test_pods_need_what_they_mount_read_and_run_as(spec):
+    assert needs({"apiVersion": "v1", "kind": "Any", "spec": spec}) == [
+        "ConfigMap shop/all",
+        "ConfigMap shop/env",
+        "ConfigMap shop/settings",
+        "Namespace shop",
+        "PersistentVolumeClaim shop/data",
+        "PriorityClass high",
+        "Secret shop/all-keys",
+        "Secret shop/env-keys",
+        "Secret shop/keys",
+        "Secret shop/more-keys",
+        "Secret shop/registry",
+        "ServiceAccount shop/runner",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("obj", "wanted"),
+    [
+        (
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "RoleBinding",
+                "roleRef": {"kind": "Role", "name": "r"},
+                "subjects": [{"kind": "ServiceAccount", "name": "s"}, {"kind": "User", "name": "u"}],
+            },
+            ["Namespace shop", "Role shop/r", "ServiceAccount shop/s"],
+        ),
+        (
+            {"kind": "RoleBinding", "roleRef": {"kind": "ClusterRole", "name": "r"}},
+            ["ClusterRole r", "Namespace shop"],
+        ),
+        (
+            {"kind": "HPA", "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}},
+            ["Deployment shop/d", "Namespace shop"],
+        ),
+        (
+            {
+                "kind": "Ingress",
+                "spec": {
+                    "defaultBackend": {"service": {"name": "rest"}},
+                    "rules": [{"http": {"paths": [{"backend": {"service": {"name": "web"}}}]}}],
+                },
+            },
+            ["Namespace shop", "Service shop/rest", "Service shop/web"],
+        ),
+        (
+            {"kind": "Hook", "webhooks": [{"clientConfig": {"service": {"namespace": "sys", "name": "hook"}}}]},
+            ["Namespace shop", "Service sys/hook"],
+        ),
+        (
+            {"kind": "APIService", "spec": {"service": {"namespace": "sys", "name": "api"}}},
+            ["Namespace shop", "Service sys/api"],
+        ),
+    ],
+)
+def test_others_need_what_they_name(obj, wanted):
+    assert needs(obj) == wanted
+
+
+def test_object_without_namespace_and_names_needs_nothing():
+    assert needs({"kind": "ClusterRole", "rules": []}, namespace="") == []
+
+
+def test_definition_defines_its_kind_and_no_other():
+    crd = {"spec": {"group": "x.io", "names": {"kind": "Gadget"}}}
+    ref = ObjectRef(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "", "gadgets.x.io")
+
+    assert defines(ref, crd, GroupVersionKind("x.io", "v1", "Gadget"))
+    assert not defines(ref, crd, GroupVersionKind("x.io", "v1", "Other"))
+    assert not defines(ref._replace(gvk=GroupVersionKind("", "v1", "ConfigMap")), crd, GroupVersionKind("", "v1", "A"))
