@@ -25,6 +25,12 @@ def _worst(change: engine.ObjectChange) -> str:
     return next((severity.value for severity in _LOUDNESS if severity in found), "")
 
 
+def count_open(change: engine.ObjectChange) -> int:
+    """How many conflicts neither a decision nor a rule answers."""
+    answered = {(answer.path, answer.manager) for answer in change.answers}
+    return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
+
+
 def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> dict[str, Any]:
     """Every column of a change's row that follows from the change; `masked` is the same as it may be shown."""
     gvk = change.ref.gvk
@@ -39,7 +45,7 @@ def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> 
         "method": change.method,
         "certainty": change.certainty.value,
         "has_effect": change.has_effect,
-        "conflicts": len(change.conflicts),
+        "conflicts": count_open(change),
         "hazards": len(change.hazards),
         "worst_hazard": _worst(change),
         "dangers": [danger.value for danger in classify(change)],
@@ -47,12 +53,6 @@ def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> 
         "effect": digest_effect(change),
         "document": change_to_json(masked),
     }
-
-
-def count_open(change: engine.ObjectChange) -> int:
-    """How many conflicts neither a decision nor a rule answers."""
-    answered = {(answer.path, answer.manager) for answer in change.answers}
-    return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
 
 
 def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: Plan, position: int) -> ObjectChange:

@@ -206,3 +206,17 @@ def test_undone_decision_is_told_as_such(team, plan):
     decision = next(iter(made.values()))
     decision.refresh_from_db()
     assert (decision.undone_by, decision.undone_at is not None) == (team.alice, True)
+
+
+def test_field_left_out_of_comparison_neither_stops_a_run_nor_breaks_its_promise(team):
+    """Somebody stamps the object between approval and run; the plan does not set that field."""
+    plan = team.plan(config_map(b="2"))
+    agree(team, plan, way=RuleWay.IGNORE, manager="", path=("f:metadata", "f:annotations", "f:stamp"))
+    following = plan_again(team, plan)
+    assert following.changes.get().document["ignored"] == [["metadata", "annotations", "stamp"]]
+
+    run = team.start(following)
+    team.edit(SETTINGS, {"metadata": {"annotations": {"stamp": "now"}}})
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])

@@ -42,7 +42,7 @@ def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
     return False
 
 
-_CORE = frozenset({"ref", "operation", "versions", "requests", "certainty", "method", "step"})
+_CORE = frozenset({"ref", "operation", "versions", "requests", "certainty", "method", "step", "ignored"})
 
 
 @lru_cache(maxsize=256)
