@@ -124,13 +124,6 @@ def _make_options(options: ApplyOptions, found: _Gathered) -> ApplyOptions:
     )
 
 
-def _explain(run: ApplyRun, found: _Gathered) -> str:
-    lines = [f"This would undo run {run.number} of review {run.plan.review.number}."]
-    if found.notes:
-        lines += ["", "What cannot be undone:", *(f"- {note}" for note in found.notes)]
-    return "\n".join(lines)
-
-
 def create_inverse(run: ApplyRun, *, by: Person) -> Review:
     """Open a review of what would undo a finished run.
 
@@ -151,7 +144,7 @@ def create_inverse(run: ApplyRun, *, by: Person) -> Review:
         review = reviews.create_review(
             by=by,
             title=f"Undo run {run.number}: {run.plan.review.title}"[:200],
-            reason=_explain(run, found),
+            reason=f"This would undo run {run.number} of review {run.plan.review.number}.",
             ticket=run.plan.review.ticket,
             cluster=run.plan.target.cluster,
             options=_make_options(options, found),

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.records.enums import Applier, Verdict, VerificationState
+from applyviz.records.enums import Applier, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Verification
 from applyviz.web.presenters.operations import Look
 from applyviz.workflow import watching
@@ -117,14 +117,14 @@ def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
     is_looking = latest is not None and latest.state == VerificationState.WAITING
     blockers = watching.find_verify_blockers(plan, for_user=for_user)
     failed = latest is not None and latest.state == VerificationState.FAILED
-    address = [plan.review.number, plan.number]
+    address, is_planning = [plan.review.number, plan.number], plan.state == PlanState.PLANNING
     return Watch(
         tool=tool,
         warnings=_warn(plan, tool),
         is_looking=is_looking,
-        poll_url=reverse("reviews:show-watch", args=address) if is_looking else "",
+        poll_url=reverse("reviews:show-watch", args=address) if is_looking or is_planning else "",
         verify_url="" if blockers else reverse("reviews:verify-plan", args=address),
-        blocker="" if is_looking or not blockers else _(blockers[0]),
+        blocker="" if is_looking or is_planning or not blockers else _(blockers[0]),
         at=done.finished_at if done else None,
         by=done.requested_by.get_username() if done else "",
         error=latest.error if latest is not None and failed else "",

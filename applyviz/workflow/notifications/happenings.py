@@ -30,7 +30,7 @@ from applyviz.records.models import (
 )
 from applyviz.workflow import outbox, quorum
 from applyviz.workflow.access import Person
-from applyviz.workflow.approvals import find_plan_blockers
+from applyviz.workflow.approvals import find_unsafe
 from applyviz.workflow.notifications import recipients
 from applyviz.workflow.notifications.choices import find_ways
 
@@ -94,9 +94,9 @@ def _read_plan_made(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
     if dropped:
         to = recipients.without((*(a.by for a in dropped), plan.review.author), entry.actor_id)
         yield _News(Event.APPROVALS_DROPPED, f"dropped:{entry.pk}", plan, to, by=plan.requested_by.get_username())
-    is_open = (
-        plan.state == PlanState.COMPLETE and not find_plan_blockers(plan) and bool(quorum.count_quorum(plan).missing)
-    )
+    # Dangers that nobody has taken note of yet do not keep it from the approvers: they may take note themselves.
+    found = quorum.count_quorum(plan)
+    is_open = plan.state == PlanState.COMPLETE and not find_unsafe(plan, found.policy) and bool(found.missing)
     to = recipients.list_approvers(plan) if is_open else ()
     by = plan.requested_by.get_username()
     yield _News(Event.NEEDS_YOU, f"needs:{entry.pk}", plan, to, by=by, is_quiet=not is_open)

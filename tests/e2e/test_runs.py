@@ -1,0 +1,86 @@
+"""A run in the browser: what it shows, what would undo it, being told, and what another tool applies."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+pytestmark = pytest.mark.e2e
+
+MANIFEST = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: release, namespace: shop}
+data: {version: "2"}
+"""
+
+
+def find_faults(page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{page.url} {f['id']}: {node['target']}" for f in found for node in f["nodes"][:3]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_pages_of_runs_and_notifications_have_no_finding(sign_in, theme, width):
+    page = sign_in("dana", color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+    faults = []
+    for address in (
+        "/runs/1/",
+        "/runs/1/objects/3/",
+        "/notifications/",
+        "/notifications/choices/",
+        "/settings/webhooks/",
+        "/settings/webhooks/new/",
+    ):
+        page.goto(address)
+        faults += find_faults(page)
+        needed = page.evaluate("document.documentElement.scrollWidth")
+        faults += [f"{address} needs {needed} of {width}"] if needed > width else []
+
+    assert faults == []
+
+
+def test_run_survives_reload_and_shows_what_was_sent(sign_in):
+    page = sign_in("bob")
+    page.goto("/runs/1/")
+    page.locator("#objects a").first.click()
+    page.locator("#pane .request").first.wait_for()
+    page.reload()
+
+    page.get_by_text("Everything that was approved is applied.").wait_for()
+    assert page.get_by_text("stops at the first failure").count() == 1
+
+
+def test_what_would_undo_a_run_is_a_review_that_needs_consent(sign_in):
+    page = sign_in("alice")
+    page.goto("/runs/1/")
+    page.get_by_role("button", name="What would undo this?").click()
+    page.wait_for_url("**/reviews/*/")
+
+    page.get_by_text("This review undoes run 1").wait_for()
+    page.locator("#objects a").first.wait_for()
+    assert find_faults(page) == []
+    bob = sign_in("bob")
+    bob.goto("/notifications/")
+    for _ in range(30):
+        if bob.get_by_text("needs your approval").count():
+            break
+        bob.wait_for_timeout(500)
+        bob.reload()
+    bob.locator(".bell .count").wait_for()
+    assert bob.get_by_text("needs your approval").count() > 0
+
+
+def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
+    page = sign_in("alice")
+    page.goto("/reviews/new/")
+    page.get_by_label("Paste").fill(MANIFEST)
+    page.get_by_label("Title").fill("The next release")
+    page.get_by_label("Who applies it").select_option("helm")
+    page.get_by_label("Namespace").fill("shop")
+    page.get_by_role("button", name="Make the plan").click()
+    page.get_by_text("Helm applies this.").wait_for()
+    page.get_by_role("button", name="Verify now").click()
+
+    page.locator("#watch").get_by_text("1 not yet").wait_for()
+    assert page.get_by_role("link", name="Approve plan").count() == 0
+    assert find_faults(page) == []
