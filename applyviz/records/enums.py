@@ -224,8 +224,6 @@ class AuditAction(models.TextChoices):
     CHANGES_REQUESTED = "changes.requested", _("requested changes")
     REQUEST_WITHDRAWN = "changes.withdrawn", _("withdrew a request for changes")
     GLASS_BROKEN = "glass.broken", _("ran a plan without consent")
-    TOKEN_MADE = "token.made", _("made an API token")  # a name, no token
-    TOKEN_ENDED = "token.ended", _("ended an API token")  # a name, no token
     LIVE_VERIFIED = "live.verified", _("verified what another tool applied")
     WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
     HISTORY_EXPORTED = "history.exported", _("exported the history")

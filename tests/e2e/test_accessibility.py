@@ -52,6 +52,22 @@ def test_pages_have_no_finding(sign_in, theme):
     assert found == {}
 
 
+SETTINGS = ("policies/", "policies/new/", "calendar/", "teams/", "teams/new/", "people/", "people/new/", "people/bob/")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_settings_have_no_finding(sign_in, theme):
+    page = sign_in("dana", color_scheme=theme)
+    found = {}
+    for address in SETTINGS:
+        page.goto(f"/settings/{address}")
+        violations = describe(Axe().run(page).response["violations"])
+        if violations:
+            found[address] = violations
+
+    assert found == {}
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_consent_and_login_have_no_finding(sign_in, product, browser, theme):
     page = sign_in("bob", color_scheme=theme)

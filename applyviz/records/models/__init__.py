@@ -19,7 +19,7 @@ from applyviz.records.models.agreement import (
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
-from applyviz.records.models.people import AccountLink, ApiToken, Grant, SignInLimit, Team, TeamMember
+from applyviz.records.models.people import AccountLink, Grant, SignInLimit, Team, TeamMember
 from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
@@ -35,7 +35,6 @@ from applyviz.records.models.watching import Verification
 __all__ = [
     "AccountLink",
     "Acknowledgement",
-    "ApiToken",
     "ApplyRun",
     "Approval",
     "AuditEntry",

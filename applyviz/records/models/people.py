@@ -1,4 +1,4 @@
-"""People beyond their accounts: teams, grants of roles, accounts of one human, API tokens, failed sign-ins.
+"""People beyond their accounts: teams, grants of roles, accounts of one human, failed sign-ins.
 
 What was granted when stays on record: memberships and grants are ended, never changed or deleted
 (`records/guards.py`), so that the roles of any past day can be told.
@@ -89,27 +89,6 @@ class AccountLink(models.Model):
 
     def __str__(self) -> str:
         return f"{self.person_id} is {self.human}"
-
-
-class ApiToken(models.Model):
-    """A token that acts as its owner, with less: some scopes, some clusters, for some time; its hash alone is kept."""
-
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tokens")
-    name = models.CharField(max_length=80)
-    digest = models.CharField(max_length=64, unique=True)
-    start = models.CharField(max_length=12)
-    scopes = models.JSONField(default=list)
-    cluster_pattern = models.CharField(max_length=63, default="*")
-    created_at = models.DateTimeField()
-    expires_at = models.DateTimeField()
-    used_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ["-id"]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.start}…)"
 
 
 class SignInLimit(models.Model):
