@@ -72,8 +72,10 @@ class PolicyForm(forms.Form):
         self.fields["approving_team"].choices = anybody  # type: ignore[attr-defined]
         for danger in DangerClass:
             number = forms.IntegerField(label=danger.value, min_value=0, max_value=9, initial=0)
+            number.widget.attrs["aria-label"] = _("Approvals for %(danger)s") % {"danger": danger.value}
             self.fields[f"approvals_{danger.name}"] = number
             team = forms.ChoiceField(label=_("of team"), required=False, choices=anybody)
+            team.widget.attrs["aria-label"] = _("Team that approves %(danger)s") % {"danger": danger.value}
             self.fields[f"team_{danger.name}"] = team
 
     @property
