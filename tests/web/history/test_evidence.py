@@ -13,7 +13,7 @@ from django.utils import timezone
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, LiveFinding, RetentionPolicy
+from applyviz.records.models import AuditEntry, LiveFinding, Policy, PolicyVersion, RetentionPolicy
 from applyviz.workflow import audit, clusters, retention, scans
 from tests.architecture.test_web import addresses
 from tests.builders import grant_role
@@ -114,7 +114,17 @@ SAMPLES = {
     "sort": "all", "pk": "1",
 }  # fmt: skip
 # What an auditor does of their own: leaving, the look of pages, their own account.
-OWN = ("/logout/", "/login/", "/theme/", "/password", "/settings/account", "/settings/me", "/prove", "/playground/")
+OWN = (
+    "/logout/",
+    "/login/",
+    "/theme/",
+    "/password",
+    "/settings/account",
+    "/settings/me",
+    "/prove",
+    "/playground/",
+    "/notifications/",
+)
 
 
 def every_address():
@@ -286,3 +296,13 @@ def test_entry_whose_body_went_says_who_asked(as_viewer, as_root, alice):
 
     assert ("gone soon" in page, "The body was removed" in page, "a month" in page) == (False, True, True)
     assert AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).count() == 1
+
+
+def test_cluster_page_links_the_policies_that_hold_there(as_viewer, box):
+    before = as_viewer.get("/clusters/box/").content.decode()
+    policy = Policy.objects.create(slug="calm", number=1)
+    PolicyVersion.objects.create(policy=policy, number=1, cluster_pattern="bo*", created_at=timezone.now())
+
+    page = as_viewer.get("/clusters/box/").content.decode()
+
+    assert ("no policy holds here" in before, reverse("settings:show-policy", args=["calm"]) in page) == (True, True)
