@@ -76,6 +76,12 @@ def start(*, plan_id: int, by: str = "bob", plant: str = "", failpoint: str = ""
     return int(run.pk)
 
 
+def approve(*, plan_id: int) -> None:
+    """Bob approves; nothing is started."""
+    chosen = Plan.objects.get(pk=plan_id)
+    approvals.approve_plan(chosen, by=User.objects.get(username="bob"), digest=chosen.digest)
+
+
 def approve_and_revoke(*, plan_id: int) -> None:
     """Bob approves, and thinks better of it."""
     chosen, bob = Plan.objects.get(pk=plan_id), User.objects.get(username="bob")
@@ -96,6 +102,19 @@ def restore_history() -> None:
         actor_name=entry.actor.get_username() if entry.actor else audit.SYSTEM
     )
     guards.install("default")
+
+
+def edit(*, plan_id: int, texts: list[str]) -> None:
+    """Alice asks for the next plan, of other manifests."""
+    files = tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
+    review = Plan.objects.get(pk=plan_id).review
+    reviews.replan_review(review, by=User.objects.get(username="alice"), bundle=SourceBundle(files))
+
+
+def count_later(*, plan_id: int) -> int:
+    """How many plans of the same review came after a plan."""
+    chosen = Plan.objects.get(pk=plan_id)
+    return Plan.objects.filter(review=chosen.review_id, number__gt=chosen.number).count()
 
 
 def stage(*, texts: list[str], **options: Any) -> int:

@@ -115,3 +115,44 @@ def test_full_disk_of_the_audit_means_that_nothing_is_written(stage):
     stage.forge.call("finish", run_id=run)
 
     _judge(stage, run)
+
+
+def test_edit_and_confirmation_at_once_do_not_both_pass(stage):
+    stage.seed()
+    for n in range(6):
+        plan = stage.forge.call("plan", texts=[config_map(f"raced-{n}", x="1")])
+        stage.forge.call("approve", plan_id=plan)
+        both = [
+            stage.forge.fork("edit", plan_id=plan, texts=[config_map(f"raced-{n}", x="2")], is_halted=True),
+            stage.forge.fork("start", plan_id=plan, is_halted=True),
+        ]
+        for pid in both:
+            assert wait_until_halted(pid)
+        for pid in both[:: 1 if n % 2 else -1]:
+            os.kill(pid, signal.SIGCONT)
+        edited, started = (stage.forge.wait(pid) == 0 for pid in both)
+
+        assert edited != started, "one of them, and not both"
+        assert stage.forge.call("count_later", plan_id=plan) == edited
+
+
+def test_plans_that_overlap_end_as_one_after_the_other_would(stage):
+    stage.seed()
+    texts = [[config_map("changed", x=str(n), y="1"), config_map(f"own-{n}", x="1")] for n in range(10, 18)]
+    runs = [stage.forge.call("stage", texts=each) for each in texts]
+    stage.listen()
+    for group in (runs[:4], runs[4:]):
+        pids = [stage.forge.fork("work", run_id=run, is_halted=True) for run in group]
+        for pid in pids:
+            assert wait_until_halted(pid)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        for pid in pids:
+            stage.forge.wait(pid)
+
+    history = stage.tell(*runs)
+    assert [str(v) for v in find_violations(history)] == []
+    states = [run.state for run in history.runs]
+    written = [e for e in history.exchanges if e.is_effective and e.place.endswith("/changed")]
+    assert (states.count("succeeded"), len(written)) == (1, 1), states
+    assert set(states) <= {"succeeded", "stale", "failed"}

@@ -105,6 +105,7 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
     """
     access.require(by, Action.APPLY, access.places_of(plan.review))
     with transaction.atomic():
+        Review.objects.select_for_update().get(pk=plan.review_id)  # no edit passes between the look and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
             raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
