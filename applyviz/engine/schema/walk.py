@@ -9,7 +9,6 @@ maps and atomic lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value
@@ -31,35 +30,43 @@ def _group(place: Topology, items: list[JSONValue]) -> dict[PathElement, list[JS
     return groups
 
 
-def _walk(place: Topology | None, value: JSONValue, path: FieldPath) -> Iterator[tuple[FieldPath, JSONValue]]:
+def _collect(place: Topology | None, value: JSONValue, path: FieldPath, leaves: dict[FieldPath, JSONValue]) -> None:
     if place is not None and value:
         if isinstance(value, dict) and place.is_map and not place.is_atomic_map:
             for name, entry in value.items():
-                yield from _walk(place.child(name), entry, (*path, "f:" + name))
+                if type(entry) is str:
+                    leaves[(*path, "f:" + name)] = entry  # the common case, for speed
+                else:
+                    _collect(place.children[name], entry, (*path, "f:" + name), leaves)
             return
         if isinstance(value, list) and place.is_list and not place.is_atomic_list:
             groups = _group(place, value)
             if groups is not None:
-                yield from _walk_groups(place, groups, path)
+                _collect_groups(place, groups, path, leaves)
                 return
-    yield path, value
+    leaves[path] = value
 
 
-def _walk_groups(
-    place: Topology, groups: dict[PathElement, list[JSONValue]], path: FieldPath
-) -> Iterator[tuple[FieldPath, JSONValue]]:
+def _collect_groups(
+    place: Topology,
+    groups: dict[PathElement, list[JSONValue]],
+    path: FieldPath,
+    leaves: dict[FieldPath, JSONValue],
+) -> None:
     for element, items in groups.items():
         if len(items) > 1:
-            yield (*path, element), items
+            leaves[(*path, element)] = items
         elif element[0] == "v":
-            yield (*path, element), items[0]
+            leaves[(*path, element)] = items[0]
         else:
-            yield from _walk(place.item, items[0], (*path, element))
+            _collect(place.item, items[0], (*path, element), leaves)
 
 
 def list_leaves(root: Node | None, obj: JSONValue) -> dict[FieldPath, JSONValue]:
     """Every leaf of an object with its path, in the order of the object."""
-    return dict(_walk(of_root(root), obj, ()))
+    leaves: dict[FieldPath, JSONValue] = {}
+    _collect(of_root(root), obj, (), leaves)
+    return leaves
 
 
 def find_value(root: Node | None, obj: JSONValue, path: FieldPath) -> JSONValue:
