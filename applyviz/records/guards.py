@@ -249,3 +249,22 @@ def remove(using: str) -> None:
             cursor.execute(f"DROP TRIGGER IF EXISTS {guard.name}{suffix}")
         if connection.vendor == "postgresql":
             cursor.execute("DROP TRIGGER IF EXISTS records_auditentry_no_truncate ON records_auditentry")
+
+
+def lift(using: str) -> None:
+    """Take every trigger of our tables away, those of earlier versions too, before tables are rebuilt.
+
+    SQLite refuses to rename a table that a trigger names; `install` brings back what belongs there.
+    """
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SELECT t.tgname, c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+                " WHERE NOT t.tgisinternal AND starts_with(c.relname::text, 'records_')"
+            )
+        else:
+            cursor.execute("SELECT name, '' FROM sqlite_master WHERE type = 'trigger' AND tbl_name GLOB 'records_*'")
+        for name, table in cursor.fetchall():
+            quoted = connection.ops.quote_name
+            cursor.execute(f"DROP TRIGGER {quoted(name)}{f' ON {quoted(table)}' if table else ''}")
