@@ -104,6 +104,7 @@ def test_others_are_not(left, right):
         ("limits", {"a": 1}, {"a": 2}, False),
         ("image", "500m", "0.5", False),
         ("beyond", "500m", "0.5", False),
+        ("beneath", "500m", "0.5", False),
     ],
 )
 def test_values_of_a_quantity_are_compared_by_meaning(path, left, right, same):
@@ -112,6 +113,7 @@ def test_values_of_a_quantity_are_compared_by_meaning(path, left, right, same):
         "limits": (*container, "f:resources", "f:limits", "f:cpu"),
         "image": (*container, "f:image"),
         "beyond": (*container, "f:image", "f:a", "f:b"),
+        "beneath": (*container, "f:unknown", "f:a", "f:b"),
     }
     root = builtin.bundled().find_kind(GroupVersionKind("", "v1", "Pod")).root
 

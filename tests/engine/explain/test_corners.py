@@ -40,6 +40,11 @@ def surge(**fields_of_it):
             (FieldOperation.CLEARED, Reason.NULL_CLEARS),
         ),
         (
+            fields("spec", "paused"),
+            {"manifest": {"spec": {"paused": None}}, "live": {"spec": {}}, "after": {"spec": {}}},
+            (FieldOperation.UNCHANGED, Reason.NULL_CLEARS),
+        ),
+        (
             STRATEGY,
             {"manifest": surge(), "live": surge(maxSurge=1), "after": surge()},
             (FieldOperation.CLEARED, Reason.REPLACED_WHOLE),

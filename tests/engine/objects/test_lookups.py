@@ -22,6 +22,8 @@ OBJ = {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}, "odd"], "set": [
         (("f:ports", 'k:{"port":81}', "f:port"), ABSENT),
         (("f:ports", "f:port"), ABSENT),
         (("f:gone", "i:0"), ABSENT),
+        (("f:set", "i:0", "i:0"), ABSENT),
+        (("f:ports", "i:0", 'k:{"port":80}'), ABSENT),
     ],
 )
 def test_value_is_found_where_the_path_leads(path, value):

@@ -10,6 +10,7 @@ from applyviz.engine.objects import paths
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
 from applyviz.engine.planning.comparison import Pair, compare, compare_changes
 from applyviz.engine.planning.plan import Operation
+from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.walk import MISSING
 from tests.engine.planning.cluster import Box
@@ -109,3 +110,15 @@ def test_namesakes_are_compared_in_their_order(box):
 
     assert compare([change, change], [change, change]).is_same
     assert len(compare([change], [change, change]).objects) == 1
+
+
+def test_object_that_somebody_creates_meanwhile_moves_in_every_field():
+    box = Box()
+    first = box.plan_one(manifest(colour="blue"))
+    box.apply(manifest(colour="red"), ApplyOptions(field_manager="helm"))
+    second = box.plan_one(manifest(colour="blue"))
+
+    move = compare_changes(first, second)
+
+    assert (move.first, move.second) == (Operation.CREATE, Operation.REFUSED)
+    assert look(move) == [(COLOUR, None, Pair(MISSING, "red"), Pair("blue", "red"), ["helm"])]

@@ -55,3 +55,17 @@ def test_object_without_manifest_or_with_a_broken_annotation_gives_none():
 
     assert list_writes(make_change(live=LIVE)) is None
     assert list_writes(make_change(manifest=MANIFEST, live=broken)) is None
+
+
+@pytest.mark.parametrize("mode", list(ApplyMode))
+def test_object_of_the_whole_cluster_is_sent_without_a_namespace(mode):
+    gvk = GroupVersionKind("", "v1", "Namespace")
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    change = ObjectChange(ObjectRef(gvk, "", "shop"), Operation.CREATE, Versions(manifest=manifest))
+
+    (request,) = list_kubectl_writes(
+        change, options=ApplyOptions(mode=mode), resource=bundled().find_resource(gvk), kind=bundled().find_kind(gvk)
+    )
+
+    assert request.path.startswith("/api/v1/namespaces")
+    assert "namespace" not in request.body["metadata"]

@@ -57,6 +57,20 @@ def test_pods_need_what_they_mount_read_and_run_as(spec):
 
 
 @pytest.mark.parametrize(
+    ("pod", "wanted"),
+    [
+        ({}, []),
+        ({"serviceAccountName": "runner"}, ["ServiceAccount shop/runner"]),
+        ({"priorityClassName": "high"}, ["PriorityClass high"]),
+    ],
+)
+def test_pod_that_leaves_names_out_does_not_need_them(pod, wanted):
+    spec = {**pod, "containers": [{"name": "main", "image": "one"}]}
+
+    assert needs({"apiVersion": "v1", "kind": "Pod", "spec": spec}) == sorted(["Namespace shop", *wanted])
+
+
+@pytest.mark.parametrize(
     ("obj", "wanted"),
     [
         (

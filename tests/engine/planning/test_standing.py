@@ -160,3 +160,23 @@ def test_field_left_out_of_comparison_may_move():
     assert change.ignored == (("metadata", "annotations", "stamp"),)
     assert is_left_out(change, path)
     assert not is_left_out(change, ("f:metadata", "f:annotations", "f:mine"))
+
+
+def test_rule_to_leave_asks_nothing_where_the_field_is_nobody_elses():
+    box = Box()
+    box.apply(DEPLOYMENT)
+
+    change = box.plan_one(DEPLOYMENT.replace("one", "two"), rules=(make_rule(),))
+
+    assert (change.operation, change.answers) == (Operation.UPDATE, ())
+    assert change.requests[0].body["spec"]["replicas"] == 3
+
+
+def test_field_left_out_inside_lists_is_named_by_its_entry_or_by_any():
+    named = make_rule(path=("f:spec", "f:containers", 'k:{"name":"web"}', "f:image"))
+    unnamed = make_rule(path=("f:spec", "f:ports", 'k:{"port":80}', "f:nodePort"))
+    values = make_rule(path=("f:metadata", "f:finalizers", 'v:"x"'))
+
+    assert named.plain_path == ("spec", "containers", "web", "image")
+    assert unnamed.plain_path == ("spec", "ports", "*", "nodePort")
+    assert values.plain_path == ("metadata", "finalizers", "*")

@@ -1,0 +1,85 @@
+"""What becomes of an object's conflicts where there are very many, none, or some that cannot be read?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.values import clone
+from applyviz.engine.planning.decisions import Decision, Way
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.previews import preview
+from applyviz.engine.requests.options import ApplyOptions
+from tests.engine.planning.cluster import Box
+
+OTHER = ApplyOptions(field_manager="other")
+PATH = "/api/v1/namespaces/default/configmaps/a"
+KEY = ("", "ConfigMap", "default", "a")
+
+
+def config(value: str, count: int = 1) -> str:
+    data = "".join(f"  k{n:02}: {value}\n" for n in range(count))
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata:\n{data}"
+
+
+def refuse_for(manager: str, field: str) -> Answer:
+    cause = {"reason": "FieldManagerConflict", "message": f'conflict with "{manager}"', "field": field}
+    return Answer(409, {"kind": "Status", "reason": "Conflict", "message": "conflict", "details": {"causes": [cause]}})
+
+
+def tell(field):
+    """The ways of one field without the times of its owners, which depend on what else is written."""
+    ways = [(w.way, w.value, w.is_present, [o.manager for o in w.owners], w.edit, w.is_possible) for w in field.ways]
+    return field.path, field.managers, ways
+
+
+def test_very_many_conflicts_have_the_ways_that_few_have():
+    box = Box()
+    box.apply(config("theirs", 41), OTHER)
+
+    change = box.plan_one(config("ours", 41))
+
+    assert (change.operation, len(change.ways)) == (Operation.REFUSED, 41)
+    assert [ways.path for ways in change.ways] == [("f:data", f"f:k{n:02}") for n in range(41)]
+    few = box.plan_one(config("ours", 40))
+    assert list(map(tell, change.ways[:40])) == list(map(tell, few.ways))
+    assert [(w.way, w.value, [o.manager for o in w.owners]) for w in change.ways[40].ways] == [
+        (Way.TAKE_OVER, "ours", ["applyviz"]),
+        (Way.LEAVE, "theirs", ["other"]),
+        (Way.CO_OWN, "theirs", ["applyviz", "other"]),
+    ]
+
+
+def test_conflicts_over_ownership_that_cannot_be_read_stay_open_without_ways():
+    box = Box()
+    box.apply(config("theirs"), OTHER)
+    live = clone(box.get(PATH))
+    live["metadata"]["managedFields"][0]["operation"] = "Merge"
+    answers = {"GET": Answer(200, live), "PATCH": refuse_for("other", ".data.k00")}
+    box.intercept = lambda request: answers[request.method] if request.path == PATH else None
+    decisions = {KEY: (Decision(("f:data", "f:k00"), "other", Way.LEAVE),)}
+
+    change = box.plan_one(config("ours"), decisions=decisions)
+
+    assert (change.operation, change.ways, change.answers) == (Operation.REFUSED, (), ())
+    assert [c.manager for c in change.conflicts] == ["other"]
+
+
+def test_object_that_nothing_is_sent_for_has_an_empty_preview():
+    change = Box().plan_one(config("ours").replace("{name: a}", "{name: a, namespace: nowhere}"))
+
+    shown = preview(change, {("f:data", "f:k00"): Way.LEAVE})
+
+    assert (change.operation, change.requests) == (Operation.ERROR, ())
+    assert (shown.fields, shown.still_open, shown.request) == ((), (), None)
+    assert (shown.is_edited, shown.takes_over) == (False, False)
+
+
+def test_plan_without_notes_does_the_same_and_tells_no_reasons():
+    box = Box()
+    box.apply(config("one"))
+
+    noted, bare = (box.plan_one(config("two"), has_notes=has_notes) for has_notes in (True, False))
+
+    assert noted.fields
+    assert bare == replace(noted, fields=(), hazards=(), releases=())
