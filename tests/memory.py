@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from applyviz.clusters import connect
@@ -27,7 +28,7 @@ class Memory:
         self.lock, self.inside, self.most = threading.Lock(), 0, 0
         self.sent: list[str] = []
         self.effective: list[str] = []
-        self.before = lambda request: None
+        self.before: Callable[[Request], Answer | None] = lambda request: None
         self.after = lambda request: None
 
     def send(self, request: Request) -> Answer:

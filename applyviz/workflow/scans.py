@@ -271,7 +271,8 @@ def _finish(scan: ClusterScan, found: list[Found], problem: str) -> None:
         kept = LiveFinding.objects.filter(cluster=scan.cluster)
         by_key = {one.key: one for one in found}
         known = set(kept.filter(key__in=list(by_key)).values_list("key", flat=True)) if by_key else set()
-        has_earlier = scan.cluster.scans.filter(finished_at__lt=now, problem="").exclude(pk=scan.pk).exists()
+        earlier = ClusterScan.objects.filter(cluster=scan.cluster)
+        has_earlier = earlier.filter(finished_at__lt=now, problem="").exclude(pk=scan.pk).exists()
         for key, one in by_key.items():
             if key not in known:
                 _keep(scan.cluster, one, now, is_told=has_earlier and one.sort is not FindingSort.UNREVIEWED)

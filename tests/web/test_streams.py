@@ -2,6 +2,7 @@
 
 import json
 import threading
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -109,7 +110,7 @@ def test_stream_goes_over_the_wire_unpacked_and_names_its_events(planning, bob):
         browser = AsyncClient()
         await browser.aforce_login(bob)
         url = reverse("reviews:plan-events", args=[planning.review.number, planning.number])
-        response = await browser.get(url, headers={"Accept-Encoding": "gzip", "Last-Event-ID": "0"})
+        response: Any = await browser.get(url, headers={"Accept-Encoding": "gzip", "Last-Event-ID": "0"})
         parts = response.streaming_content
         found = [await anext(parts), await anext(parts)]
         await parts.aclose()

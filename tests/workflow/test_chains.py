@@ -205,14 +205,12 @@ def test_a_whole_run_stands_in_its_own_chain(monkeypatch):
 
 def old_entries(days, run=None):
     """Entries that look as if they were written days ago."""
-    for number in range(3):
-        entry = audit.record(
-            AuditAction.OBJECT_RESULT,
-            by=None,
-            about=audit.Subject(cluster="box", ref=WEB, run=run),
-            detail={"note": f"umbrella {number}"},
-        )
-    return entry, timezone.now() + timedelta(days=days)
+    about = audit.Subject(cluster="box", ref=WEB, run=run)
+    entries = [
+        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"umbrella {number}"})
+        for number in range(3)
+    ]
+    return entries[-1], timezone.now() + timedelta(days=days)
 
 
 @pytest.fixture

@@ -233,6 +233,7 @@ def test_mail_that_was_not_taken_is_tried_again_later(team, settings, monkeypatc
     notifications.send_mail(pending.pk)
 
     pending.refresh_from_db()
+    assert pending.mail_due_at is not None
     assert (pending.mailed_at, pending.mail_attempts, pending.mail_due_at > timezone.now()) == (None, 1, True)
 
 

@@ -70,7 +70,9 @@ def test_together_is_never_laxer_than_any_alone(several):
         assert together.must_open_dangers or not alone.must_open_dangers
         assert together.waits_for_rollout or not alone.waits_for_rollout
         assert together.on_failure is OnFailure.STOP or alone.on_failure is OnFailure.CARRY_ON
-        assert alone.approval_lasts is None or together.approval_lasts <= alone.approval_lasts
+        if alone.approval_lasts is not None:
+            assert together.approval_lasts is not None
+            assert together.approval_lasts <= alone.approval_lasts
         assert set(alone.windows) <= set(together.windows)
 
 

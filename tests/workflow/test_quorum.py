@@ -80,6 +80,7 @@ def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, move_
     make_policy(approval_hours=2)
     plan = make_plan_row(make_person("ann"), policy_version="strict@1")
     first = approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    assert first.expires_at is not None
     assert first.expires_at - first.created_at == timedelta(hours=2)
 
     move_clock(first.expires_at + timedelta(seconds=1))

@@ -222,7 +222,7 @@ def test_cluster_that_does_not_answer_is_a_problem_and_no_finding(team, monkeypa
     def refuse(cluster):
         raise UnreachableError("no route")
 
-    monkeypatch.setattr(scans.connect, "open_reader", refuse)
+    monkeypatch.setattr(connect, "open_reader", refuse)
 
     assert "no route" in look(team).problem
     assert found() == []

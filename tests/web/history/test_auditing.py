@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -23,6 +24,11 @@ LIFE = link_object("shop", "apps", "Deployment", "shop", "frontend")
 
 def export_url(form):
     return reverse("history:export-entries", args=[form])
+
+
+def count_rows():
+    """The rows of every table of the product; a refused action leaves each as it was."""
+    return {model.__name__: model._default_manager.count() for model in apps.get_app_config("records").get_models()}
 
 
 def read(response):
@@ -199,7 +205,9 @@ def test_auditor_reads_all_and_changes_nothing(as_auditor, plan):
     writes = ("/reviews/new/", "/reviews/1/replan/", "/reviews/1/close/", "/reviews/1/plans/1/apply/")
 
     assert [as_auditor.get(address).status_code for address in read_addresses] == [200] * 5
+    before = count_rows()
     assert [as_auditor.post(address).status_code for address in writes] == [403] * 4
+    assert count_rows() == before
 
 
 def test_verification_says_intact_with_the_head(as_auditor, entries):
