@@ -177,7 +177,9 @@ def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Re
     for reason in reasons:
         if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
             continue
-        owners = [o for o in reason.owners_after or reason.owners_before if o.manager != intent.manager]
+        # What the manager itself wrote by other means than apply keeps a field as others do.
+        own = (intent.manager, "Apply")
+        owners = [o for o in reason.owners_after or reason.owners_before if (o.manager, o.operation) != own]
         operations = _write_operations(finder, reason.path)
         if owners and operations is not None:
             kept.append((reason.path, owners, operations))

@@ -9,12 +9,14 @@ import pytest
 
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
+from applyviz.engine.objects.values import clone
 from applyviz.engine.ownership import serverside
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.plan import Versions
 from applyviz.engine.planning.releases import Intent, Keeper, find_releases
 from applyviz.engine.requests.members import place_member
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.hazards.widgets import WIDGETS
@@ -128,3 +130,31 @@ def test_a_field_that_cannot_be_removed_does_not_stand_for_the_others():
 
     # Without its name the entry would be no entry any more: the server refuses that.
     assert {r.path[-1]: r.is_gone for r in releases} == {"f:name": False, "f:tags": True}
+
+
+def test_what_the_manager_wrote_by_hand_itself_has_a_way_out_too():
+    box = Box()
+    box.apply(DEPLOYMENT)
+    for value in ("b", "a"):
+        body = {"metadata": {"labels": {"tier": value}}}
+        assert box.sandbox.handle(Request("PATCH", PATH, {"fieldManager": "applyviz"}, MERGE_PATCH, body)).is_ok
+    box.apply(DEPLOYMENT)
+
+    (release,) = box.plan_one(WITHOUT).releases
+
+    assert [(h.owner.manager, h.owner.operation, h.keeper) for h in release.holders] == [
+        ("applyviz", "Update", Keeper.BY_HAND)
+    ]
+    assert (release.path[-1], release.is_gone, release.returns) == ("f:tier", True, False)
+
+
+def test_field_that_live_does_not_have_needs_no_way_out():
+    box, change = make_change()
+    member = place_member(change.versions.manifest, options=ApplyOptions(), catalog=bundled())
+    live = clone(box.get(PATH))
+    del live["metadata"]["labels"]["tier"]
+
+    releases = find_releases(Intent(live, member.obj, member.kind, member, "applyviz", NOW), change.fields)
+
+    assert "f:tier" in {r.path[-1] for r in change.releases}
+    assert [r.path for r in releases] == [r.path for r in change.releases if r.path[-1] != "f:tier"]
