@@ -20,6 +20,7 @@ from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json
 
 _SEPARATOR = re.compile(r"^---[^\n]*(?:\n|\Z)", re.MULTILINE)
+_COMMENT = re.compile(r"(?<!\S)#.*", re.DOTALL)
 REMOVED: Final[object] = object()
 
 
@@ -116,9 +117,8 @@ class _Editor:
         try:
             root = read_nodes(self._text)
         except TextError:
-            root = None
-        if root is None:
-            raise _refuse("the text is not one YAML document that could be edited", self._file, self._first_line)
+            reason = "the text is not one YAML document that could be edited"
+            raise _refuse(reason, self._file, self._first_line) from None
         *_above, (container, place) = self._walk(root, (*self._find_item(root, item_at), *path))
         return self._remove(container, place) if value is REMOVED else self._replace(container, place, value)
 
@@ -212,7 +212,7 @@ class _Editor:
             return self._remove_in_flow(spans, place, container)
         start, end = spans[place]
         if container.shape is Shape.LIST:
-            start = self._find_dash(container.items[place])
+            start = self._find_dash(start)
         line_start = self._text.rfind("\n", 0, start) + 1
         next_line = self._next_line(end)
         if not self._text[line_start:start].strip():
@@ -234,17 +234,13 @@ class _Editor:
         end = self._text.find("\n", at)
         return len(self._text) if end < 0 else end + 1
 
-    def _find_dash(self, item: TextNode) -> int:
-        at = item.start
-        while at > 0:
-            line_start = self._text.rfind("\n", 0, at) + 1
-            before = self._text[line_start:at].split(" #", 1)[0].rstrip()
-            if before.endswith("-"):
-                return line_start + len(before) - 1
-            if before.strip() and not before.lstrip().startswith("#"):
-                break
+    def _find_dash(self, at: int) -> int:
+        """The dash of an entry that begins at `at`: only blank space and comments stand between the two."""
+        line_start = self._text.rfind("\n", 0, at) + 1
+        while not (before := _COMMENT.sub("", self._text[line_start:at]).rstrip()):
             at = line_start - 1
-        raise self._refuse("the entry of the list does not stand on lines of its own", item)
+            line_start = self._text.rindex("\n", 0, at) + 1
+        return line_start + len(before) - 1
 
 
 def _find_document(documents: tuple[ManifestDocument, ...], document: ManifestDocument, first_line: int) -> int | None:

@@ -94,11 +94,9 @@ class _Builder:
         # PyYAML's stubs call the marks of events optional; the C parser always sets them.
         self._events: Iterator[Any] = iter(yaml.parse(text, Loader=yaml.CLoader))
 
-    def read(self) -> TextNode | None:
-        for event in self._events:
-            if isinstance(event, (AliasEvent, ScalarEvent, MappingStartEvent, SequenceStartEvent)):
-                return self._build(event)
-        return None
+    def read(self) -> TextNode:
+        starts = (AliasEvent, ScalarEvent, MappingStartEvent, SequenceStartEvent)
+        return self._build(next(event for event in self._events if isinstance(event, starts)))
 
     def _build(self, event: Any) -> TextNode:
         start, line, column = event.start_mark.index, event.start_mark.line, event.start_mark.column
@@ -136,10 +134,10 @@ class _Builder:
         return TextNode(Shape.LIST, start, end, line, column, anchor=anchor, is_flow=is_flow, items=tuple(items))
 
 
-def read_nodes(text: str) -> TextNode | None:
-    """The nodes of the first document of a text; None when it is empty.
+def read_nodes(text: str) -> TextNode:
+    """The nodes of the first document of a text.
 
-    - Raises `TextError`.
+    - Raises `TextError` where there is none, or none that can be read.
     """
     try:
         return _Builder(text).read()

@@ -116,8 +116,7 @@ def _group(changes: Sequence[_Change]) -> Iterator[list[_Change]]:
             yield group
             group = []
         group.append(change)
-    if group:
-        yield group
+    yield group
 
 
 def _write_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[_Change], allowed: range) -> str:
@@ -137,7 +136,7 @@ def _write_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[_Change]
 
 
 def unify(file: str, before: str, after: str, *, allowed: range) -> tuple[str, int]:
-    """A unified patch from one text of a file to another, and the first line (from 1) that it changes.
+    """A unified patch from one text of a file to another one, and the first line (from 1) that it changes.
 
     - `allowed`: the lines (from 0) that may be shown around the change.
     """
@@ -145,7 +144,7 @@ def unify(file: str, before: str, after: str, *, allowed: range) -> tuple[str, i
     changes = _find_changes(old, new)
     name = file.replace("\n", " ")
     hunks = "".join(_write_hunk(old, new, group, allowed) for group in _group(changes))
-    return f"--- a/{name}\n+++ b/{name}\n{hunks}", changes[0].old_start + 1 if changes else 1
+    return f"--- a/{name}\n+++ b/{name}\n{hunks}", changes[0].old_start + 1
 
 
 def _allow(source: str, document: ManifestDocument) -> range:
@@ -200,13 +199,13 @@ def make_patch(
     except ManifestError as error:
         at = error.position if error.position.line else where
         return FilePatch(at, reason=_explain(f"no patch can be made: {error.reason}", edits))
+    if edited == source.text:
+        return None
     text, line = unify(where.file, source.text, edited, allowed=_allow(source.text, document))
     return FilePatch(SourcePosition(where.file, line), text)
 
 
-def drop_lines(patch: FilePatch | None, edits: Iterable[FileEdit]) -> FilePatch | None:
+def drop_lines(patch: FilePatch, edits: Iterable[FileEdit]) -> FilePatch:
     """The patch of an object that holds secret values: where it is and what to do, and no line of the file."""
-    if patch is None:
-        return None
     what = " ".join(f"Remove {n}." if e.is_removed else f"Change {n}." for e in edits if (n := render_path(e.path)[1:]))
     return FilePatch(patch.position, reason=f"The lines hold secret values, so they are not shown. {what}")

@@ -6,17 +6,22 @@ tag is the same as there; a patch whose lines hold anything that is masked loses
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from applyviz.engine.diff.embedded import names_secret
+from applyviz.engine.diff.embedded import names_secret, parse_embedded
 from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask, mask_text
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.decisions import Answered, FieldWays, WayOut
 from applyviz.engine.planning.fileedits import FileEdit, FilePatch, drop_lines
 from applyviz.engine.planning.plan import ObjectChange
+
+_STYLE = re.compile(r"""^[-+]|[\s"'\\]""", re.MULTILINE)
+_TELLING = 4
 
 
 def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
@@ -40,8 +45,24 @@ def _unwrap(path: FieldPath, value: JSONValue) -> JSONValue:
     return value
 
 
+def _squash(text: str) -> str:
+    """Text without what depends on how a file or a patch writes it: blank space, quotes, escapes, marks of lines."""
+    return _STYLE.sub("", text)
+
+
+def _list_words(value: JSONValue) -> Iterator[str]:
+    """The words by which a value is known in a file, whatever lines it is folded to; short ones tell nothing alone."""
+    if isinstance(value, Mapping | list):
+        for below in value.values() if isinstance(value, Mapping) else value:
+            yield from _list_words(below)
+        return
+    text = value if isinstance(value, str) else json.dumps(value)
+    for word in [w for w in text.split() if len(w) >= _TELLING] or [text]:
+        yield from filter(None, (_squash(word), _squash(json.dumps(word))))
+
+
 def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
-    """The texts that masking took away."""
+    """The words of what masking took away."""
     if isinstance(raw, Mapping) and isinstance(shown, Mapping):
         for key, value in raw.items():
             yield from _list_hidden(value, shown.get(key))
@@ -49,7 +70,8 @@ def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
         for value, other in zip(raw, shown, strict=False):
             yield from _list_hidden(value, other)
     elif raw != shown:
-        yield from (line.strip() for line in str(raw).splitlines() if line.strip())
+        inner, left = (parse_embedded(text) if isinstance(text, str) else None for text in (raw, shown))
+        yield from _list_words(raw) if inner is None or left is None else _list_hidden(inner, left)
 
 
 class SettlingMask:
@@ -71,9 +93,8 @@ class SettlingMask:
 
     def _find_hidden(self, change: ObjectChange) -> Iterator[str]:
         bodies = (r.body for r in change.requests if isinstance(r.body, Mapping))
-        for obj in (change.versions.manifest, change.versions.live, *bodies):
-            if obj is not None:
-                yield from _list_hidden(obj, self._mask(obj))
+        for obj in filter(None, (change.versions.manifest, change.versions.live, *bodies)):
+            yield from _list_hidden(obj, self._mask(obj))
 
     def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
         whole = _wrap(path, value)
@@ -90,7 +111,7 @@ class SettlingMask:
         """A patch without its lines when they hold what is masked."""
         if patch is None:
             return None
-        text = patch.text + patch.reason
+        text = _squash(patch.text + patch.reason)
         is_telling = names_secret(self._gvk.kind) or any(hidden in text for hidden in self._hidden)
         return drop_lines(patch, edits) if is_telling else patch
 

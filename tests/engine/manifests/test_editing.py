@@ -92,6 +92,12 @@ LISTS = {
     "an entry of words": ("spec:\n  a: [x, y, z]\n", ("spec", "a", 1), "spec:\n  a: [x, z]\n"),
     "a word": ("spec:\n  a:\n    - x # 1\n    - y # 2\n", ("spec", "a", 1), "spec:\n  a:\n    - x # 1\n"),
     "a list in a list": ("spec:\n  - - a\n    - b\n", ("spec", 0, 1), "spec:\n  - - a\n"),
+    "an entry below a comment that ends like a dash": (
+        "spec:\n  - # of the port -\n\n# of all -\n    port: 1\n  - port: 2\n",
+        ("spec", 0),
+        "spec:\n  - port: 2\n",
+    ),
+    "an entry with an anchor": ("spec:\n  - &a\n    port: 1\n  - port: 2\n", ("spec", 0), "spec:\n  - port: 2\n"),
     "first of a list in a list": ("spec:\n  - - a\n    - b\n", ("spec", 0, 0), "spec:\n  - - b\n"),
 }
 
@@ -101,6 +107,13 @@ def test_entries_of_lists_are_removed(name):
     before, path, after = LISTS[name]
 
     assert edit(HEAD + before, path, REMOVED) == HEAD + after
+
+
+def test_entry_of_a_list_gets_another_value():
+    before = HEAD + "spec:\n  a:\n    - x # 1\n    - 'y'\n"
+
+    assert edit(before, ("spec", "a", 0), "z") == before.replace("x #", "z #")
+    assert edit(before, ("spec", "a", 1), {"k": "v"}) == before.replace("'y'", "{'k': 'v'}")
 
 
 def test_values_of_lists_and_maps_are_written_in_the_style_of_the_place():
@@ -176,11 +189,48 @@ def test_json_is_edited_as_json():
     assert edit(source, ("data", "y"), REMOVED) == source.replace(', "y": "b"', "")
 
 
+def test_json_that_yaml_does_not_read_is_refused():
+    source = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "\\ud83d\\ude00"}}\n'
+
+    with pytest.raises(ManifestError) as raised:
+        edit(source, ("data", "x"), "new")
+
+    assert str(raised.value) == "app.yaml:1: the text is not one YAML document that could be edited"
+
+
+LISTED = (
+    "apiVersion: v1\nkind: List\nmetadata: &l\n  items:\n  - apiVersion: v1\n    kind: ConfigMap\n"
+    "    metadata: {name: a}\n    data: {x: a}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ("<<: *l\n", "the object does not stand in the list of its file"),
+        ("items: [*i]\n", "the lines come from the alias *i, which stands for lines elsewhere"),
+        (
+            "items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, <<: *i}]\n",
+            "a merge key (<<) brings the field in",
+        ),
+    ],
+)
+def test_items_that_stand_elsewhere_in_the_file_are_refused(items, reason):
+    source = LISTED.replace("- apiVersion", "- &i\n    apiVersion") + items
+    document = parse_manifests(source.encode(), "app.yaml").documents[0]
+
+    with pytest.raises(ManifestError) as raised:
+        editing.edit_source(source, document, ("data", "x"), "new")
+
+    assert raised.value.reason == reason
+
+
 REFUSED = {
     "the lines come from the alias *d": "spec:\n  a: &d {x: a, y: b}\ndata: *d\n",
     "a merge key (<<) brings the field in": "spec: &d {x: a}\ndata:\n  <<: *d\n  y: b\n",
     "the lines are shared: other places use them as *d": "data: &d\n  x: a\n  y: b\nspec: *d\n",
     "the lines cannot be changed without changing more": "data:\n  y: b\n  x: a\n  x: c\n",
+    "nothing would be left of the lines around the field": "data: {x: a}\n",
 }
 
 
@@ -191,6 +241,13 @@ def test_what_cannot_be_edited_says_why(reason):
 
     assert raised.value.reason.startswith(reason)
     assert raised.value.position.line > 0
+
+
+def test_only_key_of_an_entry_is_not_removed_alone():
+    with pytest.raises(ManifestError) as raised:
+        edit(HEAD + "spec:\n  - name: a\n  - name: b\n", ("spec", 1, "name"), REMOVED)
+
+    assert (raised.value.reason, raised.value.position.line) == ("the field shares its line with what stays", 7)
 
 
 def test_field_that_is_not_in_the_file_is_refused():

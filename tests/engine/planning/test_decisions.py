@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.decisions import Decision, Dispute, Way, apply_decisions, list_ways
+from applyviz.engine.planning.decisions import Decision, Dispute, Way, apply_decisions, list_ways, list_ways_together
 from applyviz.engine.planning.fileedits import FileEdit
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
@@ -57,6 +59,19 @@ def test_ways_are_shown_by_their_results():
         FileEdit(X, "ours", is_removed=True),
         FileEdit(X, "ours", "theirs"),
     ]
+
+
+def test_ways_of_many_conflicts_are_those_of_each():
+    theirs = DEPLOYMENT.replace("REPLICAS", "1").replace("IMAGE", "theirs")
+    dispute, conflicts = make_dispute(theirs, DEPLOYMENT.replace("REPLICAS", "2").replace("IMAGE", "ours"))
+
+    together = dict(list_ways_together(dispute, conflicts))
+
+    assert [c.path for c in together] == [("f:spec", "f:replicas"), IMAGE]
+    for conflict, ways in together.items():
+        alone = list_ways(dispute, conflict)
+        assert [replace(w, owners=()) for w in ways] == [replace(w, owners=()) for w in alone]
+        assert [[o.manager for o in w.owners] for w in ways] == [[o.manager for o in w.owners] for w in alone]
 
 
 def test_undecided_conflict_stays_open():

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.diff.masking import MaskPolicy, is_masked
+from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.values import clone
 from applyviz.engine.planning.decisions import Decision, Way
-from applyviz.engine.planning.fileedits import SourceText
+from applyviz.engine.planning.fileedits import FileEdit, SourceText, make_patch, unify
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.previews import preview
@@ -241,3 +243,158 @@ def test_lines_beside_a_password_are_not_shown():
     change = mask_change(plan(make_box(), source), tag_key=b"k")
 
     assert "canary" not in repr(change)
+
+
+REPLICAS = ("f:spec", "f:replicas")
+
+
+def patch_block(edits, sources, number=0, source=BLOCK):
+    document = parse_manifests(source.encode(), "app.yaml").documents[number]
+    return make_patch(edits, document=document, sources=sources)
+
+
+@pytest.mark.parametrize("edits", [[], [FileEdit(REPLICAS, 5, 3)]])
+def test_nothing_to_edit_is_no_patch(edits):
+    assert patch_block(edits, {"app.yaml": SourceText(BLOCK)}) is None
+
+
+NO_PATCHES = {
+    "the text is not given": ({}, REPLICAS, "The text of the source is not at hand"),
+    "the object has gone from the text": (
+        {"app.yaml": SourceText(OTHER)},
+        REPLICAS,
+        "No patch can be made: the object does not stand in the file as it is applied",
+    ),
+    "the field has gone from the text": (
+        {"app.yaml": SourceText(BLOCK)},
+        ("f:spec", "f:paused"),
+        "No patch can be made: the field does not stand in the file",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_PATCHES)
+def test_where_there_is_no_patch_it_is_told_what_to_do(name):
+    sources, path, reason = NO_PATCHES[name]
+
+    patch = patch_block([FileEdit(path, 3, 5)], sources, source="# one line more\n" * (not sources) + BLOCK)
+
+    assert (patch.text, patch.reason) == ("", f"{reason}. Set {'.'.join(e[2:] for e in path)} to 5.")
+    assert patch.position.line == 2 + (not sources)
+
+
+def test_secret_in_the_same_list_hides_the_lines():
+    source = LISTED + "- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n  stringData: {p: canary}\n"
+
+    patch = patch_block([FileEdit(REPLICAS, 3, 5)], {"app.yaml": SourceText(source)}, number=1, source=source)
+
+    assert (patch.text, patch.reason) == (
+        "",
+        "A Secret stands in the same list, so its lines are not shown. Set spec.replicas to 5.",
+    )
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("changed", [(4,), (8,), (4, 8), (5, 6), (2, 30)])
+def test_hunks_at_the_edges_of_a_document_fit_without_fuzz(tmp_path, tool, changed):
+    old = [f"{n}\n" for n in range(40)]
+    new = [f"new {line}" if n in changed else line for n, line in enumerate(old)]
+    allowed = range(3, 10) if 2 not in changed else range(40)
+
+    text, line = unify("app.yaml", "".join(old), "".join(new), allowed=allowed)
+
+    shown = {int(part[1:]) for part in text.splitlines()[2:] if part[0] in " -"}
+    assert (line, shown <= set(allowed)) == (changed[0] + 1, True)
+    assert run_tool(tool, tmp_path, "".join(old), text) == "".join(new)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_thousands_of_other_lines_are_one_hunk(tmp_path, tool):
+    old = "first\n" + "".join(f"{n}\n" for n in range(3_000)) + "last\n"
+    new = "first\n" + "".join(f"{n + n % 2}\n" for n in range(2_500)) + "last\n"
+
+    text, line = unify("app.yaml", old, new, allowed=range(3_002))
+
+    assert (line, text.count("@@ -")) == (3, 1)
+    assert run_tool(tool, tmp_path, old, text) == new
+
+
+def test_answers_of_a_secret_are_masked():
+    theirs = "apiVersion: v1\nkind: Secret\nmetadata: {name: web}\ndata: {p: Y2FuYXJ5LTE=}\n"
+    box, source = Box(), theirs.replace("LTE=", "LTI=")
+    box.apply(theirs, ApplyOptions(field_manager="other"))
+    first = plan(box, source)
+    decisions = {first.ref.key: tuple(preview_decisions(first, Way.CO_OWN))}
+
+    change = plan(box, source, decisions=decisions)
+    masked = mask_change(change, tag_key=b"k")
+
+    (answer,) = masked.answers
+    assert (answer.path, answer.manager, answer.way) == (("f:data", "f:p"), "other", Way.CO_OWN)
+    assert (is_masked(answer.edit.before), is_masked(answer.edit.after)) == (True, True)
+    assert answer.edit.before != answer.edit.after
+    assert answer.patch.reason == "The lines hold secret values, so they are not shown. Change data.p."
+    assert "Y2FuYXJ5" in repr(change)
+    assert "Y2FuYXJ5" not in repr(masked)
+
+
+def test_value_below_what_a_policy_names_is_masked_with_it():
+    policy = MaskPolicy(paths=("spec.template",))
+
+    masked = mask_change(plan(make_box(), BLOCK), tag_key=b"k", policy=policy)
+
+    shown = {ways.path: [is_masked(way.value) for way in ways.ways] for ways in masked.ways}
+    assert shown.pop(REPLICAS) == [False, False, False]
+    assert list(shown.values()) == [[True, True, True], [True, True, True]]
+    assert "ours" not in repr(masked)
+    assert "theirs" not in repr(masked)
+
+
+def test_entry_of_a_set_is_masked_where_it_stands():
+    change = plan(make_box(), BLOCK)
+    way = replace(change.ways[0].ways[0], value="canary", is_present=True)
+    ways = replace(change.ways[0], path=("f:spec", "f:keys", 'v:"canary"'), ways=(way,))
+
+    named = mask_change(replace(change, ways=(ways,)), tag_key=b"k", policy=MaskPolicy(paths=("spec.keys.*",)))
+    other = mask_change(replace(change, ways=(ways,)), tag_key=b"k")
+
+    assert is_masked(named.ways[0].ways[0].value)
+    assert other.ways[0].ways[0].value == "canary"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"can\\"ary"',
+        "'can\"ary'",
+        '"c\\u00e4n\'ary"',
+        "first canary\n                last",
+        "'true'",
+        "yy",
+    ],
+)
+def test_lines_beside_a_password_are_not_shown_however_it_is_written(written):
+    source = BLOCK.replace(
+        "- value: ours\n              name: A", f"- value: {written}\n              name: DB_PASSWORD"
+    )
+    change = plan(make_box(), source)
+    image = next(ways for ways in change.ways if ways.path[-1] == "f:image")
+    (left,) = (way for way in image.ways if way.way is Way.LEAVE)
+
+    masked = mask_change(replace(change, ways=(replace(image, ways=(left,)),)), tag_key=b"k")
+
+    shown = masked.ways[0].ways[0].patch
+    assert "- value: " in left.patch.text
+    assert (shown.text, shown.reason[:28]) == ("", "The lines hold secret values")
+
+
+def test_text_that_holds_a_password_hides_the_lines_of_that_password_alone():
+    held = '\'{"env": [{"name": "DB_PASSWORD", "value": "canary"}], "note": "replicas of ours"}\''
+    source = BLOCK.replace("# the front", f"# the front\n  annotations: {{held: {held}}}")
+    change = plan(make_box(), source)
+
+    masked = mask_change(change, tag_key=b"k")
+
+    assert "canary" not in repr(masked)
+    shown = {ways.path[-1]: [bool(w.patch.text) for w in ways.ways if w.patch] for ways in masked.ways}
+    assert shown == {"f:replicas": [False, False], "f:image": [True, True], "f:value": [True, True]}
