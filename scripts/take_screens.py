@@ -26,6 +26,7 @@ CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM") or shutil.which("chromium") or ""
 DESK, PHONE = ViewportSize(width=1440, height=960), ViewportSize(width=360, height=760)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PATIENCE = 120.0
+MOST_DANGERS = 10
 BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
 
 
@@ -128,16 +129,30 @@ def walk_as_author(alice: Walk) -> None:
 
 
 def take_over(alice: Walk) -> str:
-    """Plan again with the conflict taken over; the address of the new plan."""
+    """Decide the conflict: what would be sent is shown first; the address of the new plan."""
     alice.page.goto("/reviews/2/")
-    alice.page.get_by_role("button", name="Take over").first.click()
-    alice.page.locator(".track", has_text="nothing to decide").wait_for(timeout=30_000)
-    return alice.page.url
+    alice.page.locator("[data-way='1']").first.check()
+    alice.page.get_by_role("button", name="Show what would be sent").click()
+    alice.page.get_by_role("button", name=re.compile("Decide 1 field")).click()
+    alice.page.locator(".track", has_text=re.compile("nothing to decide|take note|not complete")).wait_for(timeout=60_000)
+    return alice.page.url.partition("#")[0]
+
+
+def take_note_of_dangers(bob: Walk, address: str) -> None:
+    """Open what is dangerous and take note of it, as consent asks."""
+    bob.page.goto(address)
+    missing = bob.page.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
+    for _ in range(MOST_DANGERS):
+        if not missing.count():
+            return
+        missing.first.click()
+        bob.page.get_by_role("button", name=re.compile("[Tt]ake note")).first.click()
+        bob.page.goto(address)
 
 
 def walk_as_approver(bob: Walk, address: str) -> None:
     """Consent on a phone, the run, the history, the cluster."""
-    bob.page.goto(address)
+    take_note_of_dangers(bob, address)
     bob.take("08-review-approver")
     bob.page.get_by_role("link", name=re.compile("Approve plan")).click()
     bob.page.set_viewport_size(PHONE)
