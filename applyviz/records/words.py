@@ -10,8 +10,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 
@@ -21,6 +22,9 @@ _WORD = re.compile(r"[^\W_]+")
 _LONGEST, _MOST = 64, 4_000
 # Shorter words are taken as they are: too many begin like them.
 _PREFIX = 4
+# What PostgreSQL may keep while it meets the entries of several words: of a million entries, all that have them. With
+# less it remembers pages alone, and reads and compares every entry of these.
+_MEMORY = "64MB"
 _TABLE = "records_auditentry"
 _POSTGRESQL = (
     f"ALTER TABLE {_TABLE} ADD COLUMN IF NOT EXISTS word_vector tsvector "
@@ -91,8 +95,20 @@ def match(text: str, using: str = "default") -> Q | RawSQL:
     return Q(id__in=RawSQL("SELECT rowid FROM audit_words WHERE audit_words MATCH %s", query))
 
 
+@contextmanager
+def searching(using: str = "default") -> Iterator[None]:
+    """While words are looked for: PostgreSQL meets the entries of several words in memory, and not in the table."""
+    if connections[using].vendor != "postgresql":
+        yield
+        return
+    with transaction.atomic(using=using):
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT set_config('work_mem', %s, true)", [_MEMORY])
+        yield
+
+
 def find_numbers(text: str, *, most: int, using: str = "default") -> list[int] | None:
-    """The numbers of all entries that match, straight from the index; None when there are more than `most`."""
+    """The numbers of all entries that match, newest first, straight from the index; None when more than `most` do."""
     vendor = connections[using].vendor
     # The inner query is fenced: with a limit inside, PostgreSQL would walk the table instead of asking the index.
     statement = (
@@ -103,7 +119,7 @@ def find_numbers(text: str, *, most: int, using: str = "default") -> list[int] |
     with connections[using].cursor() as cursor:
         cursor.execute(statement, [_query(text, vendor), most + 1])
         found = [row[0] for row in cursor.fetchall()]
-    return None if len(found) > most else found
+    return None if len(found) > most else sorted(found, reverse=True)
 
 
 def _install_sqlite(using: str) -> None:

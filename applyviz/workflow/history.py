@@ -110,17 +110,24 @@ def find_page(
     if not chosen.get("text"):
         return list(entries[:count])
     newest = before or 1 + (AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0)
-    return _find_words(entries, chosen["text"], newest, count)
+    with words.searching():
+        return _find_words(entries, chosen["text"], newest, count)
 
 
 def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
-    """The newest entries with these words: common ones stand near the end, rare ones are few in the index."""
+    """The newest below `top` with these words: common ones stand near the end, rare ones are few in the index."""
     found = list(entries.filter(words.match(text), id__gte=top - _NEAR)[:count])
     if len(found) == count:
         return found
     numbers = words.find_numbers(text, most=_FEW)
-    rest = entries.filter(words.match(text)) if numbers is None else entries.filter(id__in=numbers)
-    return list(rest[:count])
+    if numbers is None:
+        return list(entries.filter(words.match(text))[:count])
+    found, step = [], 4 * count
+    numbers = [number for number in numbers if number < top]
+    while numbers and len(found) < count:
+        found += entries.filter(id__in=numbers[:step])[: count - len(found)]
+        numbers, step = numbers[step:], _FEW
+    return found
 
 
 def tame(value: object) -> object:

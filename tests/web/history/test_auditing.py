@@ -83,6 +83,22 @@ def test_search_finds_rare_words_far_back(as_viewer, entries, monkeypatch):
     assert page.count('aria-label="Entry ') == 1
 
 
+def test_search_goes_on_behind_what_the_other_filters_leave_out(alice, monkeypatch):
+    monkeypatch.setattr(history, "_NEAR", 0)
+    for cluster in [*["shop"] * 3, *["box"] * 10]:
+        audit.record(
+            AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(cluster=cluster), detail={"note": "Tulip"}
+        )
+    chosen = {"text": "tulip comment", "cluster": "shop"}
+    numbers = [entry.pk for entry in history.find_entries(chosen)]
+
+    first = history.find_page(chosen, before=None, count=2)
+    second = history.find_page(chosen, before=first[-1].pk, count=2)
+
+    assert ([entry.pk for entry in first], [entry.pk for entry in second]) == (numbers[:2], numbers[2:])
+    assert len(numbers) == 3
+
+
 def test_entries_link_person_cluster_manager_object_and_run(as_viewer, entries):
     page = as_viewer.get(LIST).content.decode()
 
