@@ -63,9 +63,11 @@ def test_object_of_the_whole_cluster_is_sent_without_a_namespace(mode):
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
     change = ObjectChange(ObjectRef(gvk, "", "shop"), Operation.CREATE, Versions(manifest=manifest))
 
-    (request,) = list_kubectl_writes(
+    writes = list_kubectl_writes(
         change, options=ApplyOptions(mode=mode), resource=bundled().find_resource(gvk), kind=bundled().find_kind(gvk)
     )
 
+    assert writes is not None
+    (request,) = writes
     assert request.path.startswith("/api/v1/namespaces")
     assert "namespace" not in request.body["metadata"]
