@@ -38,6 +38,7 @@ from applyviz.workflow import (
     failpoints,
     inverse,
     policies,
+    seals,
     standing,
     watching,
 )
@@ -137,6 +138,13 @@ def _summarize(finished: engine.Plan, overview: Overview) -> dict[str, Any]:
     return {**asdict(summarize(finished.changes)), "overview": to_json(overview)}
 
 
+def _seal(plan: Plan, rows: list[ObjectChange], bound: dict[str, str]) -> dict[str, str]:
+    """Seal a plan as it will be stored; what it is bound to is set on it first."""
+    for name, value in bound.items():
+        setattr(plan, name, value)
+    return {seals.KEY: seals.make_seal(plan, sorted(rows, key=lambda row: row.position))}
+
+
 def _complete(
     claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange], overviewer: Overviewer
 ) -> None:
@@ -150,18 +158,22 @@ def _complete(
         policy_version=policy_version,
         decisions=plan.decisions,
     )
+    bound = {
+        "digest": digest,
+        "digest_key_id": digests.digest_key_id(),
+        "policy_version": policy_version,
+        "cluster_uid": plan.target.cluster.uid,
+    }
     with transaction.atomic():
         moved = changes.place_rows(rows, finished.changes)
         ObjectChange.objects.bulk_update(moved, ["step", "position"], batch_size=200)
         is_mine = claim.renew(
             state=PlanState.COMPLETE,
-            digest=digest,
-            digest_key_id=digests.digest_key_id(),
-            policy_version=policy_version,
-            cluster_uid=plan.target.cluster.uid,
+            **bound,
             counts=_count(finished.changes),
             summary=_summarize(finished, overviewer.find([row.position for row in rows]))
-            | watching.forecast(plan, finished.changes),
+            | watching.forecast(plan, finished.changes)
+            | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
             completed_at=timezone.now(),
             lease_until=None,
@@ -169,7 +181,6 @@ def _complete(
         if not is_mine:
             transaction.set_rollback(True)
             return
-        plan.digest = digest
         inverse.note_moved(plan, finished.changes)
         audit.record(
             AuditAction.PLAN_COMPLETED,

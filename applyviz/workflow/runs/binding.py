@@ -1,7 +1,7 @@
 """Is the stored plan still the one that was approved? Asked before the first write, of every row that is used.
 
-The database is trusted to keep plans immutable; whoever can write past its triggers is found out here: what is sealed
-gives the digest anew, what is shown is masked anew, and every column that decides anything is derived anew.
+The database is trusted to keep plans immutable; whoever can write past its triggers is found out here: by the
+seal of the plan, or, where that does not fit, by deriving anew the digest, what is shown, and every column.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.serialize import options_from_json
-from applyviz.records.models import ApplyRun, ObjectChange
-from applyviz.workflow import calculation, changes, digests
+from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.workflow import calculation, changes, digests, seals
 
 
 def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: bytes) -> str:
@@ -26,15 +26,11 @@ def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: by
     return odd[0] if odd else "" if shown == masked else "what was shown of it"
 
 
-def find_difference(run: ApplyRun) -> str:
-    """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
-
-    - A plan whose digest was made under another key cannot be compared: it counts as another one.
-    """
-    plan = run.plan
+def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
+    """The first difference between what is stored and what its sealed content gives; "" when there is none."""
     tag_key = plan.tag_key.open_bytes()
     stored: list[engine.ObjectChange] = []
-    for row in plan.changes.order_by("position"):
+    for row in rows:
         change = changes.open_sealed(row)
         odd = _find_odd_column(row, change, tag_key)
         if odd:
@@ -48,7 +44,20 @@ def find_difference(run: ApplyRun) -> str:
         policy_version=plan.policy_version,
         decisions=plan.decisions,
     )
-    if not hmac.compare_digest(digest, plan.digest):
-        return "its digest"
+    return "" if hmac.compare_digest(digest, plan.digest) else "its digest"
+
+
+def find_difference(run: ApplyRun) -> str:
+    """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
+
+    - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a plan of an
+      earlier version, a change of what is stored) every column is derived anew and says which it is.
+    - A plan whose digest was made under another key cannot be compared: it counts as another one.
+    """
+    plan = run.plan
+    rows = list(plan.changes.order_by("position"))
+    odd = "" if seals.fits(plan, rows) else _derive_anew(plan, rows)
+    if odd:
+        return odd
     named = run.approvals.exclude(digest=plan.digest).first()
     return f"the digest that {named.by_name} approved" if named else ""

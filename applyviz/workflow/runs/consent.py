@@ -6,16 +6,11 @@ what was begun inside it is ended, not left half done.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator
 
-from applyviz.engine.planning import fingerprint
-from applyviz.engine.planning import plan as engine
-from applyviz.engine.planning.serialize import options_from_json
-from applyviz.records.models import ApplyRun, BreakGlass, Plan
-from applyviz.workflow import access, approvals, calculation, digests, policies, quorum
+from applyviz.records.models import ApplyRun, BreakGlass
+from applyviz.workflow import access, approvals, policies, quorum
 from applyviz.workflow.access import Action
-from applyviz.workflow.changes import open_sealed
 from applyviz.workflow.places import Place
 
 
@@ -35,31 +30,15 @@ def _find_people(run: ApplyRun, places: tuple[Place, ...]) -> Iterator[str]:
             yield f"{approval.by_name}, who approved, may no longer approve: the plan needs approval again"
 
 
-def _is_intact(plan: Plan) -> bool:
-    """Whether what is stored is still what the digest was made of: every request, effect, step, option, decision."""
-    changes = tuple(open_sealed(row) for row in plan.changes.order_by("position").iterator(chunk_size=200))
-    found = fingerprint.digest_plan(
-        engine.Plan(options_from_json(plan.options), changes),
-        key=digests.digest_key(),
-        target=plan.cluster_uid,
-        identity=calculation.IDENTITY,
-        policy_version=plan.policy_version,
-        decisions=plan.decisions,
-    )
-    return hmac.compare_digest(found, plan.digest)
-
-
 def find_claim_blockers(run: ApplyRun, *, is_first: bool) -> tuple[str, ...]:
     """Why a run may not write (any more); empty when it may.
 
     - Who asked, who approved and who started must be active and in their roles, and the policy the same.
-    - The stored plan must still have the digest that was approved.
+    - That the stored plan is still the approved one is asked elsewhere, of every row (`runs/binding.py`).
     - `is_first`: no other worker had the run before; then the change window must be open as well.
     """
     places = policies.list_places(run.plan)
     blockers = list(_find_people(run, places))
-    if not _is_intact(run.plan):
-        blockers.append("the stored plan is not the one that was approved: its digest is another")
     policy = policies.find_policy(run.plan)
     if policy.version != run.plan.policy_version:
         blockers.append("the policy changed since the plan was approved: plan again")
