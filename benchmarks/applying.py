@@ -124,6 +124,10 @@ class Product:
         plan = review.plans.get()
         plans.make_plan(plan.pk)
         plan.refresh_from_db()
+        deadline = time.monotonic() + 30
+        while plan.state == "planning" and time.monotonic() < deadline:  # the worker had taken it
+            time.sleep(0.05)
+            plan.refresh_from_db()
         assert plan.state == "complete", plan.error
         run = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         if rules:

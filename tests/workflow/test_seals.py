@@ -130,3 +130,13 @@ def test_changed_plan_that_lost_its_seal_writes_nothing(team, plan):
 
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
     assert "what was shown of it" in run.error
+
+
+def test_run_that_lost_an_object_writes_nothing(team, plan):
+    run = team.start(plan)
+    run.results.filter(change=plan.changes.order_by("position")[1]).delete()
+
+    run = team.work(ApplyRun.objects.get(pk=run.pk))
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "its digest" in run.error

@@ -7,6 +7,7 @@ seal of the plan, or, where that does not fit, by deriving anew the digest, what
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 
 from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
@@ -47,15 +48,16 @@ def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
     return "" if hmac.compare_digest(digest, plan.digest) else "its digest"
 
 
-def find_difference(run: ApplyRun) -> str:
+def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
     """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
 
+    - `stored`: the changes that the run will use, in any order; one that is missing makes it another plan.
     - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a plan of an
       earlier version, a change of what is stored) every column is derived anew and says which it is.
     - A plan whose digest was made under another key cannot be compared: it counts as another one.
     """
     plan = run.plan
-    rows = list(plan.changes.order_by("position"))
+    rows = sorted(stored, key=lambda row: row.position)
     odd = "" if seals.fits(plan, rows) else _derive_anew(plan, rows)
     if odd:
         return odd

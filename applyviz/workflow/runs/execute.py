@@ -51,11 +51,6 @@ class _Work:
     tag_key: bytes
     fresh: dict[int, JSONObject | None] = field(default_factory=dict)
 
-    def results(self) -> list[ObjectResult]:
-        """All objects in their order, with their changes."""
-        rows = ObjectResult.objects.filter(run=self.claim.run).select_related("change")
-        return list(rows.order_by("step", "position"))
-
     def recompute(self, result: ObjectResult) -> ObjectChange:
         """The change of one object as it would be planned now."""
         change = self.prepared.recompute(changes.ref_of(result.change))
@@ -84,8 +79,14 @@ def _check_rights(claim: Claim) -> None:
         raise RunStoppedError("; ".join(found))
 
 
-def _check_plan(claim: Claim) -> None:
-    odd = find_difference(claim.run)
+def _read_results(claim: Claim) -> list[ObjectResult]:
+    """All objects in their order, with their changes: what is checked is what is used."""
+    rows = ObjectResult.objects.filter(run=claim.run).select_related("change")
+    return list(rows.order_by("step", "position"))
+
+
+def _check_plan(claim: Claim, results: list[ObjectResult]) -> None:
+    odd = find_difference(claim.run, [result.change for result in results])
     if odd:
         raise RunStoppedError(f"the stored plan is not the one that was approved ({odd}): plan again")
 
@@ -129,12 +130,12 @@ def _carry_out(
     if claim.is_cancelled():
         return RunState.CANCELLED, ""
     _check_rights(claim)
-    _check_plan(claim)
+    results = _read_results(claim)
+    _check_plan(claim, results)
     _check_target(claim, reader)
     prepared = calculation.prepare(plan, reader, has_notes=False)
     failpoints.reach("run.prepared")
     work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
-    results = work.results()
     is_checked = all(result.checked is not None for result in results)
     if not is_checked and not _check_effects(work, results):
         return RunState.STALE, ""
