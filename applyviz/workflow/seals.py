@@ -19,8 +19,7 @@ KEY = "seal"
 """Under which name of `Plan.summary` it is kept."""
 
 _OF_A_PLAN = ("id", "digest", "digest_key_id", "options", "decisions", "policy_version", "cluster_uid")
-_BESIDE = frozenset({"plan", "sealed"})
-_OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name not in _BESIDE)
+_OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name != "sealed")
 
 
 def _key() -> bytes:

@@ -139,4 +139,4 @@ def test_run_that_lost_an_object_writes_nothing(team, plan):
     run = team.work(ApplyRun.objects.get(pk=run.pk))
 
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
-    assert "its digest" in run.error
+    assert "its objects" in run.error

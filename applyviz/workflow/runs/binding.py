@@ -51,13 +51,15 @@ def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
 def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
     """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
 
-    - `stored`: the changes that the run will use, in any order; one that is missing makes it another plan.
+    - `stored`: the changes that the run will use, in any order; they must be all changes of the plan, and no other.
     - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a plan of an
       earlier version, a change of what is stored) every column is derived anew and says which it is.
     - A plan whose digest was made under another key cannot be compared: it counts as another one.
     """
     plan = run.plan
     rows = sorted(stored, key=lambda row: row.position)
+    if {row.pk for row in rows} != set(plan.changes.values_list("pk", flat=True)):
+        return "its objects"
     odd = "" if seals.fits(plan, rows) else _derive_anew(plan, rows)
     if odd:
         return odd
