@@ -83,15 +83,17 @@ def _query(text: str, vendor: str) -> str:
     return " AND ".join(f'"{word}"{" *" if len(word) >= _PREFIX else ""}' for word in wanted) or '""'
 
 
-def match(text: str, using: str = "default") -> Q | RawSQL:
+def match(text: str, using: str = "default", *, is_near: bool = False) -> Q | RawSQL:
     """The condition that an entry has, for each word of `text`, a word that begins with it (short ones: that word).
 
     - A text without any word is found nowhere.
+    - `is_near`: of few entries, which PostgreSQL reads one by one; the index would go through all that have the words.
     """
     vendor = connections[using].vendor
     query = [_query(text, vendor)]
     if vendor == "postgresql":
-        return RawSQL(f"{_TABLE}.word_vector @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
+        vector = f"coalesce({_TABLE}.word_vector, '')" if is_near else f"{_TABLE}.word_vector"
+        return RawSQL(f"{vector} @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
     return Q(id__in=RawSQL("SELECT rowid FROM audit_words WHERE audit_words MATCH %s", query))
 
 

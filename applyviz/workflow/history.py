@@ -116,7 +116,7 @@ def find_page(
 
 def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
     """The newest below `top` with these words: common ones stand near the end, rare ones are few in the index."""
-    found = list(entries.filter(words.match(text), id__gte=top - _NEAR)[:count])
+    found = list(entries.filter(words.match(text, is_near=True), id__gte=top - _NEAR)[:count])
     if len(found) == count:
         return found
     numbers = words.find_numbers(text, most=_FEW)
