@@ -29,7 +29,7 @@ from applyviz.workflow.runs.objects import ObjectRun
 Patches = Iterator[Any]
 _send, _fill, _conclude, _audit = ClusterWriter.send, holes.fill, Journal.conclude, Journal._audit
 _intend = Journal.intend
-_results, _open = execute._Work.results, connect.open_transport
+_results, _open = execute._read_results, connect.open_transport
 
 
 def _without_binding(request: Request, live: Any) -> Request:
@@ -80,10 +80,10 @@ def send_twice() -> Patches:
 def wrong_order() -> Patches:
     """The last step comes first."""
 
-    def results(work: Any) -> list[ObjectResult]:
-        return sorted(_results(work), key=lambda result: -result.step)
+    def read(claim: Claim) -> list[ObjectResult]:
+        return sorted(_results(claim), key=lambda result: -result.step)
 
-    yield patch.object(execute._Work, "results", results)
+    yield patch.object(execute, "_read_results", read)
 
 
 def claim_without_reading_back() -> Patches:
