@@ -113,6 +113,7 @@ def walk_as_author(alice: Walk) -> None:
     alice.page.get_by_text("objects found").wait_for()
     alice.take("02-new-review", is_full=True)
     alice.page.goto("/reviews/2/")
+    alice.page.locator("[data-way='2']").first.scroll_into_view_if_needed()
     alice.take("03-review-conflict")
     alice.open_object("deployment", "frontend")
     alice.page.locator("[data-field-row]", has_text="image").first.locator("summary").click()

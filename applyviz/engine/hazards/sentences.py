@@ -34,7 +34,7 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.ANNOTATION_TOO_LONG: "Annotations too long",
     HazardKind.BELONGS_TO_OTHER: "Belongs to somebody else",
     HazardKind.PRUNE_SHARE: "Prune removes much",
-    HazardKind.CLUSTER_SCOPED: "Reaches beyond a namespace",
+    HazardKind.CLUSTER_SCOPED: "Rights, or the whole cluster",
     HazardKind.SECRET_CONTENT: "Content of a Secret changes",
     HazardKind.INVISIBLE_CHARACTERS: "Unseen characters",
     HazardKind.ADMISSION_CHANGED: "The server changed a value",
@@ -56,6 +56,8 @@ def _retyped(f: Facts) -> str:
         return f"{role} is not read as it is written ({f['what']}); quote it if it is meant as text."
     if f["what"] == "date":
         return f"{role} {f['text']} looks like a date; kubectl keeps it as text, other tools may not: quote it."
+    if f.get("takes") == "number":
+        return f"{role} {f['text']} is read as {f['value']} ({f['what']}), in a field that takes a number."
     return f"{role} {f['text']} is read as {f['value']} ({f['what']}); quote it if it is meant as text."
 
 

@@ -31,13 +31,16 @@ _UNSEEN = re.compile(
 _ESCAPED_CONTROL = re.compile(r"\\(?:u00[01]|[bf])")
 
 
+def _takes_number(note: Retyped, place: Place | None) -> bool:
+    return not note.is_key and place is not None and place.node is not None and place.node.type in ("integer", "number")
+
+
 def _severity_of(note: Retyped, place: Place | None) -> Severity:
     wants_text = place is not None and place.node is not None and place.node.type == "string"
     if note.is_key or (wants_text and not isinstance(note.value, str)):
         return Severity.DANGER
     if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and place is not None:
-        is_number = place.node is not None and place.node.type in ("integer", "number")
-        return Severity.INFO if is_number or note.retyping is Retyping.DATE else Severity.WARNING
+        return Severity.INFO if _takes_number(note, place) or note.retyping is Retyping.DATE else Severity.WARNING
     return Severity.WARNING
 
 
@@ -61,6 +64,7 @@ def find_retyped(subject: Subject) -> Iterator[Hazard]:
             "value": "" if is_secret else _show(note.value)[:60],
             "what": note.retyping.value,
             "role": "key" if note.is_key else "value",
+            "takes": "number" if _takes_number(note, place) else "",
         }
         severity = _severity_of(note, place)
         yield Hazard(HazardKind.RETYPED_VALUE, severity, path, facts, note.position)
