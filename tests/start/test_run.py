@@ -50,7 +50,7 @@ class Running:
     @property
     def accounts(self) -> dict[str, str]:
         """The demo accounts that it printed, with their passwords."""
-        return dict(re.findall(r"(?m)^  (alice|bob|charlie) +(\S+)", self.output))
+        return dict(re.findall(r"(?m)^  (alice|bob|charlie|dana) +(\S+)", self.output))
 
     def press_control_c(self) -> int:
         """Interrupt the whole group; the exit status."""
