@@ -68,10 +68,10 @@ class ApiServer:
         self.durable, self.delay = durable, delay
         self.lock = threading.RLock()
         self.exchanges: list[Exchange] = []
-        self.number = 0
+        self.number, self.generation = 0, 0
         self.choose: Callable[[Exchange, int], str] = lambda seen, number: ""
         self.before: Callable[[Exchange, int], None] = lambda seen, number: None
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
+        self.http = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
@@ -89,6 +89,7 @@ class ApiServer:
         with self.lock:
             self.store._objects, self.store._meta = dict(self._start[0]), dict(self._start[1])
             self.exchanges, self.number = [], 0
+            self.generation += 1
             self.choose, self.before = lambda seen, number: "", lambda seen, number: None
 
     def act(self, request: Request) -> Answer:
@@ -134,6 +135,13 @@ class ApiServer:
         return response
 
 
+class _Server(ThreadingHTTPServer):
+    """Says nothing of clients that were killed."""
+
+    def handle_error(self, *_: object) -> None:
+        """A broken connection is what these tests are about."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One connection; `api` is the server it belongs to."""
 
@@ -141,8 +149,14 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
+    def setup(self) -> None:
+        super().setup()
+        self.generation = self.api.generation
+
     def do(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.generation != self.api.generation:  # what a killed worker of an earlier trial left in its socket
+            return self._cut()
         seen, phase = self.api.hear(self.command, self.path, self.headers.get("Content-Type", ""), raw)
         if self.api.delay:
             time.sleep(self.api.delay)
@@ -151,6 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
         seen.answered = time.time()
+        return None
 
     def _answer(self, seen: Exchange, phase: str, raw: bytes) -> None:
         if phase.startswith("cut before"):
@@ -186,10 +201,8 @@ class _Handler(BaseHTTPRequestHandler):
             "cut before the last byte": len(raw) - 1,
         }
         self.wfile.write(raw[: ends.get(phase, len(raw))] * (2 if phase == "answered twice" else 1))
-        if phase:
-            return self._cut()
-        seen.is_delivered = True
-        return None
+        seen.is_delivered = phase in ("", "answered twice")
+        return self._cut() if phase else None
 
     def _send(self, status: int, body: bytes, headers: list[tuple[str, str]] | None = None) -> None:
         self.send_response(status)

@@ -31,32 +31,32 @@ FAILPOINTS = {
 }
 # System calls of a run and about how often a run makes each.
 SYSCALLS = {
-    "sendto": 150,
-    "recvfrom": 150,
-    "poll": 180,
-    "futex": 150,
-    "read": 150,
-    "openat": 100,
-    "close": 100,
-    "mmap": 80,
+    "sendto": 70,
+    "recvfrom": 70,
+    "poll": 80,
+    "futex": 60,
+    "read": 90,
+    "openat": 60,
+    "close": 60,
+    "mmap": 40,
     "brk": 15,
     "clone3": 8,
-    "newfstatat": 120,
-    "rt_sigaction": 60,
+    "newfstatat": 100,
+    "rt_sigaction": 50,
     "wait4": 2,
     "vfork": 1,
     "execve": 1,
     "connect": 3,
     "socket": 3,
     "setsockopt": 4,
-    "ioctl": 60,
-    "lseek": 80,
+    "ioctl": 40,
+    "lseek": 50,
     "gettid": 20,
     "pipe2": 3,
 }
 MUTATIONS = ("field", "other field", "labels", "owner", "delete", "anew", "status", "appear")
-REQUESTS = 20
-COMMITS = 24
+REQUESTS = 14
+COMMITS = 8
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def list_points() -> dict[str, list[Point]]:
 
 
 QUICK = {"kill": 8, "halt": 3, "system call": 6, "api": 7, "actor": 3, "commit": 3}
-LONG = {"kill": 40, "halt": 30, "system call": 130, "api": 110, "actor": 50, "commit": 48}
+LONG = {"kill": 40, "halt": 30, "system call": 220, "api": 130, "actor": 60, "commit": 16}
 
 
 def find_seed() -> int:
