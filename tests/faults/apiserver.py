@@ -171,6 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         if phase.startswith("cut before"):
             return self._cut()
         if phase in UNTOUCHED or phase in REFUSED:
+            seen.status = 429 if phase == "429" else seen.status
             return self._refuse(phase)
         response = self.api.carry_out(seen, self.path, dict(self.headers.items()), raw)
         if phase == "cut after acting":

@@ -61,6 +61,10 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by:
     )
     made = review.plans.get()
     plans.make_plan(made.pk)
+    deadline = time.monotonic() + 60
+    while Plan.objects.get(pk=made.pk).state == "planning":  # a worker of the installation was quicker to take it
+        assert time.monotonic() < deadline, "the plan is not made"
+        time.sleep(0.05)
     made.refresh_from_db()
     assert made.state == "complete", made.error
     return int(made.pk)

@@ -24,7 +24,10 @@ from tests.faults.points import Point
 from tests.faults.servers import CommitCutter, Postgres
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-_INTENTS = "SELECT detail->>'request digest' FROM records_auditentry WHERE action = 'object.intent' AND name = %s"
+_INTENTS = """
+    SELECT detail->>'request digest' FROM records_auditentry
+    WHERE action = 'object.intent' AND name = %s AND at >= to_timestamp(%s)
+"""
 
 
 def environment(folder: Path, database: str) -> dict[str, str]:
@@ -60,6 +63,7 @@ class Durable:
     def __init__(self, database: str) -> None:
         self._database, self._lock = database, threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
+        self.since = 0.0
 
     def __call__(self, place: str) -> tuple[str, ...]:
         deadline = time.monotonic() + 20
@@ -68,7 +72,7 @@ class Durable:
                 try:
                     if self._connection is None or self._connection.closed:
                         self._connection = psycopg.connect(self._database, autocommit=True)
-                    rows = self._connection.execute(_INTENTS, (place.rsplit("/", 1)[-1],))
+                    rows = self._connection.execute(_INTENTS, (place.rsplit("/", 1)[-1], self.since))
                     return tuple(str(row[0]) for row in rows)
                 except psycopg.OperationalError:
                     self._connection = None
@@ -129,6 +133,8 @@ class Stage:
     def listen(self) -> None:
         """Forget what was heard so far."""
         self.api.exchanges, self.api.number = [], 0
+        if isinstance(self.api.durable, Durable):
+            self.api.durable.since = time.time()
 
     def tell(self, *runs: int, is_settled: bool = True) -> History:
         """What happened."""
