@@ -305,4 +305,7 @@ def test_cluster_page_links_the_policies_that_hold_there(as_viewer, box):
 
     page = as_viewer.get("/clusters/box/").content.decode()
 
-    assert ("the built-in policy alone" in before, reverse("settings:show-policy", args=["calm"]) in page) == (True, True)
+    assert ("the built-in policy alone" in before, reverse("settings:show-policy", args=["calm"]) in page) == (
+        True,
+        True,
+    )
