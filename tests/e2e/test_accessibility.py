@@ -85,6 +85,7 @@ NO_PAGES = {
     "clusters:show-state",
     "history:export-entries",
     "history:export-evidence",
+    "logout",
     "notifications:open-notification",
     "notifications:show-bell",
     "reviews:plan-events",
@@ -93,7 +94,14 @@ NO_PAGES = {
     "runs:run-events",
 }
 # Pages that another test looks at in a state that the demo is not in.
-ELSEWHERE = {"reviews:propose-rule", "reviews:edit-comment", "reviews:show-watch", "clusters:adopt-object", "login"}
+ELSEWHERE = {
+    "reviews:propose-rule",
+    "reviews:decide-everywhere",
+    "reviews:edit-comment",
+    "reviews:show-watch",
+    "clusters:adopt-object",
+    "login",
+}
 
 
 def describe(findings: list[dict]) -> list[str]:

@@ -32,7 +32,8 @@ def test_rule_leads_to_a_question_and_a_link(visitor, browser):
     visitor.goto("/guide/")
     visitor.get_by_role("link", name="When does the server refuse").click()
     visitor.get_by_role("link", name="Open in the playground Refused").click()
-    expect(visitor.get_by_text('conflict with "platform". Three ways out:')).to_be_visible()
+    expect(visitor.get_by_text('conflict with "platform"').first).to_be_visible()
+    expect(visitor.get_by_text("Three ways out:")).to_be_visible()
 
     visitor.get_by_label("Take over what conflicts (force)").check()
     visitor.get_by_role("button", name="Explain").click()
