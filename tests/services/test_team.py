@@ -16,6 +16,7 @@ PEOPLE = """
 from django.contrib.auth.models import User
 from applyviz.records.enums import Role
 from applyviz.workflow import clusters
+from tests.builders import grant_role
 for name, role in (("alice", Role.AUTHOR), ("bob", Role.APPROVER)):
     grant_role(User.objects.create_user(name), role)
 clusters.create_sandbox(slug="box", name="Box")
@@ -44,10 +45,11 @@ runs.approve_and_run(plan, by=User.objects.get(username="bob"), digest=plan.dige
 RUN_STATE = "from applyviz.records.models import ApplyRun; print(ApplyRun.objects.get(plan__review__number={}).state)"
 REFUSED = """
 from django.db import DatabaseError
-from applyviz.records.models import AuditEntry
-for change in (lambda: AuditEntry.objects.update(actor_name="nobody"), lambda: AuditEntry.objects.all().delete()):
+from django.db import connection
+changes = ("UPDATE records_auditentry SET actor_name = 'nobody'", "DELETE FROM records_auditentry")
+for change in changes:
     try:
-        change()
+        connection.cursor().execute(change)
     except DatabaseError as error:
         print(str(error).splitlines()[0])
 """
