@@ -1,10 +1,13 @@
-"""The whole product in one process of its own, with the demo, and browsers for two people."""
+"""The whole product in one process of its own, with the demo, and browsers for its people.
+
+A test waits for what it needs and never for a while: `expect` and every action wait up to `PATIENCE`, which a test
+that passes does not pay for. `APPLYVIZ_THROTTLE=6` makes every page six times slower, to look for races.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -13,11 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM", "/usr/bin/chromium")
-PATIENCE = 120.0
+PATIENCE = 60.0
+START_SECONDS, STOP_SECONDS = 240.0, 60.0
+THROTTLE = float(os.environ.get("APPLYVIZ_THROTTLE", "1"))
 _ACCOUNT = re.compile(r"^  (\w+) +(\S+) +\w[\w, -]*$", re.MULTILINE)
+_ADDRESS = re.compile(r"is ready: (http://\S+)/")
+expect.set_options(timeout=PATIENCE * 1000)
 
 
 @dataclass(frozen=True)
@@ -35,14 +43,8 @@ def browser_type_launch_args(browser_type_launch_args):
     return {**browser_type_launch_args, **found, "args": ["--no-sandbox", "--disable-background-networking"]}
 
 
-def _find_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         text = log.read_text()
         if "is ready" in text and "Ctrl-C" in text:
@@ -50,25 +52,39 @@ def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
         if process.poll() is not None:
             pytest.fail(f"the product ended before it was ready:\n{text}")
         time.sleep(0.2)
-    pytest.fail(f"the product was not ready within {PATIENCE:g} s:\n{log.read_text()}")
+    pytest.fail(f"the product was not ready within {START_SECONDS:g} s:\n{log.read_text()}")
 
 
 @pytest.fixture(scope="session")
 def product(tmp_path_factory) -> Iterator[Product]:
     """The product with its demo, in a home of its own."""
-    home, port = tmp_path_factory.mktemp("product"), _find_port()
+    home = tmp_path_factory.mktemp("product")
     log = home / "serve.log"
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")}
     environment |= {"APPLYVIZ_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     with log.open("wb") as output:
-        command = [sys.executable, "manage.py", "serve", "--port", str(port)]
+        command = [sys.executable, "manage.py", "serve", "--port", "0"]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
         try:
             text = _wait_until_ready(process, log)
-            yield Product(f"http://localhost:{port}", dict(_ACCOUNT.findall(text)))
+            address = _ADDRESS.search(text)
+            assert address, text
+            yield Product(address[1], dict(_ACCOUNT.findall(text)))
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            try:
+                process.wait(timeout=STOP_SECONDS)
+            finally:
+                process.kill()
+
+
+def open_page(context: BrowserContext) -> Page:
+    """A page of a browser whose actions wait as long as `expect` does; slowed down when that is asked for."""
+    context.set_default_timeout(PATIENCE * 1000)
+    page = context.new_page()
+    if THROTTLE > 1:
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
+    return page
 
 
 @pytest.fixture
@@ -79,7 +95,7 @@ def sign_in(product, browser):
     def open_browser(name: str, *, is_let_in: bool = True, **options):
         context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000}, **options)
         contexts.append(context)
-        page = context.new_page()
+        page = open_page(context)
         page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
         if is_let_in:  # a page that is not there is an error on the console
             page.on(
@@ -89,7 +105,8 @@ def sign_in(product, browser):
         page.get_by_label("Name").fill(name)
         page.get_by_label("Password").fill(product.passwords[name])
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url("**/")
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        page.wait_for_load_state()
         return page
 
     yield open_browser
