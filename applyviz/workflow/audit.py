@@ -36,19 +36,19 @@ FORM = 2
 _MOST_ROLES = 400
 # What a person does about a run, and its end, stand in the global chain.
 _OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED})
-_HASHED_1 = (
+HASHED_1 = (
     "sequence", "action", "actor_id", "actor_name", "request_id", "cluster", "review", "plan", "run", "group", "kind",
     "namespace", "name", "field_manager", "plan_digest", "detail",
 )  # fmt: skip
-_HASHED_2 = (
+HASHED_2 = (
     "form", "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
     "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
     "plan_digest", "detail_hash",
 )  # fmt: skip
 # Hot in verification: made once.
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-STORED = (*_HASHED_2, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
-_SEARCHED = (
+STORED = (*HASHED_2, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
+SEARCHED = (
     "action", "actor_name", "cluster", "kind", "namespace", "name", "field_manager", "plan_digest", "request_id",
     "address", "agent",
 )  # fmt: skip
@@ -86,9 +86,9 @@ def hash_detail(salt: str, detail: JSONValue) -> str:
 def hash_entry(row: Mapping[str, Any]) -> str:
     """The hash that an entry with this content has: form 1 covers the detail, form 2 its hash."""
     if row["form"] == 1:
-        text = canonical_json({name: row[name] for name in _HASHED_1} | {"at": render_moment(row)})
+        text = canonical_json({name: row[name] for name in HASHED_1} | {"at": render_moment(row)})
     else:
-        text = _encode([render_moment(row), *(row[name] for name in _HASHED_2)])
+        text = _encode([render_moment(row), *(row[name] for name in HASHED_2)])
     return hashlib.sha256((row["previous_hash"] + text).encode()).hexdigest()
 
 
@@ -189,7 +189,7 @@ def record(
 
 def searched_columns(entry: AuditEntry) -> tuple[str, ...]:
     """What full text search looks at besides the detail."""
-    return tuple(getattr(entry, name) for name in _SEARCHED)
+    return tuple(getattr(entry, name) for name in SEARCHED)
 
 
 def seal(entry: AuditEntry) -> None:

@@ -9,21 +9,27 @@ whether entries at the end are missing. Whoever can rewrite everything is only f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Self
+from itertools import chain as chain_up
+from itertools import islice
+from typing import Self
 
-from django.db.models import Count, Exists, OuterRef
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Sum
 
 from applyviz.records.enums import AuditAction
-from applyviz.records.guards import KEPT_ACTIONS
 from applyviz.records.models import AuditEntry, AuditHead
 from applyviz.workflow import anchors
-from applyviz.workflow.audit import GENESIS, GLOBAL, STORED, find_start, hash_detail, hash_entry
+from applyviz.workflow.audit import GENESIS, GLOBAL
+from applyviz.workflow.chainwalk import BadEntry, Walk
 from applyviz.workflow.errors import NotValidError
+from applyviz.workflow.segments import Segment, check_in_turn, check_side_by_side
+from applyviz.workflow.storedrows import Stand, cut
 
-_CHUNK = 2_000
+_CHUNK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +50,6 @@ class Head:
         if found is None:
             raise NotValidError(f"a published head is written sequence:hash, not {text!r}")
         return cls(int(found[1]), found[2])
-
-
-@dataclass(frozen=True, slots=True)
-class BadEntry:
-    """Where the first fault is: the place in its chain, the number that pages show (None: there is no row)."""
-
-    chain: int
-    sequence: int
-    reason: str
-    number: int | None = None
-
-    def __str__(self) -> str:
-        where = f"entry {self.sequence} of the chain of run {self.chain}" if self.chain else f"entry {self.sequence}"
-        return f"{where} is bad: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,105 +84,15 @@ def find_head() -> Head:
     return Head(row.sequence, row.hash, at)
 
 
+def count_entries() -> int:
+    """How many entries there are in all chains, as their heads say."""
+    return AuditHead.objects.aggregate(all=Sum("sequence"))["all"] or 0
+
+
 def publish_head() -> Head:
     """The end of the global chain, after the chains of all runs were tied to it."""
     anchors.tie_loose()
     return find_head()
-
-
-class _Walk:
-    """What is known while entries are read by their numbers: where each chain stands."""
-
-    def __init__(self, after: int, published: Head | None) -> None:
-        self.after, self.published = after, published
-        self.stands: dict[int, tuple[int, str]] = {}
-        self.removed: dict[int, int] = {}
-        self.starts: dict[int, str] = {}
-
-    def _find_start(self, chain: int) -> str:
-        return self.starts.get(chain) or (find_start(chain) if chain else GENESIS)
-
-    def stand(self, chain: int) -> tuple[int, str]:
-        """Sequence and hash of the last entry of a chain that was read, here or in an earlier slice."""
-        if chain not in self.stands:
-            row = None
-            if self.after:
-                earlier = AuditEntry.objects.filter(chain=chain, id__lte=self.after).order_by("-sequence")
-                row = earlier.values_list("sequence", "hash").first()
-            self.stands[chain] = row or (0, self._find_start(chain))
-        return self.stands[chain]
-
-    def find_fault(self, row: Mapping[str, Any]) -> BadEntry | None:
-        """Why an entry cannot be the next one of its chain; None when it can."""
-        chain = row["chain"]
-        bad = self._catch_up(chain, row["sequence"] - 1, row["id"])
-        if bad is not None:
-            return bad
-        sequence, before = self.stand(chain)
-        if row["sequence"] != sequence + 1:
-            return BadEntry(chain, sequence + 1, "it is missing")
-        reason = _find_content_fault(row, before) or self._find_promise_fault(row)
-        return BadEntry(chain, row["sequence"], reason, row["id"]) if reason else None
-
-    def _catch_up(self, chain: int, until: int, number: int) -> BadEntry | None:
-        """Read what was committed only after the walk had passed its number: its transaction was long."""
-        sequence = self.stand(chain)[0]
-        if sequence >= until:
-            return None
-        late = AuditEntry.objects.filter(chain=chain, sequence__gt=sequence, sequence__lte=until, id__lt=number)
-        for row in late.order_by("sequence").values(*STORED)[:_CHUNK]:
-            if row["sequence"] != self.stand(chain)[0] + 1:
-                break
-            bad = self.find_fault(row)
-            if bad is not None:
-                return bad
-            self.take(row)
-        return None
-
-    def _find_promise_fault(self, row: Mapping[str, Any]) -> str:
-        """Whether the published head, the named heads of runs and the told removal hold."""
-        published = self.published
-        if row["chain"] == GLOBAL and published is not None and row["sequence"] == published.sequence:
-            return "" if row["hash"] == published.hash else "it is not the published head"
-        if row["chain"] == GLOBAL and row["action"] in (AuditAction.HISTORY_ANCHORED, AuditAction.RUN_FINISHED):
-            for chain, head in (row["detail"].get("heads") or {}).items():
-                self._catch_up(int(chain), int(head.partition(":")[0]), row["id"])
-                if "{}:{}".format(*self.stand(int(chain))) != head:
-                    return f"it names {head.partition(':')[0]} entries of run {chain}, which are not there as written"
-        return ""
-
-    def take(self, row: Mapping[str, Any]) -> None:
-        """Remember a good entry."""
-        self.stands[row["chain"]] = (row["sequence"], row["hash"])
-        if row["action"] == AuditAction.RUN_STARTED and row["run"] is not None:
-            self.starts.setdefault(row["run"], row["hash"])
-        if row["pruned_by"] is not None:
-            self.removed[row["pruned_by"]] = self.removed.get(row["pruned_by"], 0) + 1
-
-
-def _find_content_fault(row: Mapping[str, Any], before: str) -> str:
-    if row["previous_hash"] != before:
-        return "it does not follow the entry before it"
-    if row["hash"] != hash_entry(row):
-        return "its content is not what was written"
-    if row["form"] == 1:
-        return ""
-    if row["pruned_by"] is not None:
-        is_left = row["detail"] or row["salt"] or row["action"] in KEPT_ACTIONS
-        return "its body is not what was written" if is_left else ""
-    return "" if row["detail_hash"] == hash_detail(row["salt"], row["detail"]) else "its body is not what was written"
-
-
-def _read(after: int, limit: int | None) -> Iterator[Mapping[str, Any]]:
-    rows = AuditEntry.objects.filter(id__gt=after).order_by("id").values(*STORED)
-    # Without a limit every row is read at once on SQLite, which holds no cursor over a long walk; so by pages.
-    left = limit
-    while left is None or left > 0:
-        page = list(rows.filter(id__gt=after)[: min(_CHUNK, left or _CHUNK)])
-        yield from page
-        if len(page) < _CHUNK:
-            return
-        after, left = page[-1]["id"], None if left is None else left - len(page)
 
 
 def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
@@ -206,6 +108,17 @@ def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
     return None
 
 
+def _find_beyond() -> AuditEntry | None:
+    """The first entry behind the head of its chain, or of a chain that has none."""
+    further = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence__gt=OuterRef("sequence"))
+    short = AuditHead.objects.filter(Exists(further)).order_by("chain").first()
+    if short is not None:
+        beyond = AuditEntry.objects.filter(chain=short.chain, sequence__gt=short.sequence)
+    else:
+        beyond = AuditEntry.objects.filter(~Exists(AuditHead.objects.filter(chain=OuterRef("chain"))))
+    return beyond.order_by("chain", "sequence").first()
+
+
 def _find_end_fault(published: Head | None) -> BadEntry | None:
     """Whether every chain ends where the row of its head says."""
     ends = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence=OuterRef("sequence"), hash=OuterRef("hash"))
@@ -216,14 +129,9 @@ def _find_end_fault(published: Head | None) -> BadEntry | None:
             place = last.sequence + 1 if last else 1
             return BadEntry(lost.chain, place, f"entries up to {lost.sequence}, the end of the chain, are missing")
         return BadEntry(lost.chain, last.sequence, "it is not what the head of the chain names", last.pk)
-    further = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence__gt=OuterRef("sequence"))
-    short = AuditHead.objects.filter(Exists(further)).order_by("chain").first()
-    headless = set(AuditEntry.objects.order_by().values_list("chain", flat=True).distinct())
-    headless -= set(AuditHead.objects.values_list("chain", flat=True))
-    if short is not None or headless:
-        chain, behind = (short.chain, short.sequence) if short else (min(headless), 0)
-        beyond = AuditEntry.objects.filter(chain=chain, sequence__gt=behind).order_by("sequence")[0]
-        return BadEntry(chain, beyond.sequence, "it stands behind the head of its chain", beyond.pk)
+    beyond = _find_beyond()
+    if beyond is not None:
+        return BadEntry(beyond.chain, beyond.sequence, "it stands behind the head of its chain", beyond.pk)
     last_sequence = find_head().sequence
     if published is not None and last_sequence < published.sequence:
         reason = f"entries up to the published head {published.sequence} are missing"
@@ -238,20 +146,46 @@ def _check_end(report: ChainReport, published: Head | None) -> ChainReport:
     return replace(report, bad=bad or _find_removal_fault(removed), removed=removed)
 
 
-def verify_chain(*, after: int = 0, limit: int | None = None, published: Head | None = None) -> ChainReport:
+def _check(
+    bounds: Iterator[tuple[int, int]], published: Stand | None, processes: int
+) -> Generator[Segment, None, None]:
+    """The stretches, by several processes when there are enough of them."""
+    first = list(islice(bounds, processes + 1))
+    rest = chain_up(first, bounds)
+    # Others see what is committed alone.
+    if processes > 1 and len(first) > processes and not connection.in_atomic_block:
+        yield from check_side_by_side(rest, published, processes)
+    else:
+        yield from check_in_turn(rest, published)
+
+
+def verify_chain(
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    published: Head | None = None,
+    processes: int = 1,
+    on_progress: Callable[[int], None] | None = None,
+) -> ChainReport:
     """Check the history from behind the entry numbered `after` on, its end included; names the first bad entry.
 
     - `limit` stops after so many entries, so that a page may verify a long history in slices.
-    - `entries` counts those of this call.
+    - `entries` counts those of this call, which `on_progress` is told of now and then.
+    - `processes` check a long history side by side; not for a process that has threads or children of its own.
     """
-    walk, count, last = _Walk(after, published), 0, after
-    for row in _read(after, limit):
-        bad = walk.find_fault(row)
-        if bad is not None:
-            return ChainReport(count, walk.stand(GLOBAL)[1], last, len(walk.stands) - 1, walk.removed, bad)
-        walk.take(row)
-        count, last = count + 1, row["id"]
-    is_finished = limit is None or count < limit
-    head = walk.stand(GLOBAL)[1]
-    report = ChainReport(count, head, last, len(walk.stands) - 1, walk.removed, is_finished=is_finished)
+    stand = (published.sequence, published.hash) if published else None
+    walk = Walk(after, stand)
+    with closing(_check(cut(after, _CHUNK, limit), stand, processes)) as segments:
+        for segment in segments:
+            bad = None if walk.take_segment(segment) else walk.take_each(segment.first, segment.last)
+            if bad is not None:
+                return _report(walk, bad)
+            if on_progress is not None:
+                on_progress(walk.entries)
+    is_finished = limit is None or walk.entries < limit
+    report = replace(_report(walk, None), is_finished=is_finished)
     return _check_end(report, published) if is_finished else report
+
+
+def _report(walk: Walk, bad: BadEntry | None) -> ChainReport:
+    return ChainReport(walk.entries, walk.stand(GLOBAL)[1], walk.last, walk.runs, dict(walk.removed), bad)

@@ -25,12 +25,16 @@ def clone(value: JSONValue) -> JSONValue:
     return value
 
 
+# Hot in hashing: made once.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
 def canonical_json(value: JSONValue) -> str:
     """Write a value as compact JSON with sorted keys: equal values give equal text.
 
     - Raises `ValueError` for NaN and infinities, which JSON does not have.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _encode(value)
 
 
 def is_same_json(left: JSONValue, right: JSONValue) -> bool:

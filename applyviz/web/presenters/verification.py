@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.models import AuditEntry
 from applyviz.web.presenters.operations import Look
+from applyviz.workflow import chain
 from applyviz.workflow.chain import ChainReport, Head
 
 SLICE = 20_000
@@ -68,7 +69,7 @@ def present_verification(
         published=published,
         goes_on_after=report.last if report is not None and is_going else None,
         checked=before + (report.entries if report else 0),
-        total=sum(AuditHead.objects.values_list("sequence", flat=True)),
+        total=chain.count_entries(),
         bad_url=reverse("history:show-entry", args=[bad.number]) if bad and bad.number else "",
         removed=_present_removals(report),
     )

@@ -6,12 +6,14 @@ can change it; `verify --head` and `scripts/verify_export.py --head` hold the hi
 
 from __future__ import annotations
 
+import os
+import time
 from argparse import ArgumentTypeError
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
@@ -40,6 +42,30 @@ def read_head(text: str) -> chain.Head:
         raise ArgumentTypeError(str(error)) from error
 
 
+class Progress:
+    """How far a long verification is, once a second: on a terminal in one line, else a line now and then."""
+
+    def __init__(self, output: OutputWrapper, total: int) -> None:
+        self.output, self.total = output, total
+        self.is_terminal = output.isatty()
+        self.every = 1.0 if self.is_terminal else 10.0
+        self.told = time.monotonic()
+
+    def tell(self, count: int) -> None:
+        """So many entries are intact so far."""
+        if time.monotonic() - self.told < self.every:
+            return
+        self.told = time.monotonic()
+        text = f"{count:,} of {self.total:,} entries are intact so far"
+        self.output.write(f"\r{text}" if self.is_terminal else text, ending="" if self.is_terminal else None)
+        self.output.flush()
+
+    def end(self) -> None:
+        """Leave the line to what is said next."""
+        if self.is_terminal:
+            self.output.write("\r\033[K", ending="")
+
+
 class Command(BaseCommand):
     """`manage.py audit verify|head|export`."""
 
@@ -50,6 +76,9 @@ class Command(BaseCommand):
         what = parser.add_subparsers(dest="what", required=True)
         verify = what.add_parser("verify", help="walk the hash chain; exit 1 and name the first bad entry")
         verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a head that was published earlier")
+        verify.add_argument(
+            "--processes", type=int, default=len(os.sched_getaffinity(0)), help="how many check side by side"
+        )
         what.add_parser("head", help="tie the chains of runs to the global one and print its head, to be published")
         prune = what.add_parser("prune", help="remove the bodies that retention policies no longer keep; hashes stay")
         prune.add_argument("--dry-run", action="store_true", help="say what would go")
@@ -68,7 +97,7 @@ class Command(BaseCommand):
         """Do what was named."""
         match options["what"]:
             case "verify":
-                self._verify(options["head"])
+                self._verify(options["head"], max(1, options["processes"]))
             case "head":
                 head = chain.publish_head()
                 self.stdout.write(f"{head} {head.at.isoformat() if head.at else '-'}")
@@ -77,8 +106,10 @@ class Command(BaseCommand):
             case _:
                 self._export(options)
 
-    def _verify(self, published: chain.Head | None) -> None:
-        report = chain.verify_chain(published=published)
+    def _verify(self, published: chain.Head | None, processes: int) -> None:
+        progress = Progress(self.stderr, chain.count_entries())
+        report = chain.verify_chain(published=published, processes=processes, on_progress=progress.tell)
+        progress.end()
         if report.bad is not None:
             raise CommandError(str(report.bad), returncode=1)
         head = chain.find_head()
