@@ -11,6 +11,7 @@ of their own, on PostgreSQL, against the same into one chain. Exit status 1 when
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -21,7 +22,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,78 +29,147 @@ ROUNDS = 100
 KINDS = ("Deployment", "Service", "ConfigMap", "Secret", "Ingress")
 PAGE_LIMIT_MS, VERIFY_LIMIT_S = 300.0, 60.0
 PER_RUN = 40
+PROCESSES = len(os.sched_getaffinity(0))
 NAMES = ("frontend", "checkout", "payments", "catalogue", "ledger", "mailer", "search", "gateway")
 
 
-def build_entry(number: int, chain: int, sequence: int, previous: str, run: int) -> Any:
+def build_values(number: int, chain: int, sequence: int, previous: str, run: int, action: str) -> dict[str, Any]:
+    """The columns of an entry but for hashes and words."""
+    name, is_global = NAMES[number % 8], not chain
+    return {
+        "id": number,
+        "chain": chain,
+        "sequence": sequence,
+        "form": 2,
+        "at": datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number * 9),
+        "action": action,
+        "actor_id": None,
+        "actor_name": f"person-{run % 50}" if action == "run.started" else "applyviz",
+        "roles": "approver" if action == "run.started" else "",
+        "session": "web" if is_global else "worker",
+        "address": f"10.0.{run % 250}.7" if is_global else "",
+        "agent": "",
+        "request_id": f"{number * 2654435761 % 2**64:016x}",
+        "cluster": f"cluster-{run % 7}",
+        "review": run,
+        "plan": 1,
+        "run": run,
+        "group": "" if is_global else "apps",
+        "kind": "" if is_global else KINDS[number % 5],
+        "namespace": "" if is_global else f"team-{number % 30}",
+        "name": "" if is_global else f"{name}-{number % 2000}",
+        "field_manager": "ci" if number % 3 else "applyviz",
+        "plan_digest": f"{run * 11400714819323198485 % 2**256:064x}",
+        "detail": build_detail(number, name),
+        "salt": f"{number * 6364136223846793005 % 2**128:032x}",
+        "pruned_by": None,
+        "previous_hash": previous,
+    }
+
+
+def build_detail(number: int, name: str) -> dict[str, Any]:
+    return {
+        "outcome": "applied and verified",
+        "method": "PATCH",
+        "path": f"/apis/apps/v1/namespaces/team-{number % 30}/deployments/{name}-{number % 2000}",
+        "body": {"spec": {"replicas": number % 9, "image": f"registry/{name}:v{number % 900}"}},
+        "note": "needle" if number % 250_000 == 7 else "",
+    }
+
+
+def seal(values: dict[str, Any]) -> dict[str, Any]:
+    """With the words that are searched, and both hashes."""
     # Late: models exist only after Django is set up.
-    from applyviz.records.models import AuditEntry
-    from applyviz.workflow.audit import FORM, seal
+    from applyviz.records.words import collect_words
+    from applyviz.workflow import audit
 
-    name = NAMES[number % 8]
-    action = "run.started" if not chain else "object.intent" if number % 2 else "object.result"
-    entry = AuditEntry(
-        chain=chain,
-        sequence=sequence,
-        form=FORM,
-        at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number * 9),
-        action=action,
-        actor_name=f"person-{run % 50}" if not chain else "applyviz",
-        roles="approver" if not chain else "",
-        session="web" if not chain else "worker",
-        address=f"10.0.{run % 250}.7" if not chain else "",
-        request_id=f"{number:016x}",
-        cluster=f"cluster-{run % 7}",
-        review=run,
-        plan=1,
-        run=run,
-        group="apps",
-        kind=KINDS[number % 5],
-        namespace=f"team-{number % 30}",
-        name=f"{name}-{number % 2000}",
-        field_manager="ci" if number % 3 else "applyviz",
-        plan_digest=f"{run:064x}",
-        detail={
-            "outcome": "applied and verified",
-            "method": "PATCH",
-            "path": f"/apis/apps/v1/namespaces/team-{number % 30}/deployments/{name}-{number % 2000}",
-            "body": {"spec": {"replicas": number % 9, "image": f"registry/{name}:v{number % 900}"}},
-            "note": "needle" if number % 250_000 == 7 else "",
-        },
-        salt=f"{number:032x}",
-        previous_hash=previous,
-    )
-    seal(entry)
-    return entry
+    values["words"] = collect_words((values[name] for name in audit.SEARCHED), values["detail"])
+    values["detail_hash"] = audit.hash_detail(values["salt"], values["detail"])
+    values["hash"] = audit.hash_entry(values)
+    return values
 
 
-def build_rows(count: int, heads: dict[int, tuple[int, str]]) -> Iterator[Any]:
+def build_rows(count: int, heads: dict[int, tuple[int, str]]) -> Iterator[dict[str, Any]]:
+    """Runs one behind the other: the start, what happens to 40 objects, and the end, which names the run's head."""
     from applyviz.workflow.audit import GENESIS
 
     number, run = 0, 0
     heads[0] = (0, GENESIS)
+
+    def tell(action: str, **told: Any) -> dict[str, Any]:
+        values = build_values(number, 0, heads[0][0] + 1, heads[0][1], run, action)
+        values["detail"] |= told
+        heads[0] = (heads[0][0] + 1, seal(values)["hash"])
+        return values
+
     while number < count:
         run, number = run + 1, number + 1
-        started = build_entry(number, 0, heads[0][0] + 1, heads[0][1], run)
-        heads[0] = (started.sequence, started.hash)
-        yield started
-        chained = started.hash
+        yield tell("run.started")
+        chained = heads[0][1]
         for place in range(1, min(PER_RUN, count - number) + 1):
             number += 1
-            entry = build_entry(number, run, place, chained, run)
-            chained, heads[run] = entry.hash, (place, entry.hash)
-            yield entry
+            values = build_values(number, run, place, chained, run, "object.result" if place % 2 else "object.intent")
+            chained = seal(values)["hash"]
+            heads[run] = (place, chained)
+            yield values
+        if number < count:
+            number += 1
+            yield tell("run.finished", heads={str(run): "{}:{}".format(*heads[run])})
+
+
+def fill_postgresql(columns: list[str], rows: Iterator[dict[str, Any]]) -> None:
+    from django.db import connection
+
+    names = ", ".join(f'"{name}"' for name in columns)
+    with connection.cursor() as cursor, cursor.copy(f"COPY records_auditentry ({names}) FROM STDIN") as copy:
+        for values in rows:
+            values["detail"] = json.dumps(values["detail"])
+            copy.write_row([values[name] for name in columns])
+
+
+def fill_sqlite(columns: list[str], rows: Iterator[dict[str, Any]]) -> None:
+    from django.db import connection, transaction
+
+    names = ", ".join(f'"{name}"' for name in columns)
+    statement = f"INSERT INTO records_auditentry ({names}) VALUES ({', '.join(['?'] * len(columns))})"
+
+    def bind(values: dict[str, Any]) -> list[Any]:
+        values["detail"] = json.dumps(values["detail"])
+        values["at"] = str(values["at"].replace(tzinfo=None))
+        return [values[name] for name in columns]
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER audit_words_insert")
+        cursor.connection.executemany(statement, map(bind, rows))
+        cursor.execute("INSERT INTO audit_words(audit_words) VALUES ('rebuild')")
 
 
 def fill(count: int) -> None:
+    """Write all entries; indexes are made afterwards, as a restore does."""
+    from django.db import connection
+
+    from applyviz.records import words
     from applyviz.records.models import AuditEntry, AuditHead
 
+    columns = [str(field.column) for field in AuditEntry._meta.concrete_fields]
     heads: dict[int, tuple[int, str]] = {}
-    rows = build_rows(count, heads)
-    while batch := list(islice(rows, 5_000)):
-        AuditEntry.objects.bulk_create(batch)
+    with connection.schema_editor() as editor:
+        for index in AuditEntry._meta.indexes:
+            editor.remove_index(AuditEntry, index)
+        if connection.vendor == "postgresql":
+            editor.execute("DROP INDEX audit_by_words")
+    write = fill_postgresql if connection.vendor == "postgresql" else fill_sqlite
+    write(columns, build_rows(count, heads))
+    with connection.schema_editor() as editor:
+        for index in AuditEntry._meta.indexes:
+            editor.add_index(AuditEntry, index)
+    words.install("default")
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT setval(pg_get_serial_sequence('records_auditentry', 'id'), %s)", [count])
     AuditHead.objects.bulk_create(
-        AuditHead(chain=chain, sequence=sequence, hash=hashed) for chain, (sequence, hashed) in heads.items()
+        (AuditHead(chain=chain, sequence=sequence, hash=hashed) for chain, (sequence, hashed) in heads.items()),
+        batch_size=5_000,
     )
 
 
@@ -109,6 +178,12 @@ def analyze() -> None:
 
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+
+
+def work_time() -> float:
+    """Seconds at work of this process and of those it waited for; the database's are not among them."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def measure(work: Callable[[], object]) -> float:
@@ -124,13 +199,13 @@ def print_rates(count: int) -> bool:
         return sum(map(len, history.export_entries({}, form)))
 
     def verify() -> None:
-        report = chain.verify_chain()
+        report = chain.verify_chain(processes=PROCESSES)
         if not report.is_intact or report.entries != count:
             raise SystemExit(f"the history is not intact: {report}")
 
-    cpu = time.process_time()
+    cpu = work_time()
     seconds = measure(verify)
-    cpu = time.process_time() - cpu
+    cpu = work_time() - cpu
     limit = VERIFY_LIMIT_S * max(count / 1_000_000, 0.1)
     rate = f"{count / seconds:10,.0f} entries/s"
     print(f"verify        {rate} {seconds:8.1f} s, {cpu:.1f} s of it at work (limit {limit:.0f} s)", flush=True)
