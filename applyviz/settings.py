@@ -155,6 +155,10 @@ APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
 # Looking at clusters: how often the live objects of each are compared with what runs wrote; 0 never by itself.
 APPLYVIZ_SCAN_MINUTES = env.number("APPLYVIZ_SCAN_MINUTES", 15)
 
+# The history: the file that signed heads are added to, and how often (also at webhooks); 0 never by itself.
+APPLYVIZ_HEAD_FILE = env.text("APPLYVIZ_HEAD_FILE")
+APPLYVIZ_HEAD_MINUTES = env.number("APPLYVIZ_HEAD_MINUTES", 60)
+
 # Agreeing -----------------------------------------------------------------------------------------
 # Whether who approves must have opened every object with a danger.
 APPLYVIZ_MUST_OPEN_DANGERS = env.flag("APPLYVIZ_MUST_OPEN_DANGERS", default=not APPLYVIZ_IS_PERSONAL)

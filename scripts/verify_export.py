@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Checks an export of the history offline: one file, Python's standard library alone, nothing of applyviz.
 
-    python3 verify_export.py EXPORT.jsonl [--head N:HASH] [--after N:HASH] [--selection]
+    python3 verify_export.py EXPORT.jsonl [--head N:HASH | --heads FILE --key KEY] [--after N:HASH] [--selection]
 
 Every hash is calculated again, and each entry must follow the one before it in its chain: the global one, or that of
 its apply run, whose heads the global one names. The first bad line is named. A body that a retention policy removed
 leaves its hash, and an entry that tells of it. An export is expected to begin with entry 1, or behind the entry of
 the global chain that `--after` names. `--head` is a head that was published: only with it can missing entries at the
-end be noticed. `--selection` is for exports of a filter: each entry is checked, but nobody can tell whether entries
-between them are missing.
+end be noticed. `--heads` is the file that an installation adds its signed heads to, `--key` the public key that was
+kept beside it: each line must be signed with it (Ed25519, RFC 8032), and the export must hold all of them.
+`--selection` is for exports of a filter: each entry is checked, but nobody can tell whether entries between them are
+missing.
 Exit status: 0 intact, 1 a line is bad, 2 the export cannot be read.
 """
 
@@ -64,6 +66,72 @@ def parse_head(text: str) -> Head:
     if found is None:
         raise argparse.ArgumentTypeError(f"a head is written sequence:hash, not {text!r}")
     return Head(int(found[1]), found[2])
+
+
+# Ed25519: the curve -x^2 + y^2 = 1 + d x^2 y^2 over the integers modulo P, its points as (X, Y, Z, T).
+P, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+Point = tuple[int, int, int, int]
+
+
+def _add(one: Point, other: Point) -> Point:
+    a, b = (one[1] - one[0]) * (other[1] - other[0]) % P, (one[1] + one[0]) * (other[1] + other[0]) % P
+    c, d = 2 * one[3] * other[3] * D % P, 2 * one[2] * other[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def _times(number: int, point: Point) -> Point:
+    total: Point = (0, 1, 1, 0)
+    while number:
+        total = _add(total, point) if number & 1 else total
+        point, number = _add(point, point), number >> 1
+    return total
+
+
+def _find_point(data: bytes) -> Point:
+    """The point that 32 bytes name; raises `ValueError` for none."""
+    number = int.from_bytes(data, "little")
+    y, is_odd = number & (2**255 - 1), number >> 255
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    x = x if x * x % P == square else x * pow(2, (P - 1) // 4, P) % P
+    if len(data) != 32 or y >= P or x * x % P != square or (x == 0 and is_odd):
+        raise ValueError("these bytes are no point of the curve")
+    x = x if x & 1 == is_odd else P - x
+    return x, y, 1, x * y % P
+
+
+def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether the holder of a public key signed a message."""
+    try:
+        public, half = _find_point(key), _find_point(signature[:32])
+    except ValueError:
+        return False
+    scalar = int.from_bytes(signature[32:], "little")
+    if len(signature) != 64 or scalar >= ORDER:
+        return False
+    challenge = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % ORDER
+    base = _find_point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+    left, right = _times(scalar, base), _add(half, _times(challenge, public))
+    return all((left[n] * right[2] - right[n] * left[2]) % P == 0 for n in (0, 1))
+
+
+def read_heads(lines: Iterable[str], key: bytes) -> dict[int, Head]:
+    """The heads of a file, by their sequence; raises `ValueError` for a line that is not signed with the key."""
+    found: dict[int, Head] = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            told = json.loads(line)
+            head, signature = parse_head(told["head"]), bytes.fromhex(told["signature"])
+            message = f"applyviz head of the history\n{head}\n{told['at']}\n".encode()
+        except (KeyError, TypeError, ValueError, argparse.ArgumentTypeError) as error:
+            raise ValueError(f"line {number} is no published head: {error}") from None
+        if not is_signed(key, message, signature):
+            raise ValueError(f"line {number} is not signed with the key: head {head}")
+        if found.setdefault(head.sequence, head) != head:
+            raise ValueError(f"line {number} contradicts an earlier one about entry {head.sequence}")
+    return found
 
 
 def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -124,9 +192,9 @@ def name_entry(chain: int, sequence: int) -> str:
 
 @dataclass
 class Walk:
-    """Where each chain stands, and what entries said of others."""
+    """Where each chain stands, and what entries said of others; `heads` were published, by their sequence."""
 
-    head: Head | None
+    heads: dict[int, Head]
     is_selection: bool
     stands: dict[int, Head]
     starts: dict[int, str]
@@ -157,7 +225,7 @@ class Walk:
         found = Head(entry["sequence"], entry["hash"])
         if entry["chain"] != GLOBAL:
             return ""
-        if self.head is not None and found.sequence == self.head.sequence and found != self.head:
+        if self.heads.get(found.sequence, found) != found:
             return f"entry {found.sequence} is not the published head"
         if self.is_selection or entry["action"] not in ("history.anchored", "run.finished"):
             return ""
@@ -184,8 +252,9 @@ class Walk:
     def find_end_fault(self) -> str:
         """Whether all is there up to the published head, and every removal was told of."""
         last = self.stands.get(GLOBAL, Head())
-        if self.head is not None and not self.is_selection and last.sequence < self.head.sequence:
-            return f"entries {last.sequence + 1} to {self.head.sequence}, the published head, are missing"
+        head = max(self.heads, default=0)
+        if not self.is_selection and last.sequence < head:
+            return f"entries {last.sequence + 1} to {head}, the published head, are missing"
         if self.is_selection or not self.is_whole:
             return ""
         for sequence, count in sorted(self.removed.items()):
@@ -209,10 +278,10 @@ def check_line(line: bytes, walk: Walk) -> None:
     walk.take(entry)
 
 
-def verify_lines(lines: Iterable[bytes], *, after: Head | None, head: Head | None, is_selection: bool) -> Report:
+def verify_lines(lines: Iterable[bytes], *, after: Head | None, heads: dict[int, Head], is_selection: bool) -> Report:
     """Check all lines; raises `BadLineError` at the first bad one."""
     start = {} if is_selection else {GLOBAL: after or Head()}
-    walk = Walk(head, is_selection, start, {}, {}, {}, is_whole=after is None and not is_selection)
+    walk = Walk(heads, is_selection, start, {}, {}, {}, is_whole=after is None and not is_selection)
     number = 0
     for number, line in enumerate(lines, start=1):
         try:
@@ -243,12 +312,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("export", help="a file of JSON Lines, - for standard input")
     parser.add_argument("--head", type=parse_head, metavar="N:HASH", help="a published head")
+    parser.add_argument("--heads", metavar="FILE", help="a file of signed heads, one a line")
+    parser.add_argument("--key", type=bytes.fromhex, help="the public key of the installation, hexadecimal")
     parser.add_argument("--after", type=parse_head, metavar="N:HASH", help="the entry before the first line")
     parser.add_argument("--selection", action="store_true", help="entries between the lines may be left out")
     given = parser.parse_args()
+    if (given.heads is None) != (given.key is None):
+        parser.error("--heads and --key belong together")
+    heads = {given.head.sequence: given.head} if given.head else {}
+    try:
+        if given.heads is not None:
+            with open(given.heads, encoding="utf-8") as lines:  # noqa: PTH123 - one file
+                heads |= read_heads(lines, given.key)
+    except (OSError, ValueError) as error:
+        print(f"{given.heads}: {error}", file=sys.stderr)
+        return 2
     try:
         with sys.stdin.buffer if given.export == "-" else open(given.export, "rb") as lines:  # noqa: PTH123 - one file
-            found = verify_lines(lines, after=given.after, head=given.head, is_selection=given.selection)
+            found = verify_lines(lines, after=given.after, heads=heads, is_selection=given.selection)
     except OSError as error:
         print(f"{given.export}: {error.strerror}", file=sys.stderr)
         return 2
@@ -260,7 +341,7 @@ def main() -> int:
         print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
     if given.selection:
         print("a selection: whether entries between them are missing cannot be told")
-    elif given.head is None:
+    elif not heads:
         print("no published head was given: whether entries at the end are missing cannot be told")
     return 0
 

@@ -170,6 +170,7 @@ class Event(models.TextChoices):
     RUN_ATTENTION = "run.needs_attention", _("An apply run needs attention")
     RUN_STALE = "run.stale", _("A plan turned out to be stale")
     GLASS_BROKEN = "glass.broken", _("A plan ran without consent")
+    HEAD_PUBLISHED = "history.published", _("The head of the history was published")
     WEBHOOK_TRIED = "webhook.tried", _("A webhook was tried out")
 
 
@@ -228,6 +229,7 @@ class AuditAction(models.TextChoices):
     WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
     HISTORY_EXPORTED = "history.exported", _("exported the history")
     HISTORY_ANCHORED = "history.anchored", _("tied the chains of runs to the global one")
+    HISTORY_PUBLISHED = "history.published", _("published the head of the history")
     HISTORY_PRUNED = "history.pruned", _("removed bodies by a retention policy")
     RETENTION_CHANGED = "retention.changed", _("changed a retention policy")
     LIVE_CHANGED = "live.changed", _("changed live without a review")

@@ -27,6 +27,11 @@ def _find_loose(before: datetime | None) -> list[int]:
     return list(loose.order_by("chain").values_list("chain", flat=True)[:_MOST])
 
 
+def has_loose() -> bool:
+    """Whether any chain of a run went on since it was last named."""
+    return AuditHead.objects.exclude(chain=audit.GLOBAL).filter(sequence__gt=F("anchored")).exists()
+
+
 def _tie(chains: list[int]) -> None:
     with transaction.atomic():
         heads = {str(head.chain): f"{head.sequence}:{head.hash}" for head in map(audit.hold_head, chains)}

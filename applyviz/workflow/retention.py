@@ -26,7 +26,7 @@ from applyviz.workflow.errors import NotPossibleError, NotValidError
 
 SHORTEST_DAYS = 7
 _BATCH = 1_000
-ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED})
+ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PUBLISHED})
 
 
 @dataclass(frozen=True, slots=True)

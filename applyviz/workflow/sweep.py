@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
-from applyviz.workflow import anchors, notifications, outbox, plans, playgrounds, runs, scans, watching
+from applyviz.workflow import anchors, heads, notifications, outbox, plans, playgrounds, runs, scans, watching
 
 
 def sweep() -> int:
@@ -17,6 +17,7 @@ def sweep() -> int:
     now = timezone.now()
     playgrounds.remove_expired(now=now)
     anchors.tie_loose(older_than=anchors.EVERY)
+    heads.publish_due(now=now)
     sent = outbox.resend(now=now)
     scans.request_due(now=now)
     for scan_id in scans.find_unfinished(now=now):

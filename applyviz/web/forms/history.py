@@ -16,6 +16,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.workflow.chain import Head
 from applyviz.workflow.errors import NotValidError
 from applyviz.workflow.evidence import Period
+from applyviz.workflow.heads import read_published
 from applyviz.workflow.retention import ALWAYS_KEPT, SHORTEST_DAYS
 
 
@@ -62,16 +63,18 @@ class VerificationForm(forms.Form):
     head = forms.CharField(
         label=_("Published head"),
         required=False,
-        max_length=100,
+        max_length=600,
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
     after = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
     checked = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
 
     def clean_head(self) -> Head | None:
-        """The head, None without one."""
+        """The head, None without one; of a signed one the signature is checked."""
         text = self.cleaned_data["head"]
         try:
+            if text.startswith("{"):
+                return read_published([text])[0].head
             return Head.parse(text) if text else None
         except NotValidError as error:
             raise forms.ValidationError(str(error)) from error

@@ -10,6 +10,8 @@ from applyviz.workflow.notifications.choices import CHOSEN, Ways
 from applyviz.workflow.notifications.webhooks import SHORTEST_SECRET
 
 _LABELS = [(event.value, event.label) for event in CHOSEN]
+# Programs alone are told of heads.
+_OF_WEBHOOKS = [*_LABELS, (Event.HEAD_PUBLISHED.value, Event.HEAD_PUBLISHED.label)]
 
 
 class ChoicesForm(forms.Form):
@@ -47,7 +49,7 @@ class WebhookForm(forms.Form):
     )
     events = forms.MultipleChoiceField(
         label=_("Tell it of"),
-        choices=_LABELS,
+        choices=_OF_WEBHOOKS,
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text=_("nothing ticked: everything"),

@@ -29,6 +29,7 @@ _TONES = {
     Event.RUN_ATTENTION: ("!", "warn"),
     Event.RUN_STALE: ("!", "warn"),
     Event.GLASS_BROKEN: ("!", "remove"),
+    Event.HEAD_PUBLISHED: ("✓", "calm"),
     Event.WEBHOOK_TRIED: ("·", "calm"),
 }
 _DELIVERY_LOOKS = {

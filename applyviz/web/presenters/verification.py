@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from applyviz.records.models import AuditEntry
 from applyviz.web.presenters.operations import Look
-from applyviz.workflow import chain
+from applyviz.workflow import chain, heads
 from applyviz.workflow.chain import ChainReport, Head
+from applyviz.workflow.heads import SignedHead
 
 SLICE = 20_000
 _INTACT, _BAD, _GOING = Look("✓", "", "add"), Look("×", "", "remove"), Look("▸", "", "change")  # noqa: RUF001 a cross
@@ -29,6 +30,7 @@ class VerificationPage:
     """The head, and how far verification is; `goes_on_after` is None when it has ended or not begun.
 
     - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
+    - `signed` is the head that was published last, `key` the public key of its signature.
     """
 
     head: Head
@@ -40,6 +42,8 @@ class VerificationPage:
     total: int
     bad_url: str
     removed: tuple[Removal, ...]
+    signed: SignedHead | None
+    key: str
 
 
 def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
@@ -72,4 +76,6 @@ def present_verification(
         total=chain.count_entries(),
         bad_url=reverse("history:show-entry", args=[bad.number]) if bad and bad.number else "",
         removed=_present_removals(report),
+        signed=heads.find_published(),
+        key=heads.public_key(),
     )

@@ -27,7 +27,8 @@ _MAILED = frozenset(
 )
 # Consent that was passed over is shown to everybody it concerns, whatever they chose.
 ALWAYS_SHOWN = frozenset({Event.GLASS_BROKEN})
-CHOSEN: tuple[Event, ...] = tuple(event for event in Event if event is not Event.WEBHOOK_TRIED)
+_OF_PROGRAMS = (Event.WEBHOOK_TRIED, Event.HEAD_PUBLISHED)
+CHOSEN: tuple[Event, ...] = tuple(event for event in Event if event not in _OF_PROGRAMS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ at, instead of a mark being moved ahead; the key of a happening makes sure that 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,24 +43,31 @@ _TOLD = (
     AuditAction.RUN_STARTED,
     AuditAction.RUN_FINISHED,
     AuditAction.GLASS_BROKEN,
+    AuditAction.HISTORY_PUBLISHED,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """A happening before it is stored, and who is to be told; `key` tells it from every other one."""
+    """A happening before it is stored, and who is to be told; `key` tells it from every other one.
+
+    - `plan` None: it is about none, and `told` says what it is about.
+    """
 
     event: Event
     key: str
-    plan: Plan
+    plan: Plan | None
     to: tuple[Person, ...] = ()
     run: ApplyRun | None = None
     by: str = ""
     is_quiet: bool = False
     at: datetime = field(default_factory=timezone.now)
+    told: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """What is told: numbers, names, titles; no value of any field."""
+        if self.plan is None:
+            return {**self.told, "by": self.by}
         review = self.plan.review
         told: dict[str, Any] = {
             "cluster": self.plan.target.cluster.slug,
@@ -115,6 +122,9 @@ def _read_run(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
 
 
 def _read_entry(entry: AuditEntry) -> Iterable[_News]:
+    if entry.action == AuditAction.HISTORY_PUBLISHED:
+        key = f"published:{entry.pk}"
+        return (_News(Event.HEAD_PUBLISHED, key, None, by=entry.actor_name, told=entry.detail),)
     plan = _find_plan(entry)
     if plan is None:
         return ()

@@ -23,6 +23,7 @@ _SENTENCES = {
     Event.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
     Event.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
     Event.GLASS_BROKEN: "%(by)s ran “%(title)s” without the consent that its policy asks for",
+    Event.HEAD_PUBLISHED: "The history has %(entries)s entries in its global chain",
     Event.WEBHOOK_TRIED: "%(by)s tries out a webhook",
 }
 
@@ -35,6 +36,7 @@ def render_sentence(happening: Happening) -> str:
         "plan": (facts.get("plan") or {}).get("number", ""),
         "run": (facts.get("run") or {}).get("number", ""),
         "by": facts.get("by", ""),
+        "entries": str(facts.get("head", "")).partition(":")[0],
     }
 
 
@@ -45,7 +47,7 @@ def find_path(happening: Happening) -> str:
         return f"/runs/{facts['run']['number']}/"
     if facts.get("review"):
         return f"/reviews/{facts['review']['number']}/"
-    return "/"
+    return "/history/verify/" if facts.get("head") else "/"
 
 
 def find_url(happening: Happening) -> str:

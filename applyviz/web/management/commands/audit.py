@@ -1,7 +1,7 @@
 """The history on the command line: verify the chains, publish the head, export, remove bodies.
 
-`verify` exits 1 and names the first bad entry. What `head` prints can be put where nobody of this installation
-can change it; `verify --head` and `scripts/verify_export.py --head` hold the history to it later.
+`verify` exits 1 and names the first bad entry. What `head` and `publish` print can be put where nobody of this
+installation can change it; `--head` and `--heads` of `verify` and of `scripts/verify_export.py` hold the history to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import chain, history, retention
+from applyviz.workflow import chain, heads, history, retention
 from applyviz.workflow.errors import NotValidError
 
 _FILTERS = ("cluster", "group", "namespace", "kind", "name", "person", "manager", "text")
@@ -57,17 +57,17 @@ class Progress:
             return
         self.told = time.monotonic()
         text = f"{count:,} of {self.total:,} entries are intact so far"
-        self.output.write(f"\r{text}" if self.is_terminal else text, ending="" if self.is_terminal else None)
+        self.output.write(f"\r{text}" if self.is_terminal else text, str, "" if self.is_terminal else None)
         self.output.flush()
 
     def end(self) -> None:
         """Leave the line to what is said next."""
         if self.is_terminal:
-            self.output.write("\r\033[K", ending="")
+            self.output.write("\r\033[K", str, "")
 
 
 class Command(BaseCommand):
-    """`manage.py audit verify|head|export`."""
+    """`manage.py audit verify|head|publish|key|prune|export`."""
 
     help = "Verify, publish and export the history."
 
@@ -76,10 +76,13 @@ class Command(BaseCommand):
         what = parser.add_subparsers(dest="what", required=True)
         verify = what.add_parser("verify", help="walk the hash chain; exit 1 and name the first bad entry")
         verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a head that was published earlier")
+        verify.add_argument("--heads", type=Path, metavar="FILE", help="a file of signed heads, one a line")
         verify.add_argument(
             "--processes", type=int, default=len(os.sched_getaffinity(0)), help="how many check side by side"
         )
         what.add_parser("head", help="tie the chains of runs to the global one and print its head, to be published")
+        what.add_parser("publish", help="sign the head, tell of it in the history, the file and at webhooks, print it")
+        what.add_parser("key", help="print the public key that signed heads are checked with")
         prune = what.add_parser("prune", help="remove the bodies that retention policies no longer keep; hashes stay")
         prune.add_argument("--dry-run", action="store_true", help="say what would go")
         export = what.add_parser("export", help="write entries, oldest first")
@@ -97,7 +100,11 @@ class Command(BaseCommand):
         """Do what was named."""
         match options["what"]:
             case "verify":
-                self._verify(options["head"], max(1, options["processes"]))
+                self._verify(options["head"], options["heads"], max(1, options["processes"]))
+            case "publish":
+                self.stdout.write(str(heads.publish(by=None)))
+            case "key":
+                self.stdout.write(heads.public_key())
             case "head":
                 head = chain.publish_head()
                 self.stdout.write(f"{head} {head.at.isoformat() if head.at else '-'}")
@@ -106,14 +113,24 @@ class Command(BaseCommand):
             case _:
                 self._export(options)
 
-    def _verify(self, published: chain.Head | None, processes: int) -> None:
+    def _read_heads(self, path: Path | None) -> list[heads.SignedHead]:
+        try:
+            return heads.read_published(path.read_text(encoding="utf-8").splitlines()) if path else []
+        except (OSError, NotValidError) as error:
+            raise CommandError(f"{path}: {error}") from error
+
+    def _verify(self, published: chain.Head | None, path: Path | None, processes: int) -> None:
+        signed = self._read_heads(path)
         progress = Progress(self.stderr, chain.count_entries())
         report = chain.verify_chain(published=published, processes=processes, on_progress=progress.tell)
         progress.end()
-        if report.bad is not None:
-            raise CommandError(str(report.bad), returncode=1)
+        bad = report.bad or heads.find_contradiction(signed)
+        if bad is not None:
+            raise CommandError(str(bad), returncode=1)
         head = chain.find_head()
         self.stdout.write(f"{report.entries} entries are intact, {report.runs} chains of runs among them; head {head}")
+        if signed:
+            self.stdout.write(f"{len(signed)} published heads are in it")
         for told in retention.list_removals(report.removed):
             self.stdout.write(str(told))
 
