@@ -90,7 +90,9 @@ def _take_step(live: JSONObject | None, step: Block, now: str) -> JSONObject:
     new: MutableObject = clone(dict(obj))
     kept = {k: v for k, v in (live or {}).get("metadata", {}).items() if k in _SERVER_FIELDS}
     new["metadata"] = {**new["metadata"], **kept}
-    new["metadata"]["managedFields"] = updates.update(live, new, kind=kind, manager=manager, now=now)
+    subresource = "".join(step.words[1:])
+    fields = updates.update(live, new, kind=kind, manager=manager, subresource=subresource, now=now)
+    new["metadata"]["managedFields"] = fields
     return new
 
 

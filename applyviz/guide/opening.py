@@ -20,7 +20,7 @@ _LINE = 72
 def unfold(example: Example) -> Example:
     """An example with long lines as one in block YAML, so that it can be read in a narrow column."""
     given = [b for b in example.blocks if b.part.is_given and b.text]
-    if all(len(line) <= _LINE for block in given for line in block.text.splitlines()):
+    if example.is_set or all(len(line) <= _LINE for block in given for line in block.text.splitlines()):
         return example
     blocks = (
         replace(b, text=render_yaml(None, read_object(b.text, b.part))) if b in given else b for b in example.blocks

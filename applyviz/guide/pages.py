@@ -2,9 +2,9 @@
 
 A page is a Markdown file of `docs/semantics`: prose, and sections titled "Example: …" whose fenced blocks are the
 inputs and the recorded answers. The word after the language says what a block is: `manifest`, `last-applied` and
-`live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER` and `migrate MANAGER FROM…` are
-steps, in order; `set` and `cluster` hold many objects for a `command`; `patch`, `after`, `owners`, `conflict`,
-`read` and `prints` are answers. Files are read by the caller.
+`live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and
+`migrate MANAGER FROM…` are steps, in order; `set` and `cluster` hold many objects for a `command`; `patch`, `after`,
+`owners`, `conflict`, `read` and `prints` are answers. Files are read by the caller.
 """
 
 from __future__ import annotations
