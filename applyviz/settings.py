@@ -166,6 +166,8 @@ APPLYVIZ_MUST_OPEN_DANGERS = env.flag("APPLYVIZ_MUST_OPEN_DANGERS", default=not 
 # Guide and playground ----------------------------------------------------------------------------
 APPLYVIZ_PUBLIC_PLAYGROUND = env.flag("APPLYVIZ_PUBLIC_PLAYGROUND", default=APPLYVIZ_IS_PERSONAL)
 APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)
+# Questions of one visitor in ten minutes; 0 sets no limit.
+APPLYVIZ_PLAYGROUND_QUESTIONS = env.number("APPLYVIZ_PLAYGROUND_QUESTIONS", 60)
 
 # Links -------------------------------------------------------------------------------------------
 # origins inside the own network that may be fetched all the same: https://git.example:8443 …

@@ -122,11 +122,12 @@ class Role(models.TextChoices):
 
 
 class LimitKind(models.TextChoices):
-    """What failed sign-ins are counted by."""
+    """What failed sign-ins are counted by, and questions to the playground (`VISITOR`)."""
 
     NAME = "name", _("name")
     ADDRESS = "address", _("address")
     PAIR = "pair", _("name and address")
+    VISITOR = "visitor", _("visitor of the playground")
 
 
 class Applier(models.TextChoices):

@@ -1,7 +1,7 @@
 """Questions to the playground that are kept so that a link can be shared: for some days, then gone.
 
 They are no part of the history: nothing was planned for a cluster, so nothing is audited. The key in the link is
-the only way in. Values of Secrets are masked before anything comes here.
+the only way in. Values of Secrets are masked before anything comes here. Each visitor may ask so many in a while.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from django.conf import settings
 from django.utils import timezone
 
 from applyviz.engine.objects.values import JSONObject
+from applyviz.records.enums import LimitKind
 from applyviz.records.models import PlaygroundInput
 from applyviz.records.sealing import Sealed
+from applyviz.workflow import buckets, clock
 from applyviz.workflow.errors import NotVisibleError
 
 KEY_BYTES = 24
 MOST_KEPT = 5_000
+WINDOW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,18 @@ class Kept:
 
 def _lifetime() -> timedelta:
     return timedelta(days=settings.APPLYVIZ_PLAYGROUND_DAYS)
+
+
+def admit(visitor: str) -> datetime | None:
+    """Count a question of a visitor (account or address); gives until when they must wait, None when they may ask."""
+    most = settings.APPLYVIZ_PLAYGROUND_QUESTIONS
+    if not most:
+        return None
+    now, bucket = clock.now(), buckets.find_bucket(LimitKind.VISITOR, visitor)
+    until = buckets.find_until(LimitKind.VISITOR, bucket, most=most, window=WINDOW, now=now)
+    if until is None:
+        buckets.count_one(LimitKind.VISITOR, bucket, window=WINDOW, now=now)
+    return until
 
 
 def keep_input(content: JSONObject) -> str:

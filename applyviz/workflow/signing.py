@@ -7,21 +7,17 @@ only when there is such an account, because people type passwords into the wrong
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
 
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import SignInLimit
 from applyviz.workflow import audit, clock
 from applyviz.workflow.access import Person
-from applyviz.workflow.digests import digest_key
+from applyviz.workflow.buckets import count_one, find_bucket, find_until
 
-BUCKETS = 2**16
 WINDOW = timedelta(minutes=15)
 MOST = {LimitKind.PAIR: 5, LimitKind.ADDRESS: 50, LimitKind.NAME: 25}
 PROOF_LASTS = timedelta(minutes=5)
@@ -31,28 +27,17 @@ def _find_buckets(name: str, address: str) -> Iterator[tuple[LimitKind, int]]:
     name = name.strip().casefold()
     texts = {LimitKind.PAIR: f"{name}\n{address}", LimitKind.ADDRESS: address, LimitKind.NAME: name}
     for kind, text in texts.items():
-        made = hmac.new(digest_key(), f"{kind}\n{text}".encode(), hashlib.sha256).digest()
-        yield kind, int.from_bytes(made[:4], "big") % BUCKETS
+        yield kind, find_bucket(kind, text)
 
 
 def find_refusal(name: str, address: str) -> datetime | None:
     """Until when nobody may try this name from this address; None when they may."""
     now = clock.now()
-    until = []
-    for kind, bucket in _find_buckets(name, address):
-        row = SignInLimit.objects.filter(kind=kind, bucket=bucket, since__gt=now - WINDOW).first()
-        if row is not None and row.failures >= MOST[kind]:
-            until.append(row.since + WINDOW)
-    return max(until, default=None)
-
-
-def _count(kind: LimitKind, bucket: int, now: datetime) -> int:
-    """One failure more in a bucket whose window starts anew when it is over; gives their number."""
-    rows = SignInLimit.objects.filter(kind=kind, bucket=bucket)
-    SignInLimit.objects.bulk_create([SignInLimit(kind=kind, bucket=bucket, since=now)], ignore_conflicts=True)
-    rows.filter(since__lte=now - WINDOW).update(failures=0, since=now)
-    rows.update(failures=F("failures") + 1)
-    return rows.values_list("failures", flat=True).get()
+    until = (
+        find_until(kind, bucket, most=MOST[kind], window=WINDOW, now=now)
+        for kind, bucket in _find_buckets(name, address)
+    )
+    return max(filter(None, until), default=None)
 
 
 def record_failure(name: str, address: str) -> None:
@@ -61,7 +46,8 @@ def record_failure(name: str, address: str) -> None:
     shown = {"name": name if person else "unknown account", "address": address}
     with transaction.atomic():
         now = clock.now()
-        reached = [kind for kind, bucket in _find_buckets(name, address) if _count(kind, bucket, now) == MOST[kind]]
+        counts = {k: count_one(k, bucket, window=WINDOW, now=now) for k, bucket in _find_buckets(name, address)}
+        reached = [kind for kind, count in counts.items() if count == MOST[kind]]
         audit.record(AuditAction.SIGN_IN_FAILED, by=person, about=audit.Subject(), detail=shown)
         if reached:
             detail = {**shown, "limit": [kind.value for kind in reached]}

@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import AuditEntry, SignInLimit
-from applyviz.workflow import clock, signing
+from applyviz.workflow import buckets, clock, signing
 from tests.builders import make_person
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_flood_of_names_neither_fills_the_table_nor_forgets():
 
     assert signing.find_refusal("alice", HOME) is not None
     assert signing.find_refusal("anybody", HOME) is not None
-    assert SignInLimit.objects.count() <= len(LimitKind) * signing.BUCKETS
+    assert SignInLimit.objects.count() <= len(LimitKind) * buckets.BUCKETS
 
 
 def test_success_forgets_own_failures_alone():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from applyviz.guide import playground
 from applyviz.guide.given import GivenError
@@ -12,16 +15,35 @@ from applyviz.web.forms.playground import PlaygroundForm
 from applyviz.web.forms.reviews import PaneForm
 from applyviz.web.presenters import playgrounds as presenter
 from applyviz.web.presenters.objectpanes import Tab
+from applyviz.web.proof import find_address
+from applyviz.web.templatetags.applyviz import moment_text
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
-from applyviz.workflow import playgrounds
+from applyviz.workflow import clock, playgrounds
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError
+
+
+def _name_visitor(request: PageRequest) -> str:
+    """Who asks: an account, else an address."""
+    return str(request.user.pk or find_address(request))
+
+
+def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> HttpResponse:
+    form.add_error(None, _("You asked very often. Ask again at %(at)s.") % {"at": moment_text(until, "clock")})
+    context = {"form": form, "groups": presenter.list_example_groups()}
+    wait = max(1, int((until - clock.now()).total_seconds()))
+    answer = render(request, "playground/playground.html", context, status=429)
+    answer["Retry-After"] = str(wait)
+    return answer
 
 
 @needs(Action.EXPLORE, "GET", "HEAD", "POST")
 def ask(request: PageRequest) -> HttpResponse:
     """An empty playground, or a question to it: it is kept, and its answer has an address."""
     form = PlaygroundForm(request.POST or None)
+    until = playgrounds.admit(_name_visitor(request)) if request.method == "POST" else None
+    if until is not None:
+        return _ask_later(request, form, until)
     if request.method == "POST" and form.is_valid():
         try:
             kept = playground.without_secrets(form.given)

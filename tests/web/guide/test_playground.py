@@ -265,3 +265,17 @@ def test_viewer_is_let_in_where_visitors_are_not(as_viewer, as_charlie, settings
 
     assert as_viewer.get(ASK).status_code == 200
     assert as_charlie.get(ASK).status_code == 404
+
+
+def test_visitor_who_asks_very_often_waits(client, db, settings):
+    settings.APPLYVIZ_PLAYGROUND_QUESTIONS = 2
+    statuses = [client.post(ASK, question()).status_code for _n in range(3)]
+    refused = client.post(ASK, question())
+    other = client.post(ASK, question(), REMOTE_ADDR="192.0.2.9")
+
+    assert statuses == [302, 302, 429]
+    assert 0 < int(refused.headers["Retry-After"]) <= 600
+    assert "You asked very often" in refused.content.decode()
+    assert "name: flags" in refused.content.decode()
+    assert other.status_code == 302
+    assert PlaygroundInput.objects.count() == 3
