@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from applyviz.clusters import connect
@@ -24,7 +24,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
-from applyviz.records.models import Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
+from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
 from applyviz.workflow import access, audit, changes, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.drift import find_drift
@@ -34,6 +34,7 @@ from applyviz.workflow.unexplained import Write, find_unexplained, is_controller
 
 LEASE = timedelta(minutes=5)
 _MOST_RESULTS, _MOST_WRITES = 20_000, 50_000
+_LATEST_RUNS = 50
 _GOOD = [outcome for outcome in Outcome if outcome.is_good]
 Key = tuple[str, str, str, str]
 
@@ -114,14 +115,31 @@ def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
     return scan
 
 
+def find_last_run(cluster: Cluster) -> ApplyRun | None:
+    """The run on a cluster that ended last; a scan that was asked for before does not know what it wrote."""
+    ended = ApplyRun.objects.filter(plan__target__cluster=cluster).exclude(finished_at=None)
+    return ended.order_by("-finished_at").first()
+
+
+def _find_outrun() -> set[int]:
+    """Clusters on which one of the latest runs ended after the last scan was asked for."""
+    latest = ApplyRun.objects.exclude(finished_at=None).order_by("-number")
+    ended: dict[int, datetime] = {}
+    for cluster, at in latest.values_list("plan__target__cluster", "finished_at")[:_LATEST_RUNS]:
+        if at is not None:
+            ended[cluster] = max(at, ended.get(cluster, at))
+    scans = ClusterScan.objects.filter(cluster__in=list(ended)).values_list("cluster").annotate(last=Max("created_at"))
+    return {cluster for cluster, last in scans if last < ended[cluster]}
+
+
 def request_due(*, now: datetime) -> int:
-    """Ask for the scans whose time has come; gives how many."""
+    """Ask for the scans whose time has come, and for those that a run has made old; gives how many."""
     if not settings.APPLYVIZ_SCAN_MINUTES:
         return 0
     before = now - timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
-    clusters = Cluster.objects.annotate(last=Max("scans__created_at")).filter(Q(last=None) | Q(last__lt=before))
+    is_due = Q(last=None) | Q(last__lt=before) | Q(pk__in=_find_outrun())
     asked = 0
-    for cluster in clusters:
+    for cluster in Cluster.objects.annotate(last=Max("scans__created_at")).filter(is_due):
         try:
             request_scan(cluster, by=None)
         except NotPossibleError:
@@ -305,3 +323,10 @@ def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
     access.require(for_user, Action.LOOK)
     seen = access.limit_findings(LiveFinding.objects.filter(gone_at=None), for_user)
     return seen.order_by("sort", F("changed_at").desc(nulls_last=True), "id")
+
+
+def find_distinct(found: QuerySet[LiveFinding]) -> QuerySet[LiveFinding]:
+    """The findings without drift of objects that a live change is found of: it is the same thing seen twice."""
+    columns = ("cluster", "group", "kind", "namespace", "name")
+    changed = found.filter(sort=FindingSort.CHANGED, **{name: OuterRef(name) for name in columns}).order_by()
+    return found.exclude(Exists(changed), sort=FindingSort.DRIFTED)

@@ -70,7 +70,7 @@ def test_author_approver_and_outsider_agree_on_a_danger(sign_in, product):
     open_dangers(bob)
     bob.get_by_role("link", name=re.compile("Approve plan")).click()
     expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
-    expect(bob.locator(".consent-state")).to_contain_text("rbac (1)")
+    expect(bob.locator(".dangers")).to_contain_text("Rights change")
     bob.get_by_text("Ask for changes instead").click()
     bob.get_by_label("What should be otherwise").fill("Is this for everybody?")
     bob.get_by_role("button", name="Request changes").click()

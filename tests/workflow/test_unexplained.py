@@ -317,3 +317,27 @@ def test_adoption_shows_no_value_of_a_secret(team):
 
     assert shown.is_masked
     assert [text for text in ("canary", "Y2FuYXJ5") if text in shown.shown] == []
+
+
+def test_drift_of_what_somebody_changed_is_the_same_thing_seen_twice(team):
+    team.apply(config_map(a="1"), config_map("other", b="1"))
+    look(team)
+    team.edit(SETTINGS, {"data": {"a": "2"}})
+    look(team)
+
+    seen = LiveFinding.objects.filter(gone_at=None).exclude(sort=FindingSort.UNREVIEWED)
+
+    assert {one.sort for one in seen} == {FindingSort.CHANGED, FindingSort.DRIFTED}
+    assert [one.sort for one in scans.find_distinct(seen)] == [FindingSort.CHANGED]
+
+
+def test_run_makes_the_last_look_old(team, settings):
+    settings.APPLYVIZ_SCAN_MINUTES = 15
+    team.apply(config_map(a="1"))
+    scan = look(team)
+    calm = scans.request_due(now=scan.created_at)
+    run = team.apply(config_map(a="2"))
+
+    assert calm == 0
+    assert scans.find_last_run(team.cluster) == run
+    assert scans.request_due(now=scan.created_at) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from applyviz.engine.hazards.model import Hazard, HazardKind
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.paths import render_path
 
 Facts: TypeAlias = Mapping[str, str]
@@ -40,6 +40,15 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.ADMISSION_CHANGED: "The server changed a value",
     HazardKind.WEBHOOK_WITHOUT_DRY_RUN: "A webhook cannot be rehearsed",
     HazardKind.PODS_RESTART: "Pods restart",
+}
+# A workload that is not replaced step by step stops first.
+_LOUD_TITLES = {HazardKind.PODS_RESTART: "Stops, then starts again"}
+_REACH_TITLES = {
+    "access": "Rights change",
+    "admission": "Admission changes",
+    "definition": "Definition of a kind changes",
+    "namespace": "Namespace changes",
+    "cluster": "Belongs to the whole cluster",
 }
 _REACHES = {
     "access": "{kind} {name} decides who may do what.",
@@ -154,9 +163,17 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
 }
 
 
-def title(kind: HazardKind) -> str:
-    """A few words for lists and badges."""
+def title(kind: HazardKind, severity: Severity | None = None) -> str:
+    """A few words for lists and badges; `severity` where a danger has a name of its own."""
+    if severity is Severity.DANGER and kind in _LOUD_TITLES:
+        return _LOUD_TITLES[kind]
     return _TITLES[kind]
+
+
+def title_of(hazard: Hazard) -> str:
+    """A few words for one hazard, as exact as its facts allow."""
+    reach = _REACH_TITLES.get(hazard.facts.get("reach", "")) if hazard.kind is HazardKind.CLUSTER_SCOPED else None
+    return reach or title(hazard.kind, hazard.severity)
 
 
 def render_hazard(hazard: Hazard) -> str:

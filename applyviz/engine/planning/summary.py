@@ -53,6 +53,7 @@ class PlanSummary:
 
     - `counts`: objects per operation; `stopped`: workloads without a pod in between or afterwards.
     - `calculated`: changes that no server confirmed; `pods_restarted`: as far as their number is known.
+    - `pending`: restarts of refused objects, which come once their conflicts are decided; counted nowhere else.
     """
 
     sentence: str
@@ -66,11 +67,10 @@ class PlanSummary:
     pods_restarted: int = 0
     images_changed: int = 0
     workloads_stopped: int = 0
+    pending: tuple[Restart, ...] = ()
 
 
 def _read_restart(change: ObjectChange) -> Restart | None:
-    if change.operation is Operation.REFUSED:  # nothing of it happens yet
-        return None
     for hazard in change.hazards:
         if hazard.kind is HazardKind.PODS_RESTART:
             facts = hazard.facts
@@ -155,8 +155,10 @@ def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
 def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
     """The figures and the sentence of a plan's changes."""
     changes = tuple(changes)
-    found = [(c, _read_restart(c)) for c in changes]
+    read = [(c, _read_restart(c)) for c in changes]
+    found = [(c, None if c.operation is Operation.REFUSED else restart) for c, restart in read]
     restarts = tuple(r for _, r in found if r is not None)
+    pending = tuple(r for c, r in read if r is not None and c.operation is Operation.REFUSED)
     images = tuple(image for c in changes for image in _list_images(c))
     stopped = tuple(c.ref for c, restart in found if _is_stopped(c, restart))
     budgets = tuple(dict.fromkeys(b for r in restarts for b in r.budgets))
@@ -174,4 +176,5 @@ def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
         pods_restarted=sum(r.pods for r in restarts),
         images_changed=len(images),
         workloads_stopped=len(stopped),
+        pending=pending,
     )

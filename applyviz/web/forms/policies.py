@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 
 from django import forms
 from django.forms import BoundField
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.models import PolicyVersion
+from applyviz.web.presenters.dangers import CLASS_WORDS
 from applyviz.workflow.access import Visitor
 from applyviz.workflow.policies.rules import DangerDemand, OnFailure, Rules, rules_from_json
 from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window
@@ -71,17 +73,17 @@ class PolicyForm(forms.Form):
         self.fields["asking_teams"].choices = teams  # type: ignore[attr-defined]
         self.fields["approving_team"].choices = anybody  # type: ignore[attr-defined]
         for danger in DangerClass:
-            number = forms.IntegerField(label=danger.value, min_value=0, max_value=9, initial=0)
-            number.widget.attrs["aria-label"] = _("Approvals for %(danger)s") % {"danger": danger.value}
+            number = forms.IntegerField(label=str(CLASS_WORDS[danger]), min_value=0, max_value=9, initial=0)
+            number.widget.attrs["aria-label"] = _("Approvals for: %(danger)s") % {"danger": CLASS_WORDS[danger]}
             self.fields[f"approvals_{danger.name}"] = number
             team = forms.ChoiceField(label=_("of team"), required=False, choices=anybody)
-            team.widget.attrs["aria-label"] = _("Team that approves %(danger)s") % {"danger": danger.value}
+            team.widget.attrs["aria-label"] = _("Team that approves: %(danger)s") % {"danger": CLASS_WORDS[danger]}
             self.fields[f"team_{danger.name}"] = team
 
     @property
-    def dangers(self) -> list[tuple[str, BoundField, BoundField]]:
+    def dangers(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
         """Per danger its name and its two fields."""
-        return [(d.value, self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in DangerClass]
+        return [(CLASS_WORDS[d], self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in DangerClass]
 
     def _parse(self, name: str, parse: Callable[[str], T]) -> Iterator[T]:
         for line in str(self.cleaned_data.get(name) or "").splitlines():

@@ -77,6 +77,7 @@ class ApprovalForm(forms.Form):
     digest = forms.CharField(max_length=80)
     note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
     then = forms.ChoiceField(choices=[("wait", "wait"), ("apply", "apply"), ("changes", "changes")])
+    waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
     password = forms.CharField(
         label=_("Your password"), required=False, max_length=400, strip=False, widget=forms.PasswordInput
     )
@@ -95,6 +96,7 @@ class DigestForm(forms.Form):
     """The digest that a button was drawn for; a stale page names another one."""
 
     digest = forms.CharField(max_length=80)
+    waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
 
 
 class ReplanForm(forms.Form):

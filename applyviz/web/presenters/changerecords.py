@@ -20,6 +20,7 @@ from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import ApplyRun, Approval, Decision, ObjectChange, Plan
 from applyviz.web.presenters.comments import render_markdown
+from applyviz.web.presenters.dangers import Danger, list_dangers
 from applyviz.web.presenters.decks import MODE_WORDS, name_target
 from applyviz.web.presenters.fields import FieldFilter, Section, present_sections
 from applyviz.web.presenters.objectpanes import present_notices
@@ -28,6 +29,7 @@ from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.readings import read_plan
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.values import render_yaml
+from applyviz.workflow import policies
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.comments import list_comments
 
@@ -71,7 +73,7 @@ class ChangeRecord:
     manager: str
     sentence: str
     impact: tuple[str, ...]
-    risks: tuple[str, ...]
+    dangers: tuple[Danger, ...]
     decisions: Sequence[Decision]
     approvals: Sequence[Approval]
     comments: tuple[Spoken, ...]
@@ -137,6 +139,14 @@ def _print_comments(plan: Plan) -> tuple[Spoken, ...]:
     )
 
 
+def _list_dangers(plan: Plan) -> tuple[Danger, ...]:
+    if not plan.digest:
+        return ()
+    changes = list(plan.changes.defer("document", "sealed"))
+    many = policies.find_policy(plan).many_objects
+    return list_dangers(changes, read_plan(plan.pk, plan.digest).found, url_of=lambda position: "", many=many)
+
+
 def present_record(plan: Plan) -> ChangeRecord:
     """The whole record; at most `MOST_PRINTED` objects with their fields."""
     options = options_from_json(plan.options)
@@ -152,7 +162,7 @@ def present_record(plan: Plan) -> ChangeRecord:
         manager=options.field_manager,
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        risks=tuple(risk.text for risk in read_plan(plan.pk, plan.digest).risks) if plan.digest else (),
+        dangers=_list_dangers(plan),
         decisions=list(plan.review.decisions.filter(undone_at=None).select_related("by")),
         approvals=list(plan.approvals.all()),
         comments=_print_comments(plan),

@@ -13,12 +13,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.comparison import FieldMove, ObjectMove, Pair
+from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import PlanState
-from applyviz.records.models import Plan
+from applyviz.records.models import Decision, Plan
+from applyviz.web.presenters.deciding import WAY_WORDS
 from applyviz.web.presenters.decks import MODE_WORDS
 from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
@@ -209,15 +213,42 @@ def _name_movers(moves: Sequence[ObjectMove]) -> str:
     return ", ".join(names)
 
 
-def _describe_move(move: ObjectMove) -> str:
+def _say_value(value: JSONValue) -> str:
+    shown = _show(value)
+    if shown is None:
+        return _("gone")
+    return _("another long value") if shown.is_long else shown.text
+
+
+def _describe_field(move: FieldMove) -> str:
+    """A field that moved, with what came of it in either plan where that differs."""
+    text = render_short(move.path)
+    told = (("", move.after), (_("live"), move.live), (_("manifest"), move.manifest))
+    for word, pair in told:
+        if pair is not None:
+            return " ".join(filter(None, (f"{text}:", word, _say_value(pair.first), "→", _say_value(pair.second))))
+    return text
+
+
+def _describe_answers(ref: ObjectRef, decided: Sequence[Decision]) -> str:
+    """Who decided something of this object between the two plans, and what."""
+    mine = [d for d in decided if d.object_key == "/".join(ref.key)]
+    words = dict.fromkeys(
+        _("%(name)s decided: %(way)s")
+        % {"name": d.by.get_username(), "way": WAY_WORDS[Way(d.choice)] % {"manager": d.manager}}
+        for d in mine
+    )
+    return "; ".join(words)
+
+
+def _describe_move(move: ObjectMove, decided: Sequence[Decision]) -> str:
     about = f"{move.ref.gvk.kind} {move.ref.name}"
-    paths = ", ".join(render_short(f.path) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
-    if not paths:
-        return about
+    paths = "; ".join(_describe_field(f) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
     movers = _name_movers([move])
-    if movers:
-        return _("%(object)s: %(fields)s, moved by %(movers)s") % {"object": about, "fields": paths, "movers": movers}
-    return f"{about}: {paths}"
+    why = [_("moved by %(movers)s") % {"movers": movers}] if movers else []
+    answers = _describe_answers(move.ref, decided)
+    parts = [paths, *why, *([answers] if answers else [])]
+    return ": ".join(filter(None, (about, ", ".join(filter(None, parts)))))
 
 
 def present_replan_notice(plan: Plan) -> Notice | None:
@@ -234,7 +265,8 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     found = comparisons.find_differing(before, plan)
     tag_key = plan.tag_key.open_bytes()
     moves = [m for one in found[:NAMED] if (m := comparisons.compare_object(one, tag_key=tag_key)) is not None]
-    lines = [_describe_move(move) for move in moves]
+    decided = list(plan.review.decisions.filter(plan=before, undone_at=None).select_related("by"))
+    lines = [_describe_move(move, decided) for move in moves]
     if len(found) > NAMED:
         more = len(found) - NAMED
         lines.append(ngettext("and %(count)d more object", "and %(count)d more objects", more) % {"count": more})

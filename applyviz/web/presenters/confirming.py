@@ -10,16 +10,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.presenters.consent import Consent, present_consent
+from applyviz.web.presenters.dangers import Danger, list_dangers
 from applyviz.web.presenters.decks import MODE_WORDS, count_effects, name_target
 from applyviz.web.presenters.objects import ObjectItem, present_item
-from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS, Look
-from applyviz.web.presenters.plans import Blocker, Risk
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
+from applyviz.web.presenters.plans import Blocker
 from applyviz.web.presenters.readings import read_plan
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.workflow import access, approvals, people, quorum, viewing
@@ -55,12 +55,13 @@ class Confirmation:
     count: int
     sentence: str
     impact: tuple[str, ...]
-    risks: tuple[Risk, ...]
+    dangers: tuple[Danger, ...]
     lists: tuple[OperationList, ...]
     blockers: tuple[Blocker, ...]
     way_back: str
     consent: Consent
     can_apply_now: bool
+    must_wait: bool
     can_object: bool
     back_url: str
 
@@ -82,16 +83,15 @@ def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Opera
     return tuple(lists)
 
 
-def _present_risks(plan: Plan) -> tuple[Risk, ...]:
-    found = read_plan(plan.pk, plan.digest).risks if plan.digest else ()
+def _present_dangers(plan: Plan, changes: Sequence[ObjectChange], many: int) -> tuple[Danger, ...]:
+    if not plan.digest:
+        return ()
     base = [plan.review.number, plan.number]
-    return tuple(
-        Risk(
-            SEVERITY_LOOKS[Severity(r.severity)],
-            r.text,
-            reverse("reviews:show-object", args=[*base, r.position, "changes"]),
-        )
-        for r in found
+    return list_dangers(
+        changes,
+        read_plan(plan.pk, plan.digest).found,
+        url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
+        many=many,
     )
 
 
@@ -163,11 +163,12 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         count=count_effects(plan),
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        risks=_present_risks(plan),
+        dangers=_present_dangers(plan, changes, found.policy.many_objects),
         lists=_list_operations(plan, changes),
         blockers=_list_blockers(plan, for_user),
         way_back=_describe_way_back(changes),
         consent=present_consent(plan, found, for_user=for_user),
+        must_wait=found.policy.waits_for_rollout,
         can_apply_now=_can_apply_now(plan, found, for_user),
         can_object=_can_object(plan, for_user),
         back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),

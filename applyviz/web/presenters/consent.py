@@ -44,7 +44,6 @@ class Consent:
     """What is asked for, what there is, and who could give the rest."""
 
     policy: str
-    dangers: tuple[str, ...]
     needs: tuple[NeedRow, ...]
     given: tuple[GivenRow, ...]
     may: tuple[str, ...]
@@ -59,7 +58,6 @@ def present_consent(plan: Plan, found: Quorum, *, for_user: Person) -> Consent:
     can_break = access.can(for_user, Action.BREAK_GLASS, access.places_of(plan.review))
     return Consent(
         policy=describe_policy(found.policy),
-        dangers=tuple(f"{danger.value} ({count})" for danger, count in found.dangers.items()),
         needs=tuple(NeedRow(describe_demand(n.demand), n.given_by, n.missing) for n in found.needs),
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.standing),
         may=tuple(may[:_SHOWN]),

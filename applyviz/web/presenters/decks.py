@@ -44,6 +44,7 @@ class Standing:
     is_outdated: bool = False
     hazard_blockers: tuple[str, ...] = ()
     hazard_url: str = ""
+    waits_for_rollout: bool = False
 
     @property
     def has_only_hazards(self) -> bool:
@@ -178,7 +179,9 @@ def _present_apply(plan: Plan, standing: Standing) -> Button:
         return Button(text, note=_("An approver or operator applies it."))
     if standing.closed:
         return Button(text, blockers=tuple(Blocker(text) for text in standing.closed))
-    return Button(text, form_url=reverse("reviews:apply-plan", args=[plan.review.number, plan.number]))
+    note = _("It waits until workloads are ready, as the policy asks.") if standing.waits_for_rollout else ""
+    url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
+    return Button(text, form_url=url, note=note, can_wait=not standing.waits_for_rollout)
 
 
 def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,7 @@ from applyviz.web.presenters.owners import OwnerChip, present_owner
 from applyviz.workflow import access, scans
 from applyviz.workflow.access import Action, Person
 
-SHOWN = 50
+SHOWN, MOST = 50, 2_000
 FIELDS_SHOWN = 6
 _LOOKS = {
     FindingSort.CHANGED: Look("!", gettext_lazy("changed live"), "warn"),
@@ -79,13 +79,17 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the last scan of a cluster found; `scan` None: nobody looked yet."""
+    """What the last scan of a cluster found; `scan` None: nobody looked yet.
+
+    - `later_run` is the number of a run that ended after the scan was asked for, None when there is none.
+    """
 
     scan: ClusterScan | None
     is_looking: bool
     groups: tuple[FindingGroup, ...]
     can_scan: bool
     total: int
+    later_run: int | None = None
 
 
 def _text(value: object) -> str:
@@ -128,6 +132,30 @@ def present_finding(finding: LiveFinding, *, can_adopt: bool) -> FindingRow:
     )
 
 
+def _name(row: LiveFinding) -> tuple[str, str, str, str]:
+    return row.group, row.kind, row.namespace, row.name
+
+
+def join_drift(changed: Sequence[LiveFinding], drifted: Sequence[LiveFinding]) -> list[LiveFinding]:
+    """Give live changes the values that drift knows of their fields; gives the drift that is left.
+
+    - What somebody changed live has drifted as well: it is told once, by who did it. Rows are not saved.
+    """
+    values = {_name(row): {f["path"]: f for f in row.fields if isinstance(f, dict)} for row in drifted}
+    told: dict[tuple[str, str, str, str], set[str]] = {}
+    for row in changed:
+        known = values.get(_name(row), {})
+        found = [f for f in row.fields if f in known]
+        told.setdefault(_name(row), set()).update(found)
+        row.fields = [known.get(f, f) for f in row.fields]
+    left = []
+    for row in drifted:
+        row.fields = [f for f in row.fields if f.get("path") not in told.get(_name(row), ())]
+        if row.fields:
+            left.append(row)
+    return left
+
+
 def present_rows(found: Iterable[LiveFinding], *, for_user: Person) -> tuple[FindingRow, ...]:
     """Rows of findings."""
     can_adopt = access.can(for_user, Action.WRITE)
@@ -139,18 +167,25 @@ def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | 
     scan = scans.find_last(cluster, for_user=for_user)
     found = scans.list_findings(for_user=for_user).filter(cluster=cluster).select_related("cluster")
     counts = dict(found.order_by().values_list("sort").annotate(count=Count("id")))
+    by_sort = {sort: list(found.filter(sort=sort)[:MOST]) if counts.get(sort.value) else [] for sort in FindingSort}
+    drifted = len(by_sort[FindingSort.DRIFTED])
+    by_sort[FindingSort.DRIFTED] = join_drift(by_sort[FindingSort.CHANGED], by_sort[FindingSort.DRIFTED])
+    if drifted:
+        counts[FindingSort.DRIFTED.value] -= drifted - len(by_sort[FindingSort.DRIFTED])
     groups = []
     for sort in FindingSort if only is None else (only,):
-        count = counts.get(sort.value, 0)
-        rows = found.filter(sort=sort)[: SHOWN if only is None else 2_000] if count else []
+        rows = present_rows(by_sort[sort][: SHOWN if only is None else MOST], for_user=for_user)
         url = reverse("clusters:list-findings", args=[cluster.slug, sort.value])
-        groups.append(FindingGroup(sort.value, TITLES[sort], present_rows(rows, for_user=for_user), count, url))
+        groups.append(FindingGroup(sort.value, TITLES[sort], rows, counts.get(sort.value, 0), url))
+    last = scans.find_last_run(cluster) if scan is not None else None
+    is_later = last is not None and scan is not None and last.finished_at and last.finished_at > scan.created_at
     return Findings(
         scan=scan,
         is_looking=scan is not None and scan.finished_at is None,
         groups=tuple(group for group in groups if group.total or only is not None),
         can_scan=access.can(for_user, Action.WRITE),
         total=sum(counts.values()),
+        later_run=last.number if last is not None and is_later else None,
     )
 
 
@@ -162,30 +197,31 @@ class DriftRow:
     url: str
     counts: tuple[tuple[Look, int], ...]
     at: datetime | None
+    later_run: int | None = None
 
 
 def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
     """The clusters where something is not as a review left it."""
     wanted = [FindingSort.CHANGED, FindingSort.DRIFTED, FindingSort.MISSING]
     found = scans.list_findings(for_user=for_user).filter(sort__in=wanted).order_by()
-    counted = found.values_list("cluster_id", "sort").annotate(count=Count("id"))
+    counted = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))
     by_cluster: dict[int, list[tuple[Look, int]]] = {}
     for cluster_id, sort, count in sorted(counted, key=lambda row: wanted.index(FindingSort(row[1]))):
         by_cluster.setdefault(cluster_id, []).append((_LOOKS[FindingSort(sort)], count))
     if not by_cluster:
         return ()
     clusters = Cluster.objects.filter(pk__in=list(by_cluster)).order_by("slug").defer("credential")
-    last = dict(
-        ClusterScan.objects.filter(cluster__in=list(by_cluster), finished_at__isnull=False)
-        .order_by("id")
-        .values_list("cluster_id", "finished_at")
-    )
-    return tuple(
-        DriftRow(
-            cluster.name,
-            reverse("clusters:show-cluster", args=[cluster.slug]) + "#findings",
-            tuple(by_cluster[cluster.pk]),
-            last.get(cluster.pk),
-        )
-        for cluster in clusters
+    return tuple(_present_drift(cluster, tuple(by_cluster[cluster.pk])) for cluster in clusters)
+
+
+def _present_drift(cluster: Cluster, counts: tuple[tuple[Look, int], ...]) -> DriftRow:
+    ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False).order_by("-id").first()
+    run = scans.find_last_run(cluster)
+    is_later = run is not None and run.finished_at and ended is not None and run.finished_at > ended.created_at
+    return DriftRow(
+        cluster.name,
+        reverse("clusters:show-cluster", args=[cluster.slug]) + "#findings",
+        counts,
+        ended.finished_at if ended else None,
+        run.number if run is not None and is_later else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from applyviz import origins
 from applyviz.records.enums import AuditAction, Outcome
-from applyviz.records.models import AuditEntry
+from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Fact
@@ -21,6 +21,7 @@ from applyviz.web.presenters.runs import OUTCOME_LOOKS
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow import access
 from applyviz.workflow.access import Visitor
+from applyviz.workflow.audit import SYSTEM
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.history import find_page
 
@@ -43,7 +44,10 @@ _ALARM = Look("!", "", "warn")
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One entry in the list."""
+    """One entry in the list.
+
+    - `who` is the person whose act it was; `process` names the product where its worker carried that out.
+    """
 
     number: int
     url: str
@@ -60,6 +64,8 @@ class EntryRow:
     manager: str
     manager_url: str
     links: tuple[Fact, ...]
+    process: str = ""
+    process_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +138,44 @@ def _name_action(entry: AuditEntry) -> tuple[Look, str]:
     return look, str(AuditAction(entry.action).label) if known else entry.action
 
 
-def present_entry(entry: AuditEntry) -> EntryRow:
+Starters = Mapping[tuple[int | None, int | None, int | None], str]
+
+
+def _name_cause(entry: AuditEntry) -> tuple[int | None, int | None, int | None]:
+    """What made a worker act: a run, else a plan of a review."""
+    return (entry.run, None, None) if entry.run else (None, entry.review, entry.plan)
+
+
+def find_starters(entries: Iterable[AuditEntry]) -> Starters:
+    """Whose runs and plans those are that workers acted upon, for entries that name no person themselves."""
+    causes = {_name_cause(entry) for entry in entries if entry.actor_name == SYSTEM}
+    runs = ApplyRun.objects.filter(number__in={run for run, _review, _plan in causes if run})
+    found: dict[tuple[int | None, int | None, int | None], str] = {
+        (number, None, None): name for number, name in runs.values_list("number", "requested_by__username")
+    }
+    reviews = {review for run, review, plan in causes if not run and review and plan}
+    plans = Plan.objects.filter(review__number__in=reviews) if reviews else Plan.objects.none()
+    for review, plan, name in plans.values_list("review__number", "number", "requested_by__username"):
+        found[None, review, plan] = name
+    return found
+
+
+def present_entry(entry: AuditEntry, starters: Starters | None = None) -> EntryRow:
     """One row."""
     look, what = _name_action(entry)
+    cause = starters.get(_name_cause(entry), "") if starters and entry.actor_name == SYSTEM else ""
+    who = cause or entry.actor_name
     return EntryRow(
         number=entry.pk,
         url=reverse("history:show-entry", args=[entry.pk]),
         at=entry.at,
         look=look,
-        who=entry.actor_name,
+        who=who,
+        process=entry.actor_name if cause else "",
+        process_url=reverse("history:show-person", args=[entry.actor_name]) if cause else "",
         what=what,
         about=_about(entry),
-        who_url=reverse("history:show-person", args=[entry.actor_name]),
+        who_url=reverse("history:show-person", args=[who]),
         object=_describe_object(entry),
         object_url=link_object(entry.cluster, entry.group, entry.kind, entry.namespace, entry.name),
         cluster=entry.cluster,
@@ -158,8 +190,9 @@ def present_history(chosen: Mapping[str, Any], *, before: int | None, for_user: 
     """One page of entries; `before` is a number, so that a long history needs no counting."""
     found = find_page(chosen, before=before, count=PER_PAGE + 1, for_user=for_user)
     shown = found[:PER_PAGE]
+    starters = find_starters(shown)
     return HistoryPage(
-        rows=tuple(present_entry(entry) for entry in shown),
+        rows=tuple(present_entry(entry, starters) for entry in shown),
         older_url=_address(chosen, before=shown[-1].pk) if len(found) > PER_PAGE else "",
         query=_address(chosen),
         is_filtered=bool(chosen),
@@ -203,7 +236,7 @@ def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
         Fact(_("Hash of the body"), entry.detail_hash, is_code=True),
     )
     return EntryPage(
-        row=present_entry(entry),
+        row=present_entry(entry, find_starters([entry])),
         facts=tuple(fact for fact in facts if fact.text),
         detail=render_yaml(entry.detail) if entry.detail else "",
         hash=entry.hash,

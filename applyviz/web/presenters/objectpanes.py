@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
-from applyviz.engine.hazards.sentences import render_hazard, title
+from applyviz.engine.hazards.sentences import render_hazard, title_of
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
@@ -152,13 +152,13 @@ def _where(change: ObjectChange) -> str:
 
 
 def _present_hazards(hazards: tuple[Hazard, ...], acts: Mapping[HazardKind, HazardAct]) -> Iterator[Notice]:
-    kinds: dict[tuple[HazardKind, Severity], list[str]] = {}
+    kinds: dict[tuple[HazardKind, Severity, str], list[str]] = {}
     for hazard in hazards:
-        kinds.setdefault((hazard.kind, hazard.severity), []).append(render_hazard(hazard))
-    for (kind, severity), texts in kinds.items():
+        kinds.setdefault((hazard.kind, hazard.severity, title_of(hazard)), []).append(render_hazard(hazard))
+    for (kind, severity, title), texts in kinds.items():
         one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
         yield Notice(
-            SEVERITY_LOOKS[severity], title(kind), one, lines=more, anchor=f"hazard-{kind.value}", act=acts.get(kind)
+            SEVERITY_LOOKS[severity], title, one, lines=more, anchor=f"hazard-{kind.value}", act=acts.get(kind)
         )
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from django.utils.functional import Promise
 
 from applyviz.web.presenters.acknowledging import HazardAct
+from applyviz.web.presenters.dangers import Danger
 from applyviz.web.presenters.objects import KindRow
 from applyviz.web.presenters.operations import Look
 
@@ -53,13 +54,17 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """The button: a link (`url`), a form (`form_url`), or blocked when it has neither."""
+    """The button: a link (`url`), a form (`form_url`), or blocked when it has neither.
+
+    - `can_wait`: the form offers to wait until workloads are ready.
+    """
 
     text: Text = ""
     url: str = ""
     form_url: str = ""
     blockers: tuple[Blocker, ...] = ()
     note: Text = ""
+    can_wait: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +81,6 @@ class Deck:
     action: Button
     digest: str = ""
     glass_url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """One hazard of the plan, with its place."""
-
-    look: Look
-    text: Text
-    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ class Brief:
 
     sentence: Text = ""
     impact: tuple[Text, ...] = ()
-    risks: tuple[Risk, ...] = ()
+    dangers: tuple[Danger, ...] = ()
     notices: tuple[Notice, ...] = ()
     why: str = ""
     facts: tuple[Fact, ...] = ()

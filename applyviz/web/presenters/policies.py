@@ -11,7 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.models import Plan, PolicyVersion
+from applyviz.web.presenters.dangers import CLASS_WORDS
 from applyviz.workflow import clock
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
@@ -74,13 +76,20 @@ class Trial:
     closed: tuple[str, ...]
 
 
+def _name_cause(because: str) -> str | Promise:
+    """What a demand comes from: a danger by its words, or a policy."""
+    return CLASS_WORDS[DangerClass(because)] if because in set(DangerClass) else because
+
+
 def describe_demand(demand: Demand) -> str:
     """How many approvals, of whom and why."""
     text = ngettext("%(n)d approval", "%(n)d approvals", demand.approvals) % {"n": demand.approvals}
     if demand.team:
         text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
     return (
-        _("%(approvals)s, because of: %(why)s") % {"approvals": text, "why": demand.because} if demand.because else text
+        _("%(approvals)s, because of: %(why)s") % {"approvals": text, "why": _name_cause(demand.because)}
+        if demand.because
+        else text
     )
 
 
@@ -103,7 +112,9 @@ def _describe_certainty(rules: Rules) -> str:
 
 def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
     """The rules of one policy, each with its name."""
-    more = "; ".join(f"{d.danger.value}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers)
+    more = "; ".join(
+        f"{CLASS_WORDS[d.danger]}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers
+    )
     hours = rules.approval_hours
     lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("until it is spent")
     return (
@@ -175,7 +186,7 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
         url=reverse("reviews:show-plan", args=[review, number]),
         holds=found.holds,
         version=found.policy.version,
-        dangers=tuple(f"{danger.value}: {count}" for danger, count in found.dangers.items()),
+        dangers=tuple(f"{CLASS_WORDS[danger]}: {count}" for danger, count in found.dangers.items()),
         demands=tuple(describe_demand(demand) for demand in found.demands),
         closed=found.closed,
     )

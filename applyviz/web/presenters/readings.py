@@ -1,4 +1,4 @@
-"""What can only be said by reading every change of a plan, in words: changes that are alike, risks, who is where.
+"""What can only be said by reading every change of a plan, in words: changes that are alike, hazards, who is where.
 
 A complete plan keeps its overview (`engine.planning.overview`) in its summary; of a plan without one every change
 is read. A complete plan never changes, so a reading is kept. Values come masked.
@@ -13,8 +13,7 @@ from functools import lru_cache
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.hazards.model import HazardKind, Severity
-from applyviz.engine.hazards.sentences import title
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.planning.overview import Alike, Found, Overview, Overviewer
 from applyviz.engine.planning.serialize import from_json
 from applyviz.records.models import ObjectChange as ChangeRow
@@ -26,22 +25,11 @@ from applyviz.workflow.changes import read_masked
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRisk:
-    """One kind of hazard in a plan, and the first object that has it."""
-
-    severity: Severity
-    text: str
-    position: int
-    kind: HazardKind
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What a plan says as a whole; hazards and field managers with the positions of their objects."""
 
     same: tuple[SameChange, ...] = ()
-    risks: tuple[FoundRisk, ...] = ()
+    found: tuple[Found, ...] = ()
     hazards: Mapping[HazardKind, frozenset[int]] = field(default_factory=dict)
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
@@ -68,23 +56,6 @@ def present_same(overview: Overview) -> tuple[SameChange, ...]:
     )
 
 
-def present_risks(hazards: Iterable[Found], names: Mapping[int, str]) -> tuple[FoundRisk, ...]:
-    """One line per kind of hazard, the loudest first; `names` of the objects at their positions."""
-    return tuple(
-        FoundRisk(
-            found.severity,
-            f"{names[found.members[0]]}: {title(found.kind)}"
-            if len(found.members) == 1
-            else f"{title(found.kind)} × {len(found.members)}",  # noqa: RUF001 drawn
-            found.members[0],
-            found.kind,
-            len(found.members),
-        )
-        for found in hazards
-        if found.severity is not Severity.INFO
-    )
-
-
 def _gather(hazards: Iterable[Found]) -> dict[HazardKind, frozenset[int]]:
     gathered: dict[HazardKind, frozenset[int]] = {}
     for found in hazards:
@@ -92,35 +63,28 @@ def _gather(hazards: Iterable[Found]) -> dict[HazardKind, frozenset[int]]:
     return gathered
 
 
-def _find_names(plan_id: int, overview: Overview) -> dict[int, str]:
-    """The names of objects that alone have a hazard of their kind."""
-    alone = [found.members[0] for found in overview.hazards if len(found.members) == 1]
-    rows = ChangeRow.objects.filter(plan_id=plan_id, position__in=alone)
-    return dict(rows.values_list("position", "name")) if alone else {}
-
-
-def _load_overview(plan_id: int, digest: str) -> tuple[Overview, dict[int, str]]:
-    """The overview that the plan keeps, or one read from all its changes; with names of objects by position."""
+def _load_overview(plan_id: int, digest: str) -> Overview:
+    """The overview that the plan keeps, or one read from all its changes."""
     summaries = Plan.objects.filter(pk=plan_id, digest=digest).values_list("summary", flat=True)
     kept = next((summary["overview"] for summary in summaries if "overview" in summary), None)
     if kept is not None:
         overview: Overview = from_json(Overview, kept)
-        return overview, _find_names(plan_id, overview)
+        return overview
     rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).defer("sealed").order_by("position")
-    overviewer, names = Overviewer(), {}
+    overviewer, places = Overviewer(), []
     for row in rows.iterator(chunk_size=100):
         overviewer.add(read_masked(row))
-        names[row.position] = row.name
-    return overviewer.find(list(names)), names
+        places.append(row.position)
+    return overviewer.find(places)
 
 
 @lru_cache(maxsize=64)
 def read_plan(plan_id: int, digest: str) -> Reading:
     """Read a complete plan once; the digest keeps readings of different databases apart."""
-    overview, names = _load_overview(plan_id, digest)
+    overview = _load_overview(plan_id, digest)
     return Reading(
         present_same(overview),
-        present_risks(overview.hazards, names),
+        overview.hazards,
         _gather(overview.hazards),
         {held.manager: frozenset(held.members) for held in overview.managers},
     )

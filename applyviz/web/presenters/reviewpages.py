@@ -21,14 +21,15 @@ from applyviz.web.presenters.acknowledging import present_acts
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.comparing import present_replan_notice
 from applyviz.web.presenters.consent import list_notices
+from applyviz.web.presenters.dangers import list_dangers
 from applyviz.web.presenters.deciding import is_edited, present_settlement
 from applyviz.web.presenters.decks import Standing, present_deck
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objects import draw_picture, needs_attention
-from applyviz.web.presenters.operations import OBJECT_LOOKS, SEVERITY_LOOKS
-from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress, Risk
+from applyviz.web.presenters.operations import OBJECT_LOOKS
+from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
 from applyviz.web.presenters.readings import Reading, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.summaries import present_impact, present_sentence
@@ -40,6 +41,8 @@ from applyviz.workflow import fields as field_facts
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.policies import Policy
+from applyviz.workflow.quorum import Quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,10 @@ def _find_run(plan: Plan) -> ApplyRun | None:
     return ApplyRun.objects.filter(plan=plan).first()
 
 
-def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
+def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Standing:
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     hazards = acknowledgements.find_open(plan)
-    found = quorum.count_quorum(plan)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
     return Standing(
@@ -94,6 +96,7 @@ def _stand(plan: Plan, person: Person, attention_url: str) -> Standing:
         can_write=access.can(person, Action.WRITE),
         can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
         closed=approvals.find_timing_blockers(found.policy),
+        waits_for_rollout=found.policy.waits_for_rollout,
         has_asked=any(objection.by_id == person.pk for objection in approvals.list_objections(plan)),
         is_outdated=plan.state == PlanState.COMPLETE
         and plan.review.state == ReviewState.OPEN
@@ -121,7 +124,7 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, .
         Fact(_("by"), review.author.get_username()),
         Fact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
         Fact(_("source"), plan.revision.digest.removeprefix("sha256:")[:12], is_code=True),
-        Fact(_("planned"), date_format(made, "j M Y H:i")),
+        Fact(_("planned"), date_format(made, "j M Y H:i T")),
         Fact(_("certainty"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
@@ -167,14 +170,18 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     return (*list_notices(plan), *notices, *present_undo(plan))
 
 
-def _present_brief(plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None) -> Brief:
+def _present_brief(
+    plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None, policy: Policy
+) -> Brief:
     def url_of(position: int) -> str:
         return _object_url(plan, position)
 
     return Brief(
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        risks=tuple(Risk(SEVERITY_LOOKS[r.severity], r.text, url_of(r.position)) for r in reading.risks),
+        dangers=list_dangers(changes, reading.found, url_of=url_of, many=policy.many_objects)
+        if plan.state == PlanState.COMPLETE
+        else (),
         notices=_present_notices(plan, run),
         why=plan.review.reason,
         facts=_present_facts(plan, changes),
@@ -277,7 +284,8 @@ def present_switch(
 def _present_deck(plan: Plan, person: Person) -> Deck:
     changes = plan.changes.defer("document", "sealed")
     attention = next((_object_url(plan, c.position) for c in changes if needs_attention(c)), "")
-    return present_deck(plan, options_from_json(plan.options), _stand(plan, person, attention), _find_run(plan))
+    standing = _stand(plan, person, attention, quorum.count_quorum(plan))
+    return present_deck(plan, options_from_json(plan.options), standing, _find_run(plan))
 
 
 def _list(
@@ -326,14 +334,14 @@ def present_page(
     if position is None and is_complete:
         items = _list(plan, changes, listed, reading, None, viewed).items
         position = next((i.position for i in sorted(items, key=lambda i: i.is_calm)), None)
-    run = _find_run(plan)
+    run, found = _find_run(plan), quorum.count_quorum(plan)
     said = list(use_cases.list_comments(plan))
     attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
     shown = position if not is_open else None
     change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
-        deck=present_deck(plan, options, _stand(plan, for_user, attention), run),
-        brief=_present_brief(plan, changes, reading, run),
+        deck=present_deck(plan, options, _stand(plan, for_user, attention, found), run),
+        brief=_present_brief(plan, changes, reading, run, found.policy),
         listing=_list(plan, changes, listed, reading, position, viewed),
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
         if shown is not None and change is not None

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.owners import Owner
@@ -56,7 +57,9 @@ def _present_ends(chosen: Mapping[str, Any], for_user: Visitor) -> list[Fact]:
     moments = [found.order_by(order).values_list("at", flat=True).first() for order in ("id", "-id")]
     labels = (_("First entry"), _("Last entry"))
     return [
-        Fact(label, date_format(at, "j M Y H:i")) for label, at in zip(labels, moments, strict=True) if at is not None
+        Fact(label, date_format(localtime(at), "j M Y H:i T"))
+        for label, at in zip(labels, moments, strict=True)
+        if at is not None
     ]
 
 

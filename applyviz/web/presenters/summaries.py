@@ -93,6 +93,23 @@ def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
             yield _("%(what)s: all pods restart") % {"what": what}
 
 
+def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
+    """What refused objects would restart once they are decided."""
+    if not pending:
+        return
+    pods = sum(one.get("pods") or 0 for one in pending)
+    names = _list_names([one["ref"] for one in pending])
+    if pods:
+        text = ngettext(
+            "once decided, %(pods)d more pod restarts: %(names)s",
+            "once decided, %(pods)d more pods restart: %(names)s",
+            pods,
+        )
+        yield text % {"pods": pods, "names": names}
+    else:
+        yield _("once decided, more pods restart: %(names)s") % {"names": names}
+
+
 def present_impact(plan: Plan) -> tuple[str, ...]:
     """What it does to running things, line by line."""
     summary: Mapping[str, Any] = plan.summary
@@ -113,4 +130,5 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
             len(budgets),
         )
         lines.append(text % {"names": ", ".join(budgets)})
+    lines += _describe_pending(summary.get("pending", []))
     return tuple(lines)

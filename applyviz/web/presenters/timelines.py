@@ -20,12 +20,13 @@ from applyviz.engine.planning.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult
-from applyviz.web.presenters.history import present_entry
+from applyviz.web.presenters.history import Starters, find_starters, present_entry
 from applyviz.web.presenters.objectlinks import CORE, NO_NAMESPACE
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
+from applyviz.web.presenters.ownertimes import OwnerTimes, present_owner_times
 from applyviz.web.presenters.plans import Fact
 from applyviz.web.presenters.runs import OUTCOME_LOOKS
-from applyviz.workflow import access
+from applyviz.workflow import access, tenures
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.places import Place
@@ -62,17 +63,20 @@ class Event:
     manager: str
     manager_url: str
     links: tuple[Fact, ...]
+    process: str = ""
+    process_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Some events, newest first, and where older ones are."""
+    """Some events, newest first, and where older ones are; the first page tells the field owners as well."""
 
     subject: Subject
     events: tuple[Event, ...]
     older_url: str
     is_first: bool
     history_url: str
+    owner_times: OwnerTimes | None = None
 
 
 def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> Subject:
@@ -111,11 +115,23 @@ def _present_result(result: ObjectResult, at: datetime) -> Event:
     return Event(at, look, str(look.word), result.detail, who, _person_url(who), "", "", (Fact("", text, url=url),))
 
 
-def _present_audit(entry: AuditEntry) -> Event:
-    row = present_entry(entry)
+def _present_audit(entry: AuditEntry, starters: Starters) -> Event:
+    row = present_entry(entry, starters)
     link = Fact("", _("entry %(number)d") % {"number": row.number}, url=row.url)
     links = (*row.links, link)
-    return Event(row.at, row.look, row.what, row.about, row.who, row.who_url, row.manager, row.manager_url, links)
+    return Event(
+        row.at,
+        row.look,
+        row.what,
+        row.about,
+        row.who,
+        row.who_url,
+        row.manager,
+        row.manager_url,
+        links,
+        row.process,
+        row.process_url,
+    )
 
 
 def _find_plans(subject: Subject, before: datetime | None) -> Iterator[Event]:
@@ -151,8 +167,10 @@ def _find_audit(subject: Subject, before: datetime | None) -> Iterator[Event]:
     found = _entries(subject)
     if before is not None:
         found = found.filter(at__lt=before)
-    for entry in found.order_by("-id")[: PER_PAGE + 1]:
-        yield _present_audit(entry)
+    entries = list(found.order_by("-id")[: PER_PAGE + 1])
+    starters = find_starters(entries)
+    for entry in entries:
+        yield _present_audit(entry, starters)
 
 
 def _cut(events: list[Event]) -> list[Event]:
@@ -161,6 +179,11 @@ def _cut(events: list[Event]) -> list[Event]:
         return events
     whole = [event for event in events[:PER_PAGE] if event.at != events[PER_PAGE].at]
     return whole or [event for event in events if event.at == events[0].at]
+
+
+def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes:
+    key = (subject.group, subject.kind, subject.namespace, subject.name)
+    return present_owner_times(tenures.owners_of(subject.cluster, key, for_user=for_user))
 
 
 def present_timeline(subject: Subject, *, before: datetime | None, for_user: Visitor) -> Timeline:
@@ -174,5 +197,10 @@ def present_timeline(subject: Subject, *, before: datetime | None, for_user: Vis
     older = f"?{urlencode({'before': shown[-1].at.isoformat()})}" if len(shown) < len(events) else ""
     query = {k: v for k, v in {**subject.columns, "cluster": subject.cluster}.items() if v and k != "group"}
     return Timeline(
-        subject, tuple(shown), older, before is None, f"{reverse('history:list-entries')}?{urlencode(query)}"
+        subject,
+        tuple(shown),
+        older,
+        before is None,
+        f"{reverse('history:list-entries')}?{urlencode(query)}",
+        _tell_owners(subject, for_user) if before is None else None,
     )

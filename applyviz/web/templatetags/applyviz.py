@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import datetime
 
 from django import template
+from django.utils.formats import date_format
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.timezone import localtime
 
 register = template.Library()
 
@@ -24,6 +27,26 @@ def is_hidden(character: str) -> bool:
     if character in _PLAIN_CONTROLS:
         return False
     return unicodedata.category(character) in _HIDDEN_CATEGORIES or character in "\u00a0\u3164\u115f\u1160\uffa0"
+
+
+_FORMATS = {"": "j M Y H:i T", "s": "j M Y H:i:s T", "short": "j M H:i T", "clock": "H:i:s T"}
+
+
+@register.filter
+def moment_text(at: datetime | None, form: str = "") -> str:
+    """A moment as people read it, with its time zone; `form` is "", "s" (with seconds), "short" or "clock"."""
+    if at is None:
+        return ""
+    return date_format(localtime(at), _FORMATS[form])
+
+
+@register.simple_tag
+def moment(at: datetime | None, form: str = "") -> SafeString:
+    """As `moment_text`, for machines as well; nothing for no moment."""
+    if at is None:
+        return mark_safe("")
+    machine = localtime(at).isoformat(timespec="seconds")
+    return format_html('<time datetime="{}">{}</time>', machine, moment_text(at, form))
 
 
 @register.filter

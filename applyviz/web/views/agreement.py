@@ -34,7 +34,8 @@ def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
 def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
     digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
     if form.cleaned_data["then"] == "apply":
-        run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note)
+        waits = form.cleaned_data["waits"]
+        run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note, waits_for_rollout=waits)
         return redirect("runs:show-run", run.number)
     if form.cleaned_data["then"] == "changes":
         approvals.request_changes(plan, by=request.user, digest=digest, note=note)
@@ -82,7 +83,8 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     if proof.is_asked_for(request, found):
         back = reverse("reviews:show-plan", args=[number, plan])
         return redirect(f"{reverse('prove')}?{urlencode({'next': back})}")
-    run = runs.start_run(found, by=request.user, digest=form.cleaned_data["digest"])
+    given = form.cleaned_data
+    run = runs.start_run(found, by=request.user, digest=given["digest"], waits_for_rollout=given["waits"])
     return redirect("runs:show-run", run.number)
 
 

@@ -43,6 +43,18 @@ def test_filters_leave_only_what_they_name(as_viewer, entries, query, found):
     assert [text for text in both if f"{text}</span>" in page] == found
 
 
+def test_what_a_worker_did_stands_under_who_started_it(as_viewer, run, bob):
+    audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(cluster="shop", ref=FRONTEND, run=run.number))
+    entry = AuditEntry.objects.latest("id")
+
+    listed = as_viewer.get(URL).content.decode()
+    alone = as_viewer.get(reverse("history:show-entry", args=[entry.pk])).content.decode()
+
+    assert 'href="/history/people/bob/">bob</a><span class="sub">carried out by' in listed
+    assert "applyviz wrote an object" in alone
+    assert 'href="/history/people/bob/">bob</a> <span class="dim">carried out by' in alone
+
+
 def test_fragment_holds_the_entries_alone(as_viewer, entries):
     fragment = as_viewer.get(URL, headers={"HX-Request": "true"}).content.decode()
 

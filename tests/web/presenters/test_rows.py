@@ -18,7 +18,7 @@ from applyviz.web.presenters.difflines import PAGE, diff_values, present_diff
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.lanes import present_lanes
 from applyviz.web.presenters.owners import present_owner
-from applyviz.web.presenters.readings import present_risks, present_same
+from applyviz.web.presenters.readings import present_same
 from applyviz.web.presenters.values import ABSENT, find_value, show_value
 from tests.web import builders
 
@@ -222,18 +222,6 @@ def test_same_changes_say_what_moves_and_who_deviates():
         (2,),
         True,
     )
-
-
-def test_risks_are_told_once_per_kind():
-    one = builders.build_change()
-    names = {0: "frontend", 1: "cart"}
-
-    assert [(r.text, r.position) for r in present_risks(read_overview([one]).hazards, names)] == [
-        ("frontend: Removal will not happen", 0)
-    ]
-    assert [(r.text, r.position) for r in present_risks(read_overview([one, one]).hazards, names)] == [
-        ("Removal will not happen × 2", 0)
-    ]
 
 
 def test_default_that_replaces_a_live_value_is_a_change():

@@ -3,6 +3,7 @@
 from django.urls import reverse
 
 from applyviz.records.models import ApplyRun, Approval
+from tests.builders import make_policy
 
 
 def url(plan) -> str:
@@ -34,6 +35,21 @@ def test_approving_and_applying_starts_the_run(as_bob, plan):
     answer = as_bob.post(url(plan), {"digest": plan.digest, "then": "apply"})
 
     assert answer.headers["Location"] == reverse("runs:show-run", args=[ApplyRun.objects.get().number])
+
+
+def test_run_waits_for_workloads_when_asked_to(as_bob, plan):
+    page = as_bob.get(url(plan)).content.decode()
+    as_bob.post(url(plan), {"digest": plan.digest, "then": "apply", "waits": "on"})
+
+    assert "Wait until workloads are ready" in page
+    assert ApplyRun.objects.get().rules["waits_for_rollout"] is True
+
+
+def test_policy_that_waits_leaves_no_choice(as_bob, plan):
+    make_policy(waits_for_rollout=True)
+    page = as_bob.get(url(plan)).content.decode()
+
+    assert 'name="waits"' not in page
 
 
 def test_plan_with_a_conflict_cannot_be_approved(as_bob, refused_plan):

@@ -52,7 +52,7 @@ def test_policy_is_written_and_shown(as_dana, as_viewer):
     wanted = (
         "version 1",
         "2 approvals",
-        "rbac: 3 approvals",
+        "Rights change: 3 approvals",
         "Mon-Fri 09:00-17:00 Europe/Berlin",
         "carries on",
         "first",
