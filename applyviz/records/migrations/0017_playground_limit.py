@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0015_tokens_are_gone"),
+        ("records", "0016_told_of_heads"),
     ]
 
     operations = [
