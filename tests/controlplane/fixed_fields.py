@@ -49,7 +49,10 @@ class Asker:
             with urllib.request.urlopen(request, timeout=30, context=self._context) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
+            text = error.read()
+            return error.code, json.loads(text) if text.startswith(b"{") else {
+                "message": text.decode("utf-8", "replace")
+            }
 
 
 def put(obj: JSONObject, path: str, value: Any) -> JSONObject:

@@ -16,6 +16,14 @@ WORDS = ("a", "b", "c", "web", "a<b", 'q"t', "é\u2028", "", "10.0.0.1", "1")
 INTEGERS = (0, 1, 2, 3, 80, 443, 8080, 1234567, -1, 12345678901, 9007199254740993)
 FLOATS = (0, 1, 1.5, 2.0, 1e-7, 0.1, 1e21)
 FIELDS = "abcdefgh"
+# What names the entries of a list: the type of each key field, and its default where it has one.
+KEYS: dict[str, tuple[str, Any]] = {
+    "id": ("integer", 1),
+    "name": ("string", "a"),
+    "port": ("integer", 80),
+    "flag": ("boolean", False),
+    "ratio": ("number", 0.5),
+}
 QUANTITIES = ("1", "100m", "1Gi", 1, 0.5)
 
 
@@ -155,8 +163,7 @@ def make_schema(rng: random.Random, depth: int) -> dict[str, Any]:
     """A random structural schema of a custom resource's field."""
     turn = rng.random()
     if depth <= 0 or turn < 0.25:
-        plain: dict[str, Any] = {"type": rng.choice(("string", "integer", "boolean", "number"))}
-        return {"x-kubernetes-int-or-string": True} if rng.random() < 0.05 else plain
+        return _make_scalar_schema(rng)
     if turn < 0.7:
         return _make_object_schema(rng, depth)
     if turn < 0.715 and depth > 1:
@@ -165,11 +172,30 @@ def make_schema(rng: random.Random, depth: int) -> dict[str, Any]:
     if turn < 0.76:
         loose = {"x-kubernetes-preserve-unknown-fields": True}
         return {"type": "object", **loose} if turn < 0.74 else loose
+    made: dict[str, Any] = {"type": "array"}
     if turn < 0.82:
-        return {"type": "array", "items": _make_set_item(rng), "x-kubernetes-list-type": "set"}
-    if turn < 0.92:
-        return _make_map_list_schema(rng, depth)
-    return {"type": "array", "items": make_schema(rng, depth - 1)}
+        made |= {"items": _make_set_item(rng), "x-kubernetes-list-type": "set"}
+    elif turn < 0.92:
+        made |= _make_map_list_schema(rng, depth)
+    else:
+        made["items"] = make_schema(rng, depth - 1)
+    if rng.random() < 0.06:
+        made["nullable"] = True
+    return made
+
+
+def _make_scalar_schema(rng: random.Random) -> dict[str, Any]:
+    """Now and then one that may be null, or has a default."""
+    if rng.random() < 0.05:
+        return {"x-kubernetes-int-or-string": True}
+    kind = rng.choice(("string", "integer", "boolean", "number"))
+    made: dict[str, Any] = {"type": kind}
+    turn = rng.random()
+    if turn < 0.06:
+        made["nullable"] = True
+    if turn < 0.03 or turn > 0.94:
+        made["default"] = {"string": "a", "integer": 1, "boolean": True, "number": 1.5}[kind]
+    return made
 
 
 def _make_set_item(rng: random.Random) -> dict[str, Any]:
@@ -197,7 +223,7 @@ def change_topology(schema: Any, rng: random.Random) -> Any:
         for name in ("x-kubernetes-list-type", "x-kubernetes-list-map-keys"):
             changed.pop(name, None)
         items = changed.get("items") or {}
-        keys = [n for n in ("id", "name", "port") if n in items.get("required", ()) and n in items["properties"]]
+        keys = [n for n in KEYS if n in items.get("required", ()) and n in items["properties"]]
         if keys and rng.random() < 0.6:
             changed |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys[: rng.randint(1, 2)]}
         elif items.get("type") in ("string", "integer", "boolean", "number") and rng.random() < 0.6:
@@ -225,36 +251,45 @@ def _make_object_schema(rng: random.Random, depth: int) -> dict[str, Any]:
 def _make_map_list_schema(rng: random.Random, depth: int) -> dict[str, Any]:
     properties = {n: make_schema(rng, depth - 1) for n in rng.sample("efgh", rng.randint(0, 3))}
     required = []
-    keys = rng.sample(("id", "name", "port"), rng.randint(1, 2))
+    keys = rng.sample(tuple(KEYS), rng.choice((1, 1, 2, 2, 3)))
     for key in keys:
-        properties[key] = {"type": "string" if key == "name" else "integer"}
+        kind, default = KEYS[key]
+        properties[key] = {"type": kind}
         if rng.random() < 0.3:
-            properties[key]["default"] = {"id": 1, "name": "a", "port": 80}[key]
+            properties[key]["default"] = default
         else:
             required.append(key)
     items = {"type": "object", "properties": properties, **({"required": required} if required else {})}
-    return {
-        "type": "array",
-        "items": items,
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": keys,
-    }
+    return {"items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
 
 
 def make_definition(rng: random.Random, number: int) -> dict[str, Any]:
     """A random CustomResourceDefinition with one or two versions."""
     group = f"r{number}.example.com"
-    subresources = {"status": {}} if rng.random() < 0.6 else {}
+    subresources: dict[str, Any] = {"status": {}} if rng.random() < 0.6 else {}
+    if rng.random() < 0.3:
+        subresources["scale"] = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count"}
     versions: list[dict[str, Any]] = []
-    for name in ("v1", "v1beta1")[: rng.choice((1, 2))]:
-        spec = {"type": "object", "properties": {n: make_schema(rng, 4) for n in rng.sample(FIELDS, 5)}}
-        status = {"type": "object", "properties": {n: make_schema(rng, 2) for n in "xy"}}
-        schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}}
-        if versions and rng.random() < 0.7:
-            schema = versions[0]["schema"]
+    for name in ("v1", "v1beta1", "v2alpha1")[: rng.choice((1, 2, 2, 3))]:
+        schema = versions[0]["schema"] if versions and rng.random() < 0.7 else _make_version_schema(rng)
         storage = {"name": name, "served": True, "storage": name == "v1", "schema": schema}
         versions.append({**storage, "subresources": subresources})
     names = {"kind": "Thing", "listKind": "ThingList", "plural": "things", "singular": "thing"}
     spec = {"group": group, "names": names, "scope": "Namespaced", "conversion": {"strategy": "None"}}
     head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     return {**head, "metadata": {"name": f"things.{group}"}, "spec": {**spec, "versions": versions}}
+
+
+def _make_version_schema(rng: random.Random) -> dict[str, Any]:
+    """Mostly a spec and a status; now and then nothing is declared at all, or not everything."""
+    turn = rng.random()
+    if turn < 0.05:
+        return {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    fields = {n: make_schema(rng, 4) for n in rng.sample(FIELDS, 5)}
+    spec = {"type": "object", "properties": {**fields, "count": {"type": "integer"}}}
+    status = {n: make_schema(rng, 2) for n in "xy"} | {"count": {"type": "integer"}}
+    properties = {"spec": spec, "status": {"type": "object", "properties": status}}
+    if turn < 0.1:
+        properties["data"] = make_schema(rng, 3)
+    loose = {"x-kubernetes-preserve-unknown-fields": True} if turn > 0.95 else {}
+    return {"openAPIV3Schema": {"type": "object", "properties": properties, **loose}}

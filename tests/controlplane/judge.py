@@ -40,6 +40,11 @@ def save_documents(plane: ControlPlane, folder: Path) -> None:
             (folder / "v3" / f"{name.replace('/', '.')}.json").write_text(text)
 
 
+def _read_integer(text: str) -> int | float:
+    # Go writes floats without an exponent up to 1e21; beyond 64 bits nothing else is written so.
+    return int(text) if -(2**63) <= int(text) < 2**63 else float(text)
+
+
 class Judge:
     """A running oracle; use it as a context manager."""
 
@@ -62,7 +67,7 @@ class Judge:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"op": case["op"], "input": case["input"]}) + "\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline()).get("expected")
+        return json.loads(self._process.stdout.readline(), parse_int=_read_integer).get("expected")
 
     def ask_all(self, cases: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], Any]]:
         """Each case with its answer."""

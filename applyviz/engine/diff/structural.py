@@ -11,12 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any, NamedTuple, TypeAlias
 
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import ItemError, Topology, of_root
-from applyviz.engine.schema.walk import MISSING, list_leaves
+from applyviz.engine.schema.walk import MISSING, collect_entry, collect_leaves, name_entries
+
+_Leaves: TypeAlias = dict[FieldPath, JSONValue]
+_Entries: TypeAlias = dict[PathElement, JSONValue]
+_is_texts = frozenset({str}).issuperset
 
 _QUANTITY = re.compile(r"([+-]?[0-9]*\.?[0-9]*)(e[+-]?[0-9]+|E[+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 _SCALES = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": Decimal(1000)} | {
@@ -49,21 +54,75 @@ class Difference:
 
 def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[Difference, ...]:
     """All leaves that differ, in the order of the live object, then of what is new; None is no object."""
-    left = list_leaves(root, before) if before is not None else {}
-    right = list_leaves(root, after) if after is not None else {}
-    return tuple(_diff_leaves(left, right))
+    differences = _Differences([], [])
+    left, right = (MISSING if obj is None else obj for obj in (before, after))
+    differences.walk(of_root(root), left, right, ())
+    return (*differences.gone_or_changed, *differences.new)
 
 
-def _diff_leaves(left: dict[FieldPath, JSONValue], right: dict[FieldPath, JSONValue]) -> Iterator[Difference]:
-    for path, old in left.items():
-        new = right.get(path, MISSING)
-        if new is MISSING:
-            yield Difference(path, old, MISSING)
-        elif old is not new and not is_same_json(old, new):
-            yield Difference(path, old, new, is_equal_in_meaning(old, new))
-    for path, new in right.items():
-        if path not in left:
-            yield Difference(path, MISSING, new)
+class _Differences(NamedTuple):
+    """Both objects walked together: what is the same on both sides is never listed."""
+
+    gone_or_changed: list[Difference]
+    new: list[Difference]
+
+    def walk(self, place: Topology | None, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
+        """Compare what stands at a path on both sides, `MISSING` where nothing does."""
+        if place is not None and old and new:
+            if type(old) is dict and type(new) is dict and place.is_map and not place.is_atomic_map:
+                self._walk_maps(place, old, new, path)
+                return
+            if type(old) is list and type(new) is list:
+                left, right = name_entries(place, old), name_entries(place, new)
+                if left is not None and right is not None:
+                    self._walk_lists(place, left, right, path)
+                    return
+        leaves: tuple[_Leaves, _Leaves] = {}, {}
+        for side, value in zip(leaves, (old, new), strict=True):
+            if value is not MISSING:
+                collect_leaves(place, value, path, side)
+        self._compare(*leaves)
+
+    def _compare(self, left: _Leaves, right: _Leaves) -> None:
+        for path, value in left.items():
+            other = right.get(path, MISSING)
+            if other is MISSING:
+                self.gone_or_changed.append(Difference(path, value, MISSING))
+            elif value is not other and not is_same_json(value, other):
+                self.gone_or_changed.append(Difference(path, value, other, is_equal_in_meaning(value, other)))
+        self.new.extend(Difference(path, MISSING, value) for path, value in right.items() if path not in left)
+
+    def _walk_maps(self, place: Topology, old: dict[str, Any], new: dict[str, Any], path: FieldPath) -> None:
+        for name, value in old.items():
+            other = new.get(name, MISSING)
+            if value is other or (type(value) is str and type(other) is str and value == other):
+                continue
+            self.walk(place.children[name], value, other, (*path, "f:" + name))
+        for name, value in new.items():
+            if name not in old:
+                self.walk(place.children[name], MISSING, value, (*path, "f:" + name))
+
+    def _walk_lists(self, place: Topology, old: _Entries, new: _Entries, path: FieldPath) -> None:
+        for element, value in old.items():
+            other = new.get(element, MISSING)
+            # Most entries are maps of texts and the same on both sides; equal texts are the same, 1 and true are not.
+            if type(value) is dict and value == other and _is_texts(map(type, value.values())):
+                continue
+            if type(value) is dict and type(other) is dict:
+                self.walk(place.item, value, other, (*path, element))
+            else:
+                self._compare_entries(place, value, other, (*path, element))
+        for element, value in new.items():
+            if element not in old:
+                self._compare_entries(place, MISSING, value, (*path, element))
+
+    def _compare_entries(self, place: Topology, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
+        """Entries of which one is missing, a value of a set, or there twice."""
+        leaves: tuple[_Leaves, _Leaves] = {}, {}
+        for side, value in zip(leaves, (old, new), strict=True):
+            if value is not MISSING:
+                collect_entry(place, path[-1], value, path, side)
+        self._compare(*leaves)
 
 
 def find_reorderings(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[FieldPath, ...]:

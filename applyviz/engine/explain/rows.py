@@ -16,8 +16,8 @@ from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.owning import OwnerCursor, Owners
-from applyviz.engine.schema.topology import ItemError, Topology
-from applyviz.engine.schema.walk import MISSING
+from applyviz.engine.schema.topology import Topology
+from applyviz.engine.schema.walk import MISSING, Twice, name_entries
 
 # One value per version, `MISSING` where a version has none; the order of versions is that of the columns.
 Values: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue]
@@ -30,10 +30,6 @@ _BLANK: Values = (MISSING,) * 5
 _NONE: dict[Any, Any] = {}
 _is_flat = frozenset({dict, list}).isdisjoint
 _is_maps = frozenset({dict, type(MISSING)}).issuperset
-
-
-class _Twice(list[JSONValue]):
-    """Entries of one list that have one name: a leaf together."""
 
 
 class _At:
@@ -97,7 +93,7 @@ class RowReader:
                 maps[column], has_map = value, True
                 continue
             if value and kind is list and place is not None and id(value) not in named:
-                named[id(value)] = _name_entries(place, value)
+                named[id(value)] = name_entries(place, value)
             entries = named.get(id(value))
             if entries is not None:
                 lists[column], has_list = entries, True
@@ -153,9 +149,9 @@ class RowReader:
                 merged(element, MISSING),
             )
             twice: Sequence[JSONValue] = ()
-            if _Twice in map(type, values):
-                twice = [list(v) if type(v) is _Twice else MISSING for v in values]
-                values = [MISSING if type(v) is _Twice else v for v in values]
+            if Twice in map(type, values):
+                twice = [list(v) if type(v) is Twice else MISSING for v in values]
+                values = [MISSING if type(v) is Twice else v for v in values]
             self._walk(place.item, values, at.enter(place, element), at, twice)
         in_both = lists[AFTER].keys() & lists[LIVE].keys()
         if [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]:
@@ -172,20 +168,3 @@ def _unite(maps: Iterable[dict[Any, JSONValue]]) -> dict[Any, JSONValue]:
             keys.update(other)
         last = other
     return keys
-
-
-def _name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, JSONValue] | None:
-    """The entries of a list by their names; None for an atomic list, and when an entry has none."""
-    if not place.is_list or place.is_atomic_list:
-        return None
-    try:
-        elements = [place.name_item(item) for item in items]
-    except ItemError:
-        return None
-    entries = dict(zip(elements, items, strict=True))
-    if len(entries) < len(items):
-        groups: dict[PathElement, list[JSONValue]] = {}
-        for element, item in zip(elements, items, strict=True):
-            groups.setdefault(element, []).append(item)
-        entries = {e: _Twice(same) if len(same) > 1 else same[0] for e, same in groups.items()}
-    return entries

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.hazards.fixed import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import field_path, is_within, position_of
+from applyviz.engine.hazards.walking import field_path, is_within, list_at, position_of
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
@@ -119,15 +119,15 @@ def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
 
 def _ranges(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     """Address ranges of a cluster may only be added."""
-    before, now = (get_at(obj, ("spec", "cidrs")) or [] for obj in (live, result))
+    before, now = (list_at(obj, "spec", "cidrs") for obj in (live, result))
     if now[: len(before)] != before:
         yield "spec", "cidrs"
 
 
 def _definition(live: JSONObject, result: JSONObject) -> Iterator[Place]:
     """A version in which objects are stored cannot go."""
-    names = {version.get("name") for version in get_at(result, ("spec", "versions")) or ()}
-    if not names.issuperset(get_at(live, ("status", "storedVersions")) or ()):
+    names = [get_at(version, ("name",)) for version in list_at(result, "spec", "versions")]
+    if any(stored not in names for stored in list_at(live, "status", "storedVersions")):
         yield "spec", "versions"
 
 
@@ -172,20 +172,25 @@ def find_definition(subject: Subject, gvk: GroupVersionKind) -> JSONObject | Non
     if "." not in gvk.group:
         return None
     for obj in subject.neighbours.of_kind("CustomResourceDefinition"):
-        spec = obj.get("spec") or {}
-        if spec.get("group") == gvk.group and get_at(spec, ("names", "kind")) == gvk.kind:
+        spec = obj.get("spec")
+        if get_at(spec, ("group",)) == gvk.group and get_at(spec, ("names", "kind")) == gvk.kind:
             return obj
     return None
 
 
+def find_version(subject: Subject) -> JSONObject | None:
+    """What the definition among the neighbours says of the version that the object has."""
+    for version in list_at(find_definition(subject, subject.ref.gvk), "spec", "versions"):
+        if get_at(version, ("name",)) == subject.ref.gvk.version:
+            found: JSONObject = version
+            return found
+    return None
+
+
 def _custom(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
-    crd = find_definition(subject, subject.ref.gvk)
-    for version in get_at(crd, ("spec", "versions")) or () if crd is not None else ():
-        if version.get("name") != subject.ref.gvk.version:
-            continue
-        for where in _fixed_by_rules(get_at(version, ("schema", "openAPIV3Schema"))):
-            if get_at(live, where, _MISSING) is not _MISSING and _compare(live, result, where):
-                yield where
+    for where in _fixed_by_rules(get_at(find_version(subject), ("schema", "openAPIV3Schema"))):
+        if get_at(live, where, _MISSING) is not _MISSING and _compare(live, result, where):
+            yield where
 
 
 def find(subject: Subject) -> Iterator[Hazard]:

@@ -52,6 +52,7 @@ class HazardKind(StrEnum):
     ADMISSION_CHANGED = "admission-changed"
     WEBHOOK_WITHOUT_DRY_RUN = "webhook-without-dry-run"
     PODS_RESTART = "pods-restart"
+    CONVERSION_NOT_ASKED = "conversion-not-asked"
 
 
 @dataclass(frozen=True, slots=True)

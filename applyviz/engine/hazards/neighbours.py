@@ -1,8 +1,8 @@
 """Which live objects beside the set the rules want to see, as reads, and the answers as neighbours.
 
-Autoscalers and disruption budgets of the namespaces that the set touches; the namespaces and definitions of
-the set itself, because only what is not there yet has to come first. What may not be read is left out: a
-rule then says less, never something wrong about objects it has seen.
+Autoscalers and disruption budgets of the namespaces that the set touches; the namespaces and definitions of the set
+itself, because only what is not there yet has to come first; the definitions of its custom resources. What may not be
+read is left out: a rule then says less, never something wrong about objects it has seen.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from applyviz.engine.hazards.model import Neighbours
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource, ResourceSource
 
 _WATCHING: Final = (
     GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
     GroupVersionKind("policy", "v1", "PodDisruptionBudget"),
 )
+_DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 _FOUNDATIONS: Final = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
 _WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"))
 # From here on one list over all namespaces is cheaper than one list for each.
@@ -36,6 +38,8 @@ def find_neighbour_requests(
     """The reads whose answers `read_neighbours` takes; `namespace` is that of objects that name none."""
     requests: list[Request] = []
     namespaces: dict[str, None] = {}
+    definitions = resources.find_resource(_DEFINITION)
+    defining: dict[str, None] = {}
     for ref in refs:
         resource = resources.find_resource(ref.gvk)
         if resource is None:
@@ -43,8 +47,12 @@ def find_neighbour_requests(
         if (ref.gvk.group, ref.gvk.kind) in _FOUNDATIONS:
             path = resource.path("", ref.name)
             requests.append(Request("GET", path, ref=ref, purpose="read"))
+        elif definitions is not None and bundled().find_resource(ref.gvk) is None:
+            defining[definitions.path("", f"{resource.plural}.{ref.gvk.group}")] = None
         elif resource.is_namespaced and ref.gvk.kind in _WORKLOADS:
             namespaces[ref.namespace or namespace] = None
+    asked = {request.path for request in requests}
+    requests.extend(Request("GET", path, purpose="read") for path in defining if path not in asked)
     for gvk in _WATCHING:
         resource = resources.find_resource(gvk)
         if resource is not None and namespaces:

@@ -40,6 +40,7 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.ADMISSION_CHANGED: "The server changed a value",
     HazardKind.WEBHOOK_WITHOUT_DRY_RUN: "A webhook cannot be rehearsed",
     HazardKind.PODS_RESTART: "Pods restart",
+    HazardKind.CONVERSION_NOT_ASKED: "A conversion was not asked",
 }
 # A workload that is not replaced step by step stops first.
 _LOUD_TITLES = {HazardKind.PODS_RESTART: "Stops, then starts again"}
@@ -117,6 +118,16 @@ def _topology(f: Facts) -> str:
     return f"{f['manager']} owns this in the shape of an older schema ({f['change']}): {outcome[f['change']]}."
 
 
+def _conversion(f: Facts) -> str:
+    if f["how"] == "webhook":
+        head = f"A webhook converts {f['kind']} between {f['versions']} and was not asked"
+    else:
+        head = f"How {f['kind']} is converted between {f['versions']} is not known"
+    if f["elsewhere"]:
+        return f"{head}: what is owned at {f['elsewhere']} is taken for fields of the same names."
+    return f"{head}: all versions are taken to have the same fields."
+
+
 _SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
     HazardKind.NO_LAST_APPLIED: (
         "The live object has no last-applied configuration: what the manifest no longer names stays."
@@ -160,6 +171,7 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
         "Webhook {name} cannot be part of a dry run: what it will change is not known."
     ),
     HazardKind.PODS_RESTART: _restart,
+    HazardKind.CONVERSION_NOT_ASKED: _conversion,
 }
 
 
@@ -176,9 +188,14 @@ def title_of(hazard: Hazard) -> str:
     return reach or title(hazard.kind, hazard.severity)
 
 
+def describe_hazard(hazard: Hazard) -> str:
+    """The sentence of a hazard, without its field."""
+    sentence = _SENTENCES[hazard.kind]
+    return sentence(hazard.facts) if callable(sentence) else sentence.format_map(hazard.facts)
+
+
 def render_hazard(hazard: Hazard) -> str:
     """The sentence of a hazard, with its field in front where it has one."""
-    sentence = _SENTENCES[hazard.kind]
-    text = sentence(hazard.facts) if callable(sentence) else sentence.format_map(hazard.facts)
+    text = describe_hazard(hazard)
     where = render_path(hazard.path)
     return f"{where}: {text}" if where else text

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from applyviz.engine.hazards.immutable import find_definition
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import metadata_of, position_of, texts_of
+from applyviz.engine.hazards.walking import map_at, metadata_of, position_of, texts_of
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import is_same_json
 
@@ -120,8 +120,8 @@ def find_secret(subject: Subject) -> Iterator[Hazard]:
     changed = [
         name
         for part in ("data", "stringData")
-        for name in dict.fromkeys((*(live.get(part) or {}), *(result.get(part) or {})))
-        if (live.get(part) or {}).get(name) != (result.get(part) or {}).get(name)
+        for name in dict.fromkeys((*map_at(live, part), *map_at(result, part)))
+        if map_at(live, part).get(name) != map_at(result, part).get(name)
     ]
     if changed:
         facts = {"entries": ", ".join(sorted(set(changed))), "count": str(len(set(changed)))}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.hazards.immutable import find_definition
+from applyviz.engine.hazards.immutable import find_version
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import position_of
 from applyviz.engine.objects.paths import fields
@@ -71,15 +71,11 @@ _DEPRECATED = {
 
 
 def _custom(subject: Subject) -> tuple[str, str] | None:
-    definition = find_definition(subject, subject.ref.gvk)
-    versions = get_at(definition, ("spec", "versions")) if definition is not None else None
-    for version in versions if isinstance(versions, list) else ():
-        if version.get("name") != subject.ref.gvk.version:
-            continue
-        if version.get("served") is False:
-            return "not-served", ""
-        if version.get("deprecated") is True:
-            return "deprecated", str(version.get("deprecationWarning") or "")
+    version = find_version(subject)
+    if get_at(version, ("served",)) is False:
+        return "not-served", ""
+    if get_at(version, ("deprecated",)) is True:
+        return "deprecated", str(get_at(version, ("deprecationWarning",)) or "")
     return None
 
 

@@ -14,7 +14,7 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement, index, key
 from applyviz.engine.objects.paths import field as field_step
-from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.schema.model import ListType, Node
 
 
@@ -94,6 +94,18 @@ def metadata_of(obj: JSONObject | None) -> JSONObject:
     """The metadata of an object, {} when it has none."""
     meta = obj.get("metadata") if obj is not None else None
     return meta if isinstance(meta, Mapping) else {}
+
+
+def map_at(obj: JSONValue, *keys: str) -> JSONObject:
+    """The map at a place of an object that anybody may have written, {} when there is none."""
+    found = get_at(obj, keys)
+    return found if isinstance(found, Mapping) else {}
+
+
+def list_at(obj: JSONValue, *keys: str) -> list[JSONValue]:
+    """The list at a place of an object that anybody may have written, [] when there is none."""
+    found = get_at(obj, keys)
+    return found if isinstance(found, list) else []
 
 
 def texts_of(obj: JSONObject | None, name: str) -> Mapping[str, str]:

@@ -1,23 +1,29 @@
 """Characters that libyaml and Go's library read differently: covered, read as text, uncovered again.
 
 Rule: Go ends a plain scalar at a colon only when a space follows, so `[a:, b]` holds `a:`; libyaml refuses
-that. Go skips a byte order mark at the very start of a document only; libyaml skips it at every line.
+that. Go skips a byte order mark at the very start of a document only; libyaml skips it at every line. Go takes
+`,`, `[` and `]` for parts of a tag, libyaml ends the tag there.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.scalars import Scalar
-from applyviz.engine.manifests.treeparts import FlowColonError, Tree
+from applyviz.engine.manifests.treeparts import FlowColonError, TagIndicatorError, Tree
 from applyviz.engine.manifests.yamltree import TreeReader
 from applyviz.engine.objects.values import JSONValue
 
 _FREE = ("\ue0fa", "\ue0fb", "\ue0fc", "\ue0fd")
 _MARK_AT_LINE = "\n\ufeff"
-_MOST_COLONS = 100
+_MOST_COVERED = 100
+_TAG: Final = re.compile(r"![-\w;/?:@&=+$.!~*'()%,\[\]]*", re.ASCII)
+# What a tag may hold: no tag that means anything has one, so that one odd tag stands for another.
+_SPELLING: Final = str.maketrans(",[]", ";;;")
 
 
 @dataclass(slots=True)
@@ -34,6 +40,22 @@ class _Covers:
                 self.originals[ord(cover)] = original
                 return cover
         return ""
+
+    def cover_colon(self, at: int) -> bool:
+        """Cover the colon at an offset; False when there is none, or nothing to cover it with."""
+        cover, before = self.cover_of(":"), self.text
+        if not cover or before[at : at + 1] != ":":
+            return False
+        self.text = before[:at] + cover + before[at + 1 :]
+        return True
+
+    def spell_tag(self, at: int) -> bool:
+        """Write the tag at an offset with characters that libyaml takes for parts of it; False when it does already."""
+        found = _TAG.match(self.text, at)
+        tag = found[0] if found else ""
+        spelled = tag.translate(_SPELLING)
+        self.text = self.text[:at] + spelled + self.text[at + len(tag) :]
+        return spelled != tag
 
     def uncover(self, value: JSONValue) -> JSONValue:
         if isinstance(value, str):
@@ -66,15 +88,14 @@ def read_tree(text: bytes, file: str, first_line: int, limits: ReadLimits, cache
         covers = _Covers(text.decode("utf-8", "replace"))
         covers.text = covers.text.replace(_MARK_AT_LINE, "\n" + covers.cover_of("\ufeff"))
         text = covers.text.encode()
-    for _ in range(_MOST_COLONS):
+    for _ in range(_MOST_COVERED):
         try:
             tree = TreeReader(file, first_line, limits, cache).read(text)
-        except FlowColonError as error:
+        except (FlowColonError, TagIndicatorError) as error:
             covers = covers or _Covers(text.decode("utf-8", "replace"))
-            cover, before, at = covers.cover_of(":"), covers.text, error.offset
-            if not cover or before[at : at + 1] != ":":
+            cover = covers.cover_colon if isinstance(error, FlowColonError) else covers.spell_tag
+            if not cover(error.offset):
                 raise
-            covers.text = before[:at] + cover + before[at + 1 :]
             text = covers.text.encode()
             continue
         return covers.uncover_tree(tree) if covers is not None else tree

@@ -32,6 +32,8 @@ def _as_text(value: JSONValue) -> str:
 
 _Note = TypeVar("_Note", Retyped, DuplicateKey)
 _NO_VERSION = "apiVersion not set"
+# How the reasons end that keep kubectl from reading the rest of a file.
+UNIDENTIFIED = ("not set", "not set]", "isn't string type", "unstructured.detector")
 
 
 @dataclass(eq=False)
@@ -46,6 +48,20 @@ def _below(notes: tuple[_Note, ...], path: PlainPath) -> tuple[_Note, ...]:
     if not depth:
         return notes
     return tuple(replace(n, path=n.path[depth:]) for n in notes if n.path[:depth] == path)
+
+
+def _find_unidentified(obj: JSONObject) -> str:
+    """What is missing of version and kind, in kubectl's words; "" when nothing is."""
+    found = []
+    for name in ("apiVersion", "kind"):
+        value = obj.get(name)
+        if value is None:
+            found.append(f"{name} not set")
+        elif not isinstance(value, str):
+            found.append(f"{name} isn't string type")
+        elif not value:
+            found.append(f"{name} is empty")
+    return found[0] if len(found) == 1 else f"[{', '.join(found)}]" if found else ""
 
 
 class DocumentReader:
@@ -72,8 +88,12 @@ class DocumentReader:
 
     def _read_list(self, value: JSONObject) -> Iterator[ManifestDocument | ManifestError]:
         items = value["items"]
-        if not _as_text(value.get("kind")):
-            yield self._error("kind not set")
+        unidentified = _find_unidentified(value)
+        problem = find_type_problem(value.get("metadata"))
+        if unidentified:
+            yield self._error(unidentified)
+        elif problem is not None:
+            yield self._error(problem.reason, ("metadata", *problem.path))
         elif items is None:
             return
         elif not isinstance(items, list):
@@ -128,9 +148,9 @@ class DocumentReader:
         return UnversionedError(error.reason, error.position, error.path, document) if error is not None else document
 
     def _find_identity_error(self, obj: JSONObject, path: PlainPath) -> ManifestError | None:
-        missing = [f"{f} not set" for f in ("apiVersion", "kind") if not _as_text(obj.get(f))]
-        if missing:
-            return self._error(missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]", path)
+        unidentified = _find_unidentified(obj)
+        if unidentified:
+            return self._error(unidentified, path)
         problem = find_type_problem(obj.get("metadata"))
         if problem is not None:
             return self._error(problem.reason, (*path, "metadata", *problem.path))

@@ -11,7 +11,7 @@ from applyviz.engine.manifests.covers import read_tree
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
 from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError, RefusedValueError
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
-from applyviz.engine.manifests.objects import DocumentReader, UnversionedError
+from applyviz.engine.manifests.objects import UNIDENTIFIED, DocumentReader, UnversionedError
 from applyviz.engine.manifests.scalars import Scalar
 from applyviz.engine.manifests.stream import (
     Chunk,
@@ -44,7 +44,9 @@ class _FileReader:
             return
         for found in DocumentReader(tree, self.file, end_line).read():
             if isinstance(found, ManifestError):
-                self.note(found, ends_reading=not found.path and "not set" in found.reason)
+                # kubectl asks each text for a version and a kind before it looks into it.
+                is_unidentified = found.reason.endswith(UNIDENTIFIED) and not found.path
+                self.note(found, ends_reading=is_unidentified)
             else:
                 self.documents.append(found)
 
@@ -85,7 +87,7 @@ class _FileReader:
                     self.read_yaml(text[start:].encode("utf-8", "replace"), text.count("\n", 0, start) + 1)
                 return
             except RefusedValueError as error:
-                self.note(error, ends_reading=False)
+                self.note(error, ends_reading=True)
                 count += 1
                 continue
             except ManifestError as error:

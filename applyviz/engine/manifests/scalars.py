@@ -32,6 +32,7 @@ _INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z", re.ASCII)
 _DOT_FLOAT = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?\Z", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?\Z", re.ASCII)
+_ESCAPED = re.compile("[\udc80-\udcff]")
 _NUMBER_STARTS = frozenset("+-.0123456789")
 # First characters of every plain scalar that is not simply text; the reader skips the rest.
 HINTS = frozenset("+-0123456789yYnNtTfFoO~.")
@@ -137,6 +138,12 @@ def resolve_plain(text: str) -> Scalar:
     return Scalar("float", word, None, word)
 
 
+def decode_utf8(raw: bytes) -> str:
+    """Text as Go reads it: every byte that is no part of UTF-8 becomes U+FFFD, each its own."""
+    # Python's own replacement takes several bytes for one character.
+    return _ESCAPED.sub("\ufffd", raw.decode("utf-8", "surrogateescape"))
+
+
 def resolve_tagged(tag: str, text: str) -> Scalar:
     """Resolve a scalar with a tag; raises `ValueError` in the words of Go's library."""
     short = tag[len(_PREFIX) :] if tag.startswith(_PREFIX) else ""
@@ -145,7 +152,7 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
             raw = base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
         except (binascii.Error, ValueError):
             raise ValueError("!!binary value contains invalid base64 data") from None
-        return Scalar("str", raw.decode("utf-8", "replace"))
+        return Scalar("str", decode_utf8(raw))
     if short == "str" or short not in ("bool", "int", "float", "null", "timestamp"):
         return Scalar("str", text)
     found = resolve_plain(text)

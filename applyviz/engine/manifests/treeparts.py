@@ -26,6 +26,13 @@ class FlowColonError(ManifestError):
     offset: int = 0
 
 
+@dataclass(eq=False)
+class TagIndicatorError(ManifestError):
+    """libyaml ends a tag at `,`, `[` or `]`, which Go's library takes for parts of it; the tag starts at `offset`."""
+
+    offset: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A document's value with what was noticed on the way; None for an empty document."""

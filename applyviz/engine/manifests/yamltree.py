@@ -43,6 +43,7 @@ from applyviz.engine.manifests.treeparts import (
     Anchored,
     FlowColonError,
     Frame,
+    TagIndicatorError,
     Tree,
     allowed_alias_share,
     holds_unusable,
@@ -53,7 +54,8 @@ from applyviz.engine.objects.values import JSONValue
 # PyYAML's stubs call the marks of events optional; the C parser always sets them.
 _Event: TypeAlias = Any
 _ESCAPED_SLASH: Final = re.compile(r"(?<!\\)(?:\\\\)*\\/")
-_UNCLEAR_TAG: Final = re.compile(r"(?:&\S+\s+)?![-\w;/?:@&=+$.!~*'()%]*[,\[\]]")
+_TAG_WITH_INDICATOR: Final = re.compile(r"(?:&\S+\s+)?(![-\w;/?:@&=+$.!~*'()%]*[,\[\]])", re.ASCII)
+_IN_TAG: Final = ("while scanning a tag", "while parsing a tag")
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
@@ -117,6 +119,9 @@ class TreeReader:
         position = SourcePosition(self.file, *where)
         if mark and reason == "found unexpected ':'":
             return FlowColonError(f"YAML syntax: {reason}", position, (), mark.index)
+        began = getattr(error, "context_mark", None)
+        if began and getattr(error, "context", None) in _IN_TAG:
+            return TagIndicatorError(f"YAML syntax: {reason}", position, (), began.index)
         return ManifestError(f"YAML syntax: {reason}", position)
 
     def _fail(self, event: _Event, reason: str) -> ManifestError:
@@ -175,9 +180,10 @@ class TreeReader:
             raise self._fail(event, "YAML syntax: found unknown escape character")
 
     def _check_tag(self, event: _Event) -> None:
-        # Go's library takes `,[]` for parts of a tag, libyaml ends the tag there: neither is guessed at.
-        if event.tag is not None and _UNCLEAR_TAG.match(self._source_of(event)):
-            raise self._fail(event, "YAML syntax: a tag is followed by a flow indicator without a space")
+        found = _TAG_WITH_INDICATOR.match(self._source_of(event)) if event.tag is not None else None
+        if found:
+            failed = self._fail(event, "YAML syntax: did not find expected whitespace or line break")
+            raise TagIndicatorError(failed.reason, failed.position, (), event.start_mark.index + found.start(1))
 
     def _on_scalar(self, event: _Event) -> None:
         frame = self._frames[-1] if self._frames else None

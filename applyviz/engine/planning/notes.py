@@ -6,15 +6,16 @@ from dataclasses import replace
 
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.reasons import FieldReason
-from applyviz.engine.hazards.model import Subject
+from applyviz.engine.hazards.model import HazardKind, Subject
 from applyviz.engine.hazards.rules import find_hazards
+from applyviz.engine.hazards.sentences import describe_hazard
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import unknown_kind
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.plan import Certainty, ObjectChange
 from applyviz.engine.planning.releases import Intent, Release, find_releases
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -75,6 +76,15 @@ def _find_releases(
     return tuple(find_releases(intent, reasons))
 
 
+def _tell_conversion(change: ObjectChange) -> ObjectChange:
+    """A calculation over versions that somebody else converts between says so."""
+    told = [h for h in change.hazards if h.kind is HazardKind.CONVERSION_NOT_ASKED]
+    if not told or change.certainty is not Certainty.CALCULATED:
+        return change
+    said = describe_hazard(told[0])
+    return replace(change, certainty_reason=f"{change.certainty_reason}; {said[0].lower()}{said[1:].rstrip('.')}")
+
+
 def add_notes(
     change: ObjectChange,
     member: Member,
@@ -107,4 +117,5 @@ def add_notes(
     )
     reasons = _explain(change, member, document, options, memo)
     releases = _find_releases(change, member, reasons, options, context)
-    return replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)
+    noted = replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)
+    return _tell_conversion(noted)

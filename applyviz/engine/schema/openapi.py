@@ -68,26 +68,29 @@ class OpenAPISource:
             self._kinds[gvk] = self._read_kind(gvk, document) if document is not None and has_it else None
         return self._kinds[gvk]
 
-    def _list_roots(self, gvk: GroupVersionKind) -> dict[str, Node | None]:
-        """The roots of a kind at every version that a document of its group describes; its own first."""
-        roots: dict[str, Node | None] = {gvk.version: None}
-        for path in list(self._raw):
-            group, _, version = path.removeprefix("apis/").removeprefix("api").rpartition("/")
+    def _find_versions(self, gvk: GroupVersionKind) -> dict[GroupVersionKind, _Document]:
+        """The kind at every version that a document of its group describes, its own first."""
+        found: dict[GroupVersionKind, _Document] = {}
+        own = gvk.api_version if gvk.group else f"/{gvk.version}"
+        others = [path.removeprefix("apis/").removeprefix("api") for path in self._raw]
+        for name in dict.fromkeys((own, *others)):
+            group, _, version = name.rpartition("/")
             other = gvk._replace(version=version)
             document = self._find_document(other) if group == gvk.group else None
             if document is not None and other in document.kinds:
-                roots[version] = document.definitions.get_node(document.kinds[other])
-        return roots
+                found[other] = document
+        return found
 
     def _read_kind(self, gvk: GroupVersionKind, document: _Document) -> KindSchema:
         root = document.definitions.get_node(document.kinds[gvk])
-        own, roots = bundled().find_kind(gvk), self._list_roots(gvk)
+        own, versions = bundled().find_kind(gvk), self._find_versions(gvk)
+        roots: dict[str, Node | None] = {v.version: d.definitions.get_node(d.kinds[v]) for v, d in versions.items()}
         is_custom = own is None and gvk not in document.strategic
         has_status = gvk in document.with_status
         resets = list_builtin_resets(gvk, ("status",) if has_status else ())
-        if is_custom and has_status:
-            resets[("status", gvk.api_version)] = (METADATA, SPEC)
-            resets[("", gvk.api_version)] = (STATUS,)
+        if is_custom:
+            resets |= {("status", v.api_version): (METADATA, SPEC) for v, d in versions.items() if v in d.with_status}
+            resets |= {("", gvk.api_version): (STATUS,)} if has_status else {}
         return KindSchema(
             gvk,
             root,

@@ -19,53 +19,70 @@ from applyviz.engine.schema.topology import ItemError, Topology, of_root
 MISSING: Final[Any] = object()
 
 
-def _group(place: Topology, items: list[JSONValue]) -> dict[PathElement, list[JSONValue]] | None:
-    """The entries by their names; None when one has none."""
-    groups: dict[PathElement, list[JSONValue]] = {}
+class Twice(list[JSONValue]):
+    """Entries of one list that have one name: a leaf together."""
+
+
+def name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, JSONValue] | None:
+    """The entries of a list by their names, `Twice` where several have one; None when an entry has none.
+
+    - None for atomic lists too: they are leaves.
+    """
+    if not place.is_list or place.is_atomic_list:
+        return None
     try:
-        for item in items:
-            groups.setdefault(place.name_item(item), []).append(item)
+        elements = [place.name_item(item) for item in items]
     except ItemError:
         return None
-    return groups
+    entries = dict(zip(elements, items, strict=True))
+    if len(entries) < len(items):
+        groups: dict[PathElement, list[JSONValue]] = {}
+        for element, item in zip(elements, items, strict=True):
+            groups.setdefault(element, []).append(item)
+        entries = {e: Twice(same) if len(same) > 1 else same[0] for e, same in groups.items()}
+    return entries
 
 
-def _collect(place: Topology | None, value: JSONValue, path: FieldPath, leaves: dict[FieldPath, JSONValue]) -> None:
+def collect_leaves(
+    place: Topology | None, value: JSONValue, path: FieldPath, leaves: dict[FieldPath, JSONValue]
+) -> None:
+    """Add every leaf of what stands at a path, in the order of the object."""
     if place is not None and value:
         if isinstance(value, dict) and place.is_map and not place.is_atomic_map:
             for name, entry in value.items():
                 if type(entry) is str:
                     leaves[(*path, "f:" + name)] = entry  # the common case, for speed
                 else:
-                    _collect(place.children[name], entry, (*path, "f:" + name), leaves)
+                    collect_leaves(place.children[name], entry, (*path, "f:" + name), leaves)
             return
-        if isinstance(value, list) and place.is_list and not place.is_atomic_list:
-            groups = _group(place, value)
-            if groups is not None:
-                _collect_groups(place, groups, path, leaves)
-                return
+        entries = name_entries(place, value) if isinstance(value, list) else None
+        if entries is not None:
+            for element, entry in entries.items():
+                collect_entry(place, element, entry, (*path, element), leaves)
+            return
     leaves[path] = value
 
 
-def _collect_groups(
+def collect_entry(
     place: Topology,
-    groups: dict[PathElement, list[JSONValue]],
+    element: PathElement,
+    entry: JSONValue,
     path: FieldPath,
     leaves: dict[FieldPath, JSONValue],
 ) -> None:
-    for element, items in groups.items():
-        if len(items) > 1:
-            leaves[(*path, element)] = items
-        elif element[0] == "v":
-            leaves[(*path, element)] = items[0]
-        else:
-            _collect(place.item, items[0], (*path, element), leaves)
+    """Add the leaves of one entry of a list, `path` being its own: those of a set have nothing below them."""
+    if type(entry) is Twice:
+        leaves[path] = list(entry)
+    elif element[0] == "v":
+        leaves[path] = entry
+    else:
+        collect_leaves(place.item, entry, path, leaves)
 
 
 def list_leaves(root: Node | None, obj: JSONValue) -> dict[FieldPath, JSONValue]:
     """Every leaf of an object with its path, in the order of the object."""
     leaves: dict[FieldPath, JSONValue] = {}
-    _collect(of_root(root), obj, (), leaves)
+    collect_leaves(of_root(root), obj, (), leaves)
     return leaves
 
 
@@ -94,8 +111,6 @@ def _step(place: Topology | None, value: JSONValue, element: PathElement) -> tup
     if element[0] == "i":
         position = element_value(element)
         return (place.item if place else None), value[position] if position < len(value) else MISSING
-    groups = _group(place, value) if place is not None and not place.is_atomic_list else None
-    items = (groups or {}).get(element, [])
-    if not items:
-        return None, MISSING
-    return (place.item if place else None), items[0] if len(items) == 1 else items
+    entries = name_entries(place, value) if place is not None else None
+    found = (entries or {}).get(element, MISSING)
+    return (place.item if place else None), list(found) if type(found) is Twice else found

@@ -40,6 +40,7 @@ type Input struct {
 	Subresource string          `json:"subresource,omitempty"`
 	Force       bool            `json:"force,omitempty"`
 	CSAManagers []string        `json:"csaManagers,omitempty"`
+	Data        []byte          `json:"data,omitempty"`
 }
 
 // Reply is one line of output.
@@ -66,6 +67,7 @@ func main() {
 		"ssa":        func(in Input) any { return serverSideApply(schemas, in) },
 		"update":     func(in Input) any { return update(schemas, in) },
 		"csaupgrade": func(in Input) any { return upgrade(in) },
+		"reading":    func(in Input) any { return readManifests(in) },
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(make([]byte, 1<<20), 64<<20)

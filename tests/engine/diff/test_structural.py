@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from applyviz.engine.diff.structural import Difference, diff_objects, find_reorderings, is_equal_in_meaning, is_same_at
 from applyviz.engine.objects.paths import fields, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.schema import builtin
-from applyviz.engine.schema.walk import MISSING
+from applyviz.engine.schema.walk import MISSING, list_leaves
 
 ROOT = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment")).root
 
@@ -60,6 +63,30 @@ def test_a_list_with_an_entry_that_cannot_be_named_is_one_leaf():
 
     assert [render_path(d.path) for d in diff_objects(before, after, root=ROOT)] == [".spec.template.spec.containers"]
     assert find_reorderings(before, after, root=ROOT) == ()
+
+
+NAMES = st.sampled_from(["spec", "containers", "name", "env", "metadata", "finalizers", "labels", "image", "x"])
+SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from([1.0, "a", "b"])
+VALUES = st.recursive(SCALARS, lambda v: st.lists(v, max_size=3) | st.dictionaries(NAMES, v, max_size=4), max_leaves=25)
+PODS = st.fixed_dictionaries(
+    {"metadata": VALUES, "spec": st.fixed_dictionaries({"containers": st.lists(VALUES, max_size=3)})}
+)
+
+
+@given(VALUES | PODS, VALUES | PODS)
+def test_differences_are_those_of_the_leaves(before, after):
+    root = ROOT.child("spec").child("template")
+    left, right = list_leaves(root, before), list_leaves(root, after)
+
+    found = diff_objects(before, after, root=root) if None not in (before, after) else ()
+
+    if None not in (before, after):
+        assert {d.path: (d.before, d.after) for d in found} == {
+            path: (left.get(path, MISSING), right.get(path, MISSING))
+            for path in {**left, **right}
+            if path not in left or path not in right or not is_same_json(left[path], right[path])
+        }
+        assert len({d.path for d in found}) == len(found)
 
 
 def test_no_object_has_no_leaves():

@@ -7,7 +7,11 @@ from applyviz.engine.objects.errors import ForbiddenError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.discovery import ResourceTable
+from applyviz.engine.schema.model import Resource
+from applyviz.engine.schema.sources import SourceChain
 
+DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
@@ -46,6 +50,20 @@ def test_namespaces_and_definitions_of_the_set_are_read_and_unknown_kinds_are_no
         "/api/v1/namespaces/shop",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com",
     ]
+
+
+def test_definitions_of_custom_resources_are_read_once() -> None:
+    gadget = GroupVersionKind("example.com", "v1", "Gadget")
+    custom = ResourceTable([Resource(gadget, "gadgets", True)])
+    crd = ObjectRef(DEFINITION, "", "gadgets.example.com")
+    one, two = ObjectRef(gadget, "shop", "a"), ObjectRef(gadget, "shop", "b")
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.com"
+
+    def asked(*refs: ObjectRef) -> list[str]:
+        return [request.path for request in find_neighbour_requests(refs, SourceChain(bundled(), custom))]
+
+    assert asked(one, two) == asked(one, crd) == [path]
+    assert find_neighbour_requests([one], custom) == ()
 
 
 def test_answers_become_live_neighbours_and_failures_are_left_out() -> None:

@@ -146,6 +146,26 @@ def test_owner_of_a_whole_that_is_parts_now_is_told() -> None:
     )
 
 
+def test_unknown_conversion_is_told_where_fields_are_owned_at_another_version() -> None:
+    widgets = copy.deepcopy(WIDGETS)
+    widgets["spec"]["versions"].append({**widgets["spec"]["versions"][0], "name": "v2"})
+    live = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "managedFields": [{"manager": "a", "apiVersion": "example.com/v2"}]},
+    }
+    kind = CRDSource([widgets]).find_kind(GroupVersionKind.from_object(live))
+    told = {"kind": kind, "dry_run_answer": "no dry run was asked for"}
+
+    (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), manifest=live, live=live, **told))
+
+    assert render_hazard(hazard) == (
+        ".apiVersion: How Widget is converted between v1, v2 is not known:"
+        " what is owned at example.com/v2 is taken for fields of the same names."
+    )
+    assert find_hazards(Subject(ObjectRef.from_object(live), manifest=live, **told)) == ()
+
+
 def test_prune_of_a_large_share_and_of_a_namespace_is_told() -> None:
     refs = [ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "n", str(n)) for n in range(3)]
     refs.append(ObjectRef(GroupVersionKind("", "v1", "Namespace"), "", "shop"))

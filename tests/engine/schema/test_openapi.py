@@ -71,6 +71,17 @@ def test_custom_kind_is_known_at_all_versions_that_are_described():
     }
 
 
+def test_custom_kind_leaves_out_the_same_fields_as_its_definition():
+    beta = json.loads(json.dumps(make_document()).replace('"v1"', '"v1beta1"'))
+    versions = [{"name": name, "subresources": {"status": {}}} for name in ("v1", "v1beta1")]
+    crd = {"spec": {"group": "x.io", "names": {"kind": "Gadget", "plural": "gadgets"}, "versions": versions}}
+
+    kind = OpenAPISource({"apis/x.io/v1": make_document(), "apis/x.io/v1beta1": beta}).find_kind(GADGET)
+
+    assert kind.reset_fields == CRDSource([crd]).find_kind(GADGET).reset_fields
+    assert kind.version_roots.keys() == {"v1", "v1beta1"}
+
+
 def test_reference_is_followed_and_overridden():
     spec = OpenAPISource({"apis/x.io/v1": make_document()}).find_kind(GADGET).root.child("spec")
 
