@@ -33,6 +33,7 @@ from urllib3.exceptions import (
 )
 
 from applyviz import __version__
+from applyviz.clusters.deadlines import hurry
 from applyviz.clusters.errors import NotSentError
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
@@ -76,6 +77,8 @@ def _retry_after(headers: Mapping[str, str]) -> float:
 
 def _parse(status: int, raw: bytes) -> JSONValue:
     if not raw:
+        if 200 <= status < 300:  # an answer that was cut in its headers looks like an empty one
+            raise UnreachableError(f"the server answered {status} with nothing", status)
         return None
     try:
         return json.loads(raw)
@@ -101,6 +104,7 @@ class LiveTransport:
         configuration.connection_pool_maxsize = _CONNECTIONS
         self._rest = RESTClientObject(configuration)
         self._pool: urllib3.PoolManager = self._rest.pool_manager
+        hurry(self._pool)
         self._limits = limits or Limits()
         self._folder = folder
         self._sleep, self._clock = sleep, clock

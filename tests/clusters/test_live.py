@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -173,6 +174,46 @@ def test_cut_answer_is_no_answer(server):
     with pytest.raises(UnreachableError) as raised:
         connect(server).send(Request("PATCH", PATH, {}, APPLY_PATCH, {}))
     assert not isinstance(raised.value, NotSentError)
+
+
+def _say(raw, pause=0.0):
+    """Bytes as they are, then the end of the connection; a pause after each byte, if one is given."""
+
+    def _reply(handler):
+        for part in (raw,) if not pause else (raw[n : n + 1] for n in range(len(raw))):
+            handler.wfile.write(part)
+            time.sleep(pause)
+        handler.close_connection = True
+
+    return _reply
+
+
+WHOLE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"kind": "A"}'
+
+
+def test_answer_cut_at_any_byte_is_no_answer(server):
+    server.answers += [_say(WHOLE[:end]) for end in range(len(WHOLE))] + [_say(WHOLE)]
+    transport = connect(server)
+
+    for end in range(len(WHOLE)):
+        with pytest.raises(UnreachableError) as raised:
+            transport.send(Request("PATCH", PATH, {}, APPLY_PATCH, {}))
+        assert not isinstance(raised.value, NotSentError), end
+    assert transport.send(Request("PATCH", PATH, {}, APPLY_PATCH, {})).body == {"kind": "A"}
+    assert len(server.seen) == len(WHOLE) + 1
+
+
+@pytest.mark.parametrize("is_in_the_body", [False, True], ids=["from the first byte", "in the body"])
+def test_answer_that_comes_byte_by_byte_ends_with_its_time(server, is_in_the_body):
+    head = WHOLE.replace(b"Content-Length: 13", b"Content-Length: 999") if is_in_the_body else b""
+    began = time.monotonic()
+
+    server.answers.append(lambda handler: (handler.wfile.write(head), _say((WHOLE + b" " * 900)[:99], 0.1)(handler)))
+    with pytest.raises(ClusterTimeoutError) as raised:
+        connect(server, total=0.5).send(Request("GET", PATH))
+
+    assert raised.value.retryable
+    assert time.monotonic() - began < 3
 
 
 def test_large_answer_is_refused(server):

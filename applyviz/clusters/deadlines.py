@@ -1,0 +1,70 @@
+"""One deadline for a whole answer: status line, headers and body together.
+
+A socket's own timeout counts anew at every byte, so a server that sends one now and then would hold a request for
+ever. Here every read of an answer gets what is left of the time that its request was given.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import socket
+import time
+from typing import Any
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+
+class _Hurried(io.RawIOBase):
+    """The reading end of a socket, until a moment."""
+
+    def __init__(self, raw: Any, sock: socket.socket) -> None:
+        self._raw, self._sock = raw, sock
+        given = sock.gettimeout()
+        self._until = None if given is None else time.monotonic() + given
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._until is not None:
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the answer took longer than the request was given")
+            self._sock.settimeout(left)
+        read: int | None = self._raw.readinto(buffer)
+        return read
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer whose every read is hurried."""
+
+    def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
+        super().__init__(sock, *given, **named)
+        self.fp = io.BufferedReader(_Hurried(self.fp.detach(), sock))
+
+
+class _Plain(HTTPConnection):
+    response_class = _Response
+
+
+class _Secure(HTTPSConnection):
+    response_class = _Response
+
+
+class _PlainPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _SecurePool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _Secure
+
+
+def hurry(pool: urllib3.PoolManager) -> None:
+    """Give every answer of a pool one deadline: the read timeout of its request."""
+    pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecurePool}
