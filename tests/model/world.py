@@ -89,6 +89,14 @@ class World:
         query = {"fieldManager": manager, "force": "true"}
         self.act(Request("PATCH", f"{MAPS}/{name}", query, APPLY_PATCH, body))
 
+    def go_back(self, name: str, data: dict[str, str]) -> None:
+        """The server is restored from a backup: the same object with older content, and versions that come again."""
+        key = next(key for key in self.store._objects if key.plural == "configmaps" and key.name == name)
+        live = self.store._objects[key]
+        older = str(int(live["metadata"]["resourceVersion"]) - 1)
+        self.store._objects[key] = {**live, "data": data, "metadata": {**live["metadata"], "resourceVersion": older}}
+        self.store._revision = int(older)
+
     def delete(self, name: str) -> None:
         """Somebody deletes a ConfigMap."""
         self.act(Request("DELETE", f"{MAPS}/{name}"))

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
-from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Answer, Request
 from tests.model.world import MAPS
 from tests.stories import config_map
 
@@ -26,6 +27,7 @@ MOVING: dict[str, Callable[[Any], Any]] = {
     "made anew": lambda world: (world.delete("there"), world.apply_as("applyviz", "there", {"x": "1", "w": "1"})),
     "made anew by hand": lambda world: (world.delete("there"), _post(world, "there", {"x": "1", "w": "1"})),
     "made anew, empty": lambda world: (world.delete("there"), _post(world, "there", {})),
+    "server restored from a backup": lambda world: world.go_back("there", {"x": "0", "w": "1"}),
     "immutable": lambda world: world.edit("there", {"data": {"x": "9"}, "immutable": True}),
 }
 STAYING: dict[str, Callable[[Any], Any]] = {
@@ -151,3 +153,49 @@ def test_conflict_with_a_new_field_manager_stops(scene):
 
     (told,) = scene.judge(run)
     assert (told.items[0].outcome in ("stale", "refused"), scene.effective, len(scene.writes)) == (True, 0, 1)
+
+
+def _define(list_type: str) -> dict[str, Any]:
+    """A kind whose parts are merged by name, or are one value."""
+    keys = {"x-kubernetes-list-map-keys": ["name"]} if list_type == "map" else {}
+    item = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+    parts = {"type": "array", "items": item, "x-kubernetes-list-type": list_type, **keys}
+    schema = {"type": "object", "properties": {"parts": parts}}
+    spec = {
+        "group": "shop.example",
+        "scope": "Namespaced",
+        "names": {"plural": "lamps", "singular": "lamp", "kind": "Lamp", "listKind": "LampList"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+    }
+    metadata = {"name": "lamps.shop.example"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _lamp(part: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "shop.example/v1",
+        "kind": "Lamp",
+        "metadata": {"name": "desk", "namespace": "default"},
+        "parts": [{"name": part}],
+    }
+
+
+def test_kind_that_is_defined_otherwise_since_the_review_is_not_written(scene):
+    """What was reviewed merges a list by name; now the whole list would be replaced."""
+    kinds, lamps = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/shop.example/v1/namespaces/default"
+    assert scene.world.act(Request("POST", kinds, {}, JSON, _define("map"))).is_ok
+    given = Request("PATCH", f"{lamps}/lamps/desk", {"fieldManager": "somebody"}, APPLY_PATCH, _lamp("shade"))
+    assert scene.world.act(given).is_ok
+    run = scene.start(scene.change(yaml.safe_dump(_lamp("bulb"))))
+    changed = {"spec": _define("atomic")["spec"]}
+    assert scene.world.act(Request("PATCH", f"{kinds}/lamps.shop.example", {}, MERGE_PATCH, changed)).is_ok
+
+    scene.work(run)
+
+    scene.judge(run)
+    assert (run.state, scene.writes) == ("stale", [])

@@ -11,6 +11,7 @@ from typing import Any
 
 import celery
 import pytest
+from cryptography.fernet import Fernet
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -133,3 +134,25 @@ def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
     assert [run.state for run in started].count("succeeded") == 1
     assert {run.state for run in started} == {"succeeded", "stale"}
     assert scene.effective == 1
+
+
+@pytest.mark.parametrize("keys", ["none that fits", "rotated"])
+@pytest.mark.parametrize("point", ["", "run.intended", "run.answered"])
+def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
+    """Without the key of what was sealed nothing is sent; a rotation keeps what is on its way working."""
+    run = scene.start(scene.change())
+    if point:
+        _kill_at(point, 1)
+        with pytest.raises(Killed):
+            runs.execute_run(run.pk)
+        failpoints.hooks.clear()
+        let_lease_run_out(run)
+    before, old = len(scene.writes), list(settings.APPLYVIZ_ENCRYPTION_KEYS)
+    new = Fernet.generate_key().decode()
+    settings.APPLYVIZ_ENCRYPTION_KEYS = [new] if keys == "none that fits" else [new, *old]
+    scene.work(run)
+    settings.APPLYVIZ_ENCRYPTION_KEYS = [new, *old]
+
+    (told,) = scene.judge(run)
+    assert told.state == ("failed" if keys == "none that fits" else "succeeded")
+    assert (len(scene.writes) == before) == (keys == "none that fits")

@@ -5,6 +5,8 @@ Threats H6 (conflicts of both kinds), H7 (what the server made of it), and the a
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
@@ -67,6 +69,33 @@ def test_failing_server_is_asked_what_became_of_it(scene: Scene, monkeypatch, co
 
     (told,) = scene.judge(run)
     assert (told.items[0].outcome, scene.effective) == ("applied and verified", 1)
+
+
+def _show_another(body: Any) -> Any:
+    return {**body, "metadata": {**body["metadata"], "name": "somebody-elses"}}
+
+
+ODD: dict[str, Any] = {
+    "another object": _show_another,
+    "another kind": lambda body: {**body, "kind": "Secret"},
+    "another uid": lambda body: {**body, "metadata": {**body["metadata"], "uid": "another"}},
+    "nothing": lambda body: None,
+    "a list": lambda body: [body],
+    "a Status": lambda body: {"kind": "Status", "apiVersion": "v1", "status": "Success"},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("acts", [True, False], ids=["carried out", "not carried out"])
+def test_success_that_shows_something_else_is_no_success(scene: Scene, monkeypatch, odd, acts):
+    """What a server says it did counts only when it shows the object; else live is read."""
+    run = scene.start(scene.change(config_map("there", x="2", w="1")))
+    told = ODD[odd](scene.world.find(f"{MAPS}/there"))
+    _answer_writes(scene, monkeypatch, Answer(200, told), acts=acts)
+    scene.work(run)
+
+    (found,) = scene.judge(run)
+    assert (found.items[0].outcome, scene.effective) == ("applied and verified", 1)
 
 
 def test_what_nobody_can_know_is_unknown_with_a_reason(scene: Scene):

@@ -129,6 +129,8 @@ def _carry_out(
     plan = claim.run.plan
     if claim.is_cancelled():
         return RunState.CANCELLED, ""
+    if claim.is_hopeless():
+        raise RunStoppedError("one worker after the other was lost over it; look at their logs")
     _check_rights(claim)
     results = _read_results(claim)
     _check_plan(claim, results)

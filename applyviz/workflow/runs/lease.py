@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
-from applyviz.records.models import ApplyRun, ObjectResult, Review
-from applyviz.workflow import audit, failpoints
+from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
+from applyviz.workflow import audit, changes, failpoints
 from applyviz.workflow.runs.start import about
 
+_MOST_LOST = 20
 _FINISHED_REVIEW = {RunState.SUCCEEDED: ReviewState.APPLIED}
 
 
@@ -52,9 +54,29 @@ class Claim:
         if not kept:
             raise LeaseLostError(f"run {self.run.number} is owned by another worker")
 
+    def is_hopeless(self) -> bool:
+        """Whether so many workers in a row were lost over it, without one object concluded, that the next would be."""
+        if self.epoch <= _MOST_LOST:
+            return False
+        told = AuditEntry.objects.filter(chain=self.run.number)
+        last = told.filter(action=AuditAction.OBJECT_RESULT).aggregate(last=Max("sequence"))["last"] or 0
+        return told.filter(action=AuditAction.RUN_CLAIMED, sequence__gt=last).count() > _MOST_LOST
+
     def is_cancelled(self) -> bool:
         """Whether somebody asked to stop."""
         return ApplyRun.objects.filter(pk=self.run.pk).exclude(cancel_requested_at=None).exists()
+
+    def _give_up(self, results: Iterable[ObjectResult], now: datetime) -> None:
+        """What was on its way when the run had to end is unknown, and the history says so of each."""
+        detail = "the run ended before it was known what became of it"
+        for result in results:
+            ObjectResult.objects.filter(pk=result.pk).update(outcome=Outcome.UNKNOWN, finished_at=now, detail=detail)
+            audit.record(
+                AuditAction.OBJECT_RESULT,
+                by=None,
+                about=replace(about(self.run), ref=changes.ref_of(result.change)),
+                detail={"outcome": Outcome.UNKNOWN.value, "detail": detail, "differences": []},
+            )
 
     def finish(self, state: RunState, *, error: str = "") -> None:
         """End the run: what was not reached says so, the review goes on or is done."""
@@ -63,9 +85,7 @@ class Claim:
             self.keep()
             results = ObjectResult.objects.filter(run=self.run)
             results.filter(outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
-            results.filter(outcome=Outcome.APPLYING).update(
-                outcome=Outcome.UNKNOWN, finished_at=now, detail="the run ended before it was known what became of it"
-            )
+            self._give_up(results.filter(outcome=Outcome.APPLYING).select_related("change"), now)
             results.filter(rollout=RolloutState.WAITING).update(rollout=RolloutState.GIVEN_UP, rollout_at=now)
             outcomes = list(ObjectResult.objects.filter(run=self.run).values_list("outcome", flat=True))
             counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}

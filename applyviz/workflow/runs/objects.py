@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -27,7 +27,7 @@ from applyviz.workflow.runs.establish import wait_until_served
 from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
-from applyviz.workflow.runs.parts import PartSender, StopError, Surroundings
+from applyviz.workflow.runs.parts import PartSender, StopError, Surroundings, is_the_object
 from applyviz.workflow.runs.promises import find_broken, identity
 from applyviz.workflow.runs.rollout import Rollout
 from applyviz.workflow.runs.rules import RunRules
@@ -155,9 +155,10 @@ class ObjectRun:
         answer = self._access.reader.try_send(Request("GET", self._access.find_path(self._change), purpose="read"))
         if answer.status == 404:
             return None
-        if not answer.is_ok or not isinstance(answer.body, Mapping):
+        if not answer.is_ok or not is_the_object(answer.body, self._change.ref, {}):
             raise StopError(Outcome.FAILED, f"the live object could not be read ({answer.status or 'no answer'})")
-        return answer.body
+        found: JSONObject = answer.body
+        return found
 
     def _find_live(self) -> JSONObject | None:
         """Read live; when it moved since the effect was compared, compare again."""

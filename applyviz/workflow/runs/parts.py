@@ -19,6 +19,7 @@ from applyviz.clusters.errors import NotSentError, meaning_of
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ClusterError, StalePlanError
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning import holes
 from applyviz.records.enums import EntryState, Outcome
@@ -44,6 +45,17 @@ class StopError(Exception):
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.detail}"
+
+
+def is_the_object(body: JSONValue, ref: ObjectRef, before: Mapping[str, str]) -> bool:
+    """Whether a body is an object of this name and kind, and of the uid that it had, if it was there."""
+    if not isinstance(body, Mapping) or body.get("kind") != ref.gvk.kind:
+        return False
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping) or metadata.get("name") != ref.name:
+        return False
+    is_there = (metadata.get("namespace") or "") == ref.namespace
+    return is_there and metadata.get("uid") == before.get("uid", metadata.get("uid"))
 
 
 def is_field_conflict(answer: Answer) -> bool:
@@ -138,7 +150,7 @@ class PartSender:
     def judge(self, part: int, entry: JournalEntry, request: Request, answer: Answer, live: JSONObject | None) -> Part:
         """What an answer means: (done, live afterwards); raises `StopError` when it is final."""
         if answer.is_ok:
-            return True, None if request.method == "DELETE" else answer.body
+            return (yield from self._accept(part, entry, request.method, answer, live))
         if request.method == "DELETE" and answer.status == 404:
             return True, None
         if answer.status == 409:
@@ -152,6 +164,15 @@ class PartSender:
             return (yield from self.settle(part, entry, identity(live), meaning.words))
         text = self.journal.scrub(answer.message) or meaning.words
         raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
+
+    def _accept(self, part: int, entry: JournalEntry, method: str, answer: Answer, live: JSONObject | None) -> Part:
+        """A success counts when it shows the object; one that shows something else is no answer: live tells."""
+        if method == "DELETE":
+            return True, None
+        before = identity(live)
+        if is_the_object(answer.body, self.journal.change.ref, before):
+            return True, answer.body
+        return (yield from self.settle(part, entry, before, "the server answered with something else than the object"))
 
     def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
         """A conflict: not carried out, unless a request of a worker that froze arrived late and is what it met."""
@@ -209,6 +230,9 @@ class PartSender:
         """Go on where a lost worker stopped: at its last entry; (done, live) of that part."""
         if entry.state == EntryState.ANSWERED and entry.sealed_answer is not None:
             answer = Answer(entry.status, entry.sealed_answer.open_json())
+            is_told = template.method == "DELETE" or is_the_object(answer.body, self.journal.change.ref, entry.before)
+            if answer.is_ok and not is_told:
+                return (yield from self.settle(entry.part, entry, entry.before, "the worker was lost"))
             live = yield from self._look(entry, "the worker was lost")
             if answer.is_ok:
                 return True, live
