@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import AppConfig
+from django.db import connections
 from django.db.models.signals import post_migrate, pre_migrate
+
+_TIMEOUT = "idle_in_transaction_session_timeout"
+
+
+def _set_patience(using: str, command: str) -> None:
+    """A migration may think for long inside its transaction; nothing else may."""
+    connection = connections[using]
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(command)
 
 
 def _make_way(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
     from applyviz.records import guards  # noqa: PLC0415  # slow import
 
+    _set_patience(using, f"SET {_TIMEOUT} = 0")
     if plan:
         guards.lift(using)
 
@@ -22,6 +34,7 @@ def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
 
     words.install(using)
     guards.install(using)
+    _set_patience(using, f"RESET {_TIMEOUT}")
 
 
 class RecordsConfig(AppConfig):

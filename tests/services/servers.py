@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 def free_port() -> int:
