@@ -7,6 +7,8 @@ import pytest
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
 
+from tests.faults.telling import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
+
 # Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2_000)

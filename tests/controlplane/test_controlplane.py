@@ -5,9 +5,8 @@ import json
 import pytest
 
 from applyviz.engine.requests.options import ApplyMode
-from tests.controlplane.binaries import KUBERNETES_VERSION, Binaries
+from tests.controlplane.binaries import KUBERNETES_VERSION
 from tests.controlplane.comparison import compare, make_comparable, read_objects
-from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.kubectl_side import run_with_kubectl
 from tests.controlplane.stories import tell_shop
 
@@ -30,17 +29,6 @@ def test_server_knows_people_by_their_tokens(control_plane, tmp_path):
     answer = control_plane.kubectl("auth", "whoami", "-o", "json", f"--kubeconfig={config}")
 
     assert json.loads(answer.stdout)["status"]["userInfo"]["username"] == "alice"
-
-
-def test_controllers_act_when_they_are_started(binaries: Binaries):
-    if binaries.controller_manager is None:
-        pytest.skip("KUBEBUILDER_ASSETS brings no controller manager")
-    with ControlPlane(binaries, has_manager=True) as plane:
-        plane.kubectl("create", "deployment", "web", "--image=shop/web:1", "--replicas=2")
-
-        plane.kubectl("wait", "--for=jsonpath={.status.replicas}=2", "deployment/web", "--timeout=60s")
-
-        assert plane.kubectl("get", "replicasets", "-o", "name").stdout.startswith("replicaset.apps/web-")
 
 
 @pytest.mark.parametrize("mode", ApplyMode)

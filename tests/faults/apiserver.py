@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -21,25 +22,10 @@ from applyviz.sandbox.http import HttpFace, Response
 from applyviz.sandbox.server import Sandbox
 from applyviz.sandbox.store import MemoryStore
 from tests.faults.history import Exchange
+from tests.faults.points import CUTS, REFUSED, UNTOUCHED
 
 TOKEN = "a-token-that-only-these-tests-know"
-# Before the server acts, and after it did.
-UNTOUCHED = ("cut before reading", "cut before acting", "500 before", "502 before", "503 before", "429", "408")
-REFUSED = ("401", "403", "409", "redirect")
-ACTED = (
-    "cut after acting",
-    "cut in the status line",
-    "cut in the headers",
-    "cut in the body",
-    "cut before the last byte",
-    "500 after",
-    "504 after",
-    "not JSON",
-    "half JSON",
-    "wrong length",
-    "answered twice",
-)
-PHASES = (*UNTOUCHED, *REFUSED, *ACTED)
+_PATIENCE = 10.0
 
 
 def _status(code: int, reason: str) -> bytes:
@@ -52,6 +38,14 @@ def _status(code: int, reason: str) -> bytes:
         "message": reason,
     }
     return json.dumps(body).encode()
+
+
+def _another(body: bytes) -> Any:
+    """The answer about somebody else's object."""
+    told = json.loads(body)
+    if isinstance(told, dict) and isinstance(told.get("metadata"), dict):
+        return {**told, "metadata": {**told["metadata"], "name": "somebody-elses", "uid": "another"}}
+    return told
 
 
 class ApiServer:
@@ -170,12 +164,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, seen: Exchange, phase: str, raw: bytes) -> None:
         if phase.startswith("cut before"):
             return self._cut()
+        if phase == "silent":
+            return self._wait_for_the_client()
         if phase in UNTOUCHED or phase in REFUSED:
             seen.status = 429 if phase == "429" else seen.status
             return self._refuse(phase)
         response = self.api.carry_out(seen, self.path, dict(self.headers.items()), raw)
         if phase == "cut after acting":
             return self._cut()
+        if phase == "silent after acting":
+            return self._wait_for_the_client()
         if phase in ("500 after", "504 after"):
             return self._send(int(phase[:3]), _status(int(phase[:3]), "the server failed"))
         return self._deliver(seen, phase, response)
@@ -188,10 +186,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _deliver(self, seen: Exchange, phase: str, response: Response) -> None:
         body = response.body
-        if phase == "not JSON":
-            return self._send(response.status, b"<html>hello</html>")
-        if phase == "half JSON":
-            return self._send(response.status, body[: len(body) // 2])
+        odd = {
+            "not JSON": b"<html>hello</html>",
+            "half JSON": body[: len(body) // 2],
+            "another object": json.dumps(_another(body)).encode(),
+            "an empty body": b"",
+        }
+        if phase in odd:
+            return self._send(response.status, odd[phase])
+        if phase == "a gigabyte":
+            return self._pour(response.status)
         head = f"HTTP/1.1 {response.status} OK\r\nContent-Type: application/json\r\n"
         length = len(body) + (7 if phase == "wrong length" else 0)
         raw = (head + f"Content-Length: {length}\r\n\r\n").encode() + body
@@ -200,10 +204,39 @@ class _Handler(BaseHTTPRequestHandler):
             "cut in the headers": len(head) + 4,
             "cut in the body": len(raw) - len(body) // 2,
             "cut before the last byte": len(raw) - 1,
+            **{cut: len(raw) * int(cut.split()[2]) // 100 for cut in CUTS},
         }
+        if phase == "a byte now and then":
+            return self._drip(raw)
         self.wfile.write(raw[: ends.get(phase, len(raw))] * (2 if phase == "answered twice" else 1))
         seen.is_delivered = phase in ("", "answered twice")
         return self._cut() if phase else None
+
+    def _pour(self, status: int) -> None:
+        """More than anybody wants to keep, all of it white space before a JSON value."""
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(1 << 30))
+        self.end_headers()
+        for _ in range(1 << 10):
+            self.wfile.write(b" " * (1 << 20))
+        self._cut()
+
+    def _drip(self, raw: bytes) -> None:
+        until = time.monotonic() + _PATIENCE
+        for number in range(len(raw)):
+            if time.monotonic() > until:
+                break
+            self.wfile.write(raw[number : number + 1])
+            time.sleep(0.1)
+        self._cut()
+
+    def _wait_for_the_client(self) -> None:
+        """A connection that stands and says nothing, until the other end has had enough."""
+        self.connection.settimeout(_PATIENCE)
+        with suppress(OSError):
+            self.connection.recv(1)
+        self._cut()
 
     def _send(self, status: int, body: bytes, headers: list[tuple[str, str]] | None = None) -> None:
         self.send_response(status)

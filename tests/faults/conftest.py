@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.faults.installing import Installation, open_installation
 from tests.faults.trials import Stage, open_stage
 
 
@@ -13,4 +14,11 @@ from tests.faults.trials import Stage, open_stage
 def stage(tmp_path_factory) -> Iterator[Stage]:
     """PostgreSQL, an API server that misbehaves, and a forge of workers."""
     with open_stage(tmp_path_factory.mktemp("stage")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory) -> Iterator[Installation]:
+    """The processes of `docker-compose.yml` on PostgreSQL and Redis."""
+    with open_installation(tmp_path_factory.mktemp("installation")) as started:
         yield started

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import yaml
 from django.contrib.auth.models import User
@@ -13,17 +16,20 @@ from django.core.management import call_command
 from django.db import connections
 from django.utils import timezone
 
+from applyviz.clusters import live
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records import guards
 from applyviz.records.enums import Role, RunState
-from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Plan
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, Cluster, Plan
+from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import approvals, audit, clusters, plans, reviews, runs
+from applyviz.workflow import approvals, audit, calculation, clusters, plans, reviews, runs
 from tests.builders import make_person
 from tests.faults import plants
 from tests.faults.apiserver import TOKEN
 from tests.faults.gathering import gather
 from tests.faults.history import History
+from tests.model.world import read_here
 
 ROLES = {"alice": (Role.AUTHOR,), "bob": (Role.APPROVER,), "dora": (Role.AUTHOR, Role.APPROVER)}
 
@@ -60,7 +66,8 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by:
         bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
     )
     made = review.plans.get()
-    plans.make_plan(made.pk)
+    with patch.object(calculation, "read_bundle", read_here):  # planning is not what is tried; it may be quick
+        plans.make_plan(made.pk)
     deadline = time.monotonic() + 60
     while Plan.objects.get(pk=made.pk).state == "planning":  # a worker of the installation was quicker to take it
         assert time.monotonic() < deadline, "the plan is not made"
@@ -68,6 +75,14 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by:
     made.refresh_from_db()
     assert made.state == "complete", made.error
     return int(made.pk)
+
+
+def make_plan(*, plan_id: int, failpoint: str = "") -> None:
+    """A worker makes a plan; whoever had it before is lost."""
+    if failpoint:
+        os.environ["APPLYVIZ_FAILPOINT"] = failpoint
+    Plan.objects.filter(pk=plan_id, state="planning").update(lease_until=None)
+    plans.make_plan(plan_id)
 
 
 def start(*, plan_id: int, by: str = "bob", plant: str = "", failpoint: str = "") -> int:
@@ -126,14 +141,15 @@ def stage(*, texts: list[str], **options: Any) -> int:
     return start(plan_id=plan(texts=texts, **options))
 
 
-def work(*, run_id: int, failpoint: str = "", plant: str = "", database: str = "") -> None:
-    """A worker carries the run out; pauses are short."""
+def work(*, run_id: int, failpoint: str = "", plant: str = "", database: str = "", patience: float = 0.0) -> None:
+    """A worker carries the run out; pauses are short. `patience`: how long it waits for an answer, in seconds."""
     if failpoint:
         os.environ["APPLYVIZ_FAILPOINT"] = failpoint
     if database:
         host, _, port = database.partition(":")
         connections["default"].settings_dict.update(HOST=host, PORT=port)
-    with plants.planted(plant):
+    hurried = patch.object(live, "Limits", partial(live.Limits, total=patience)) if patience else nullcontext()
+    with plants.planted(plant), hurried:
         runs.execute_run(run_id, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
     connections.close_all()
 
@@ -143,12 +159,44 @@ def reconnect() -> None:
     connections.close_all()
 
 
-def refuse_audit(*, is_refused: bool) -> None:
-    """Let the database take no audit entry any more, as a full disk would; or let it again."""
+_REFUSE = """
+    CREATE OR REPLACE FUNCTION refuse_entry() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_ARGV[1] = '' OR NEW.action = TG_ARGV[1] THEN
+            RAISE EXCEPTION 'refused by a test' USING ERRCODE = TG_ARGV[0];
+        END IF;
+        RETURN NEW;
+    END $$
+"""
+
+
+def refuse_audit(*, state: str, action: str = "") -> None:
+    """Let the database refuse audit entries (of one action) with a SQLSTATE, as it does when its disk is full."""
     with connections["default"].cursor() as cursor:
-        cursor.execute("ALTER TABLE records_auditentry DROP CONSTRAINT IF EXISTS disk_is_full")
-        if is_refused:
-            cursor.execute("ALTER TABLE records_auditentry ADD CONSTRAINT disk_is_full CHECK (false) NOT VALID")
+        cursor.execute("DROP TRIGGER IF EXISTS refuse_entry ON records_auditentry")
+        if state:
+            cursor.execute(_REFUSE)
+            cursor.execute(
+                "CREATE TRIGGER refuse_entry BEFORE INSERT ON records_auditentry FOR EACH ROW "
+                f"EXECUTE FUNCTION refuse_entry('{state}', '{action}')"
+            )
+
+
+def swap_credential(*, server: str) -> None:
+    """Somebody puts the credential of another cluster into the row of the cluster."""
+    credential = {"form": "uploaded", "credential": {"server": server, "token": TOKEN}}
+    Cluster.objects.filter(slug="box").update(credential=Sealed.of_json(credential), server=server)
+
+
+def count_runs(*, plan_id: int) -> tuple[int, int]:
+    """How many runs a plan has, and how many of its approvals are spent."""
+    spent = Approval.objects.filter(plan_id=plan_id).exclude(spent_at=None)
+    return ApplyRun.objects.filter(plan_id=plan_id).count(), spent.count()
+
+
+def set_active(*, name: str, is_active: bool) -> None:
+    """Somebody's account is closed, or opened again."""
+    User.objects.filter(username=name).update(is_active=is_active)
 
 
 def let_leases_run_out() -> None:

@@ -10,7 +10,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -79,6 +80,20 @@ class Postgres:
         assert self.server is not None
         self.server.send_signal(signal.SIGQUIT)
         self.server.wait(20)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Meanwhile none of its processes does anything; connections stand."""
+        assert self.server is not None
+        children = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text().split()
+        everybody = [self.server.pid, *map(int, children)]
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in everybody:
+                os.kill(pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it and throw everything away."""

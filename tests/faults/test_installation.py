@@ -7,102 +7,18 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import pickle
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import redis as client
 
-from tests.faults.apiserver import ApiServer
-from tests.faults.checker import find_violations
-from tests.faults.forge import Forge
-from tests.faults.history import History
-from tests.faults.servers import CommitCutter, Postgres, Redis
-from tests.faults.trials import Durable, Stage, config_map
-from tests.services.team import Team
+from tests.faults.trials import config_map
 
 pytestmark = pytest.mark.faults
 QUEUE = "celery"
-SECONDS = 60
-
-
-class Installation:
-    """Team, servers and a stage of one installation."""
-
-    def __init__(self, team: Team, stage: Stage, redis: Redis) -> None:
-        self.team, self.stage, self.redis, self.names = team, stage, redis, 0
-
-    def bring(self, count: int = 1) -> list[int]:
-        """So many runs of two objects each, of names that nobody used before; asked for at once."""
-        plans = []
-        for _ in range(count):
-            self.names += 1
-            texts = [config_map(f"{kind}-{self.names}", x="1") for kind in ("one", "two")]
-            plans.append(self.stage.forge.call("plan", texts=texts))
-        return [self.stage.forge.call("start", plan_id=plan) for plan in plans]
-
-    def broker(self) -> client.Redis:
-        """A connection to the broker."""
-        return client.Redis(port=self.redis.port)
-
-    def wait(self, runs: list[int], *, seconds: float = SECONDS) -> History:
-        """Until all runs have ended; then nothing of their history may be wrong, and all were carried out once."""
-        deadline = time.monotonic() + seconds
-        while set(states := self.stage.forge.call("list_states", run_ids=runs)) & {"queued", "running"}:
-            assert time.monotonic() < deadline, f"{states}; worker: {self.team.log('worker')}"
-            time.sleep(0.2)
-        history = self.stage.tell(*runs)
-        own = {item.path for run in history.runs for item in run.items}
-        exchanges = tuple(e for e in history.exchanges if e.place in own or not e.is_write)
-        assert [str(v) for v in find_violations(replace(history, exchanges=exchanges))] == []
-        assert states == ["succeeded"] * len(runs), [run.error for run in history.runs]
-        assert sum(e.is_effective for e in exchanges) == 2 * len(runs)
-        return history
-
-    def kill_worker(self) -> None:
-        """kill -9 of the worker with all its processes."""
-        process = self.team._processes.pop("worker")
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        for pid in (process.pid, *map(int, children)):
-            os.kill(pid, signal.SIGKILL)
-        process.wait(20)
-
-    @contextmanager
-    def without_worker(self) -> Iterator[None]:
-        """No worker meanwhile."""
-        self.team.stop("worker")
-        yield
-        self.team.start("worker")
-
-
-@pytest.fixture(scope="module")
-def installation(tmp_path_factory) -> Iterator[Installation]:
-    folder = tmp_path_factory.mktemp("installation")
-    postgres, redis = Postgres(), Redis()
-    durable, cutter = Durable(postgres.url), CommitCutter(postgres.port)
-    try:
-        team = Team(folder, database=postgres.url, broker=redis.url)
-        team.environment |= {"APPLYVIZ_LEASE_SECONDS": "9", "APPLYVIZ_MUST_OPEN_DANGERS": "off"}
-        with ApiServer(durable=durable) as api, team:
-            settings = {**team.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", "LOG_LEVEL": "CRITICAL"}
-            forge = Forge(folder, settings)
-            try:
-                forge.call("set_up", server=api.url)
-                yield Installation(team, Stage(api, postgres, cutter, forge), redis)
-            finally:
-                forge.close()
-    finally:
-        cutter.close()
-        durable.close()
-        redis.stop()
-        postgres.stop()
 
 
 def test_confirmed_runs_are_carried_out(installation):
@@ -127,6 +43,60 @@ def test_broker_that_forgets_everything_loses_nothing(installation):
     installation.wait(runs)
 
 
+def test_broker_whose_memory_is_full_delays_and_loses_nothing(installation):
+    broker = installation.broker()
+    broker.config_set("maxmemory", "1mb")
+    broker.config_set("maxmemory-policy", "noeviction")
+    try:
+        with pytest.raises(client.exceptions.OutOfMemoryError):
+            broker.set("asked", "1")
+        runs = installation.bring(2)
+    finally:
+        broker.config_set("maxmemory", "0")
+
+    installation.wait(runs)
+
+
+def test_broker_that_takes_no_writes_delays_and_loses_nothing(installation):
+    """As a replica does after a failover that nobody told the workers of."""
+    broker = installation.broker()
+    broker.replicaof("127.0.0.1", "1")
+    try:
+        with pytest.raises(client.exceptions.ReadOnlyError):
+            broker.set("asked", "1")
+        runs = installation.bring(2)
+        time.sleep(1)
+    finally:
+        broker.replicaof("NO", "ONE")
+        installation.revive_worker()
+
+    installation.wait(runs)
+
+
+def test_broker_that_holds_messages_back_and_turns_them_round_repeats_no_write(installation):
+    with installation.without_worker():
+        runs = installation.bring(3)
+        broker = installation.broker()
+        messages = broker.lrange(QUEUE, 0, -1)
+        broker.delete(QUEUE)
+
+    installation.wait(runs)  # the sweep did not wait for them
+    broker.rpush(QUEUE, *reversed(messages))
+    installation.wait(installation.bring(1))
+    installation.wait(runs)
+
+
+def test_many_sweeps_and_many_messages_make_one_claim(installation):
+    with installation.without_worker():
+        runs = installation.bring(2)
+        sweep = _forge_message("applyviz.sweep", {})
+        asked = [_forge_message("applyviz.execute_run", {"run_id": run}) for run in runs]
+        for _ in range(20):
+            installation.broker().rpush(QUEUE, sweep, *asked)
+
+    assert [run.epoch for run in installation.wait(runs).runs] == [1, 1]
+
+
 def test_broker_that_repeats_every_message_repeats_no_write(installation):
     with installation.without_worker():
         runs = installation.bring(2)
@@ -138,7 +108,7 @@ def test_broker_that_repeats_every_message_repeats_no_write(installation):
 
     installation.wait(runs)
     broker.rpush(QUEUE, *messages)  # and once more, long after
-    time.sleep(2)
+    installation.wait(installation.bring(1))
     installation.wait(runs)
 
 
@@ -196,7 +166,7 @@ def test_killed_workers_lose_nothing(installation, point):
     installation.team.environment["APPLYVIZ_FAILPOINT"] = point
     installation.team.start("worker")
     runs = installation.bring(2)
-    time.sleep(6)
+    installation.wait_until_taken(runs)
     installation.kill_worker()
     del installation.team.environment["APPLYVIZ_FAILPOINT"]
     installation.team.start("worker")

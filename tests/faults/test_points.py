@@ -5,23 +5,20 @@ Which points, a seed of the day says (`APPLYVIZ_FAULT_SEED`); `--long` tries ver
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from tests.faults.checker import find_violations
 from tests.faults.points import LONG, QUICK, choose, find_seed
+from tests.faults.telling import MISSED, STRUCK
 from tests.faults.trials import try_point
 
 pytestmark = pytest.mark.faults
-HARMLESS = ("kill", "halt", "system call", "commit")
-told: Counter[str] = Counter()
 
 
-def _try(stage, point):
+def _try(stage, point, record_property):
     history = try_point(stage, point)
     run = history.runs[0]
-    told[f"{point.kind}: {run.state}" if stage.struck else f"{point.kind}: not reached"] += 1
+    record_property(STRUCK if stage.struck else MISSED, f"{point.kind}/{point}")
 
     assert [str(v) for v in find_violations(history)] == [], f"seed {find_seed()}, {point}"
     if point.kind in ("kill", "halt"):
@@ -29,19 +26,11 @@ def _try(stage, point):
 
 
 @pytest.mark.parametrize("point", choose(QUICK), ids=str)
-def test_run_survives(stage, point):
-    _try(stage, point)
+def test_run_survives(stage, point, record_property):
+    _try(stage, point, record_property)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("point", choose(LONG), ids=str)
-def test_run_survives_at_very_many_points(stage, point):
-    _try(stage, point)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _told(request):
-    yield
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\nfaults, seed {find_seed()}: " + ", ".join(f"{what} {n}" for what, n in sorted(told.items())))
+def test_run_survives_at_very_many_points(stage, point, record_property):
+    _try(stage, point, record_property)

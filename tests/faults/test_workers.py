@@ -90,33 +90,6 @@ def test_worker_that_is_killed_again_and_again_comes_to_an_end(stage):
     assert sum(e.is_effective for e in history.exchanges) == 3
 
 
-def test_crashed_database_loses_no_run(stage):
-    run = stage.bring()
-    pid = _halt(stage, run, "run.answered")
-    stage.postgres.crash()
-    _go_on(stage, pid)
-    stage.postgres.start()
-    stage.forge.call("reconnect")
-    stage.forge.call("finish", run_id=run)
-
-    history = _judge(stage, run)
-    assert history.runs[0].state == "succeeded", history.runs[0].error
-    assert sum(e.is_effective for e in history.exchanges) == 3
-
-
-def test_full_disk_of_the_audit_means_that_nothing_is_written(stage):
-    run = stage.bring()
-    stage.forge.call("refuse_audit", is_refused=True)
-    try:
-        stage.forge.wait(stage.forge.fork("work", run_id=run))
-        assert [e for e in stage.api.exchanges if e.is_write] == []
-    finally:
-        stage.forge.call("refuse_audit", is_refused=False)
-    stage.forge.call("finish", run_id=run)
-
-    _judge(stage, run)
-
-
 def test_edit_and_confirmation_at_once_do_not_both_pass(stage):
     stage.seed()
     for n in range(6):

@@ -20,7 +20,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Req
 from tests.faults.apiserver import ApiServer
 from tests.faults.forge import ROOT, Forge
 from tests.faults.history import Exchange, History
-from tests.faults.points import Point
+from tests.faults.points import SLOW, Point
 from tests.faults.servers import CommitCutter, Postgres
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -229,7 +229,8 @@ def _misbehave(stage: Stage, point: Point, run: int) -> None:
         return point.what if number == point.number else ""
 
     stage.api.choose = choose
-    stage.forge.wait(stage.forge.fork("work", run_id=run))
+    patience = 1.0 if point.what in SLOW else 0.0
+    stage.forge.wait(stage.forge.fork("work", run_id=run, patience=patience))
 
 
 def _interfere(stage: Stage, point: Point, run: int) -> None:
