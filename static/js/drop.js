@@ -68,17 +68,20 @@ function showChosen() {
 }
 
 let pending;
+let asked = 0;
 
+/** What the manifests hold, once they are left alone for a moment; an answer to what was asked before says nothing. */
 function check() {
   clearTimeout(pending);
-  pending = setTimeout(async () => {
-    const answer = await fetch(form.dataset.checkUrl, {
-      method: "POST",
-      body: new FormData(form),
-      headers: { "HX-Request": "true" },
-    });
-    if (answer.ok) form.querySelector("[data-found]").innerHTML = await answer.text();
-  }, 250);
+  asked += 1;
+  pending = setTimeout(tell, 250, asked);
+}
+
+async function tell(number) {
+  const request = { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } };
+  const answer = await fetch(form.dataset.checkUrl, request).catch(() => undefined); // sending the form tells, too
+  const text = answer?.ok ? await answer.text().catch(() => undefined) : undefined;
+  if (text !== undefined && number === asked) form.querySelector("[data-found]").innerHTML = text;
 }
 
 function listen() {

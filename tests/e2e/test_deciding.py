@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import open_page
 from tests.e2e.test_accessibility import describe
 from tests.e2e.test_main_job import drop_files
 
@@ -40,15 +41,16 @@ def open_review(page: Page, title: str, files: dict[str, str], *, manager: str) 
     page.get_by_label("Namespace").fill("shop")
     page.get_by_label("Field manager").fill(manager)
     page.get_by_role("button", name="Make the plan").click()
-    wait_for_plan(page)
+    wait_for_plan(page, 1)
     found = re.search(r"/reviews/\d+/", page.url)
     assert found
     return found[0]
 
 
-def wait_for_plan(page: Page) -> None:
-    """The plan is whole when the track says what is next."""
-    expect(page.locator(".track")).to_contain_text(re.compile("nothing to decide|refused|not complete"), timeout=30_000)
+def wait_for_plan(page: Page, number: int) -> None:
+    """The plan of this number is whole when its track says what is next."""
+    expect(page.locator("[data-deck] h1")).to_contain_text(f"plan {number}")
+    expect(page.locator(".track")).to_contain_text(re.compile("nothing to decide|refused|not complete"))
 
 
 def apply(page: Page, address: str) -> None:
@@ -56,7 +58,8 @@ def apply(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name=re.compile("Approve plan")).click()
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
-    expect(page.locator(".track, main")).to_contain_text("applied and verified", timeout=60_000)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded")
+    expect(page.locator("main")).to_contain_text("applied and verified")
 
 
 def open_object(page: Page, address: str, name: str) -> None:
@@ -74,7 +77,8 @@ def dispute(alice: Page, bob: Page, names: tuple[str, ...] = NAMES) -> str:
 def decide_mixed(alice: Page, address: str) -> None:
     """Mixed choices by keyboard: the page says what force is, and what would be sent."""
     open_object(alice, address, NAMES[0])
-    assert alice.locator("[data-way]:checked").count() == 0
+    expect(alice.locator("[data-conflict]")).to_have_count(3)
+    expect(alice.locator("[data-way]:checked")).to_have_count(0)
     for way in ("1", "2", "3"):
         alice.keyboard.press("c")
         alice.keyboard.press(way)
@@ -85,7 +89,7 @@ def decide_mixed(alice: Page, address: str) -> None:
     assert describe(Axe().run(alice).response["violations"]) == []
     alice.get_by_label("Why").fill("agreed with the operator's team")
     alice.get_by_role("button", name="Decide 3 fields so").click()
-    wait_for_plan(alice)
+    wait_for_plan(alice, 2)
 
 
 def bring_home(alice: Page, address: str, folder: Path) -> None:
@@ -132,7 +136,7 @@ def decide_the_rest(alice: Page, address: str) -> None:
     alice.locator(".everywhere").get_by_label("Leave it to them").check()
     alice.get_by_role("button", name="Show what would come of it").click()
     alice.get_by_role("button", name="Decide 3 fields so").click()
-    wait_for_plan(alice)
+    wait_for_plan(alice, 3)
     open_object(alice, address, NAMES[1])
     expect(alice.locator(".decided")).to_contain_text("by alice")
 
@@ -141,7 +145,7 @@ def undo_until_the_rule_answers(alice: Page, address: str) -> None:
     """One is undone, and it is on record; where a standing rule says something, it answers instead."""
     undone = alice.locator(".decided li", has_text=".data.size").get_by_role("button")
     undone.click()
-    wait_for_plan(alice)
+    wait_for_plan(alice, 4)
     open_object(alice, address, NAMES[1])
     expect(alice.locator(".decided li", has_text=".data.size")).to_contain_text("standing rule")
     alice.goto("/history/?action=decision.undone")
@@ -170,13 +174,13 @@ def test_deciding_needs_no_script(product, browser, sign_in):
     address = dispute(alice, sign_in("bob"), ("plain-one",))
     session = alice.context.storage_state()
     plain = browser.new_context(base_url=product.url, java_script_enabled=False, storage_state=session)
-    page = plain.new_page()
+    page = open_page(plain)
     open_object(page, address, "plain-one")
 
     page.locator("[data-way='2']").first.check()
     page.get_by_role("button", name="Decide", exact=True).click()
 
-    assert re.search(r"/plans/2/$", page.url)
+    expect(page).to_have_url(re.compile(r"/plans/2/$"))
     plain.close()
 
 

@@ -73,7 +73,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
     page.get_by_label("Why").fill("Because the greeter greets.")
     page.get_by_label("Namespace").fill("shop")
     page.get_by_role("button", name="Make the plan").click()
-    expect(page.locator(".track")).to_contain_text("nothing to decide", timeout=30_000)
+    expect(page.locator(".track")).to_contain_text("nothing to decide")
 
 
 def approve_and_apply(page: Page, address: str) -> None:
@@ -83,7 +83,7 @@ def approve_and_apply(page: Page, address: str) -> None:
     page.get_by_label("Note").fill("Read it.")
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
     page.wait_for_url("**/runs/*/")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded", timeout=30_000)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded")
 
 
 def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
@@ -112,7 +112,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     expect(row.locator(".value.will")).to_have_text("shop/greeter:2")
     row.locator("summary").click()
     expect(row).to_contain_text("app/greeter.yaml")
-    expect(row).to_contain_text("Container image name", timeout=10_000)
+    expect(row).to_contain_text("Container image name")
     for tab, text in TABS:
         alice.locator(".tabs a", has_text=tab).click()
         expect(alice.locator("#pane")).to_contain_text(text)

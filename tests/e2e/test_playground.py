@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.conftest import open_page
 from tests.web.payloads import PAYLOADS
 
 pytestmark = pytest.mark.e2e
@@ -20,7 +21,7 @@ def visitor(product, browser):
     """Somebody who is not signed in; errors of the pages fail the test."""
     complaints = []
     context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
+    page = open_page(context)
     page.on("console", lambda said: complaints.append(said.text) if is_wrong(said) else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     yield page
