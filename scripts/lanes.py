@@ -1,7 +1,9 @@
 """The lanes of `scripts/test`: what each runs, what it needs, and how the result is told.
 
 A lane that lacks something it needs is reported as not run, with the reason; with `--require-all` that is a
-failure. The last line is the sum of all lanes; the exit status is 1 when anything failed.
+failure. Lanes of one process run two at a time, those of two processes alone. Where real servers and browsers take
+part, the few tests that failed get one more attempt with everything started anew, and are named as flaky when they
+pass then. The last line is the sum of all lanes; the exit status is 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,21 +26,38 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
 
-# Every branch of the engine is taken by its own tests and by the recorded answers.
-ENGINE_BRANCHES = (
+# Two processes, each with installations of its own; the tests of one file share them.
+BY_FILE = ("-n", "2", "--dist", "loadfile")
+FAULTS = ("-m", "faults and not long", *BY_FILE)
+# Every branch of the engine is taken by its own tests and by the recorded answers; no test runs in two lanes for that.
+UNITS = ("--ignore=tests/engine", "--ignore=tests/guide", "-n", "2")
+ENGINE = (
     *("tests/engine", "tests/guide", "tests/conformance", "-m", "not long"),
     *("--cov=applyviz/engine", "--cov-branch", "--cov-report=term", "--cov-fail-under=100"),
 )
 
 
+# Lanes that may run at once, and the most failures that a second attempt is made for: more are no accident.
+SEATS = min(2, os.cpu_count() or 1)
+MOST_FLAKES = 5
+# The faults of the day are those of the day on which the run began, in all its processes.
+ENVIRONMENT = {"DJANGO_SETTINGS_MODULE": "tests.settings", "APPLYVIZ_FAULT_SEED": f"{time.time() // 86400:.0f}"}
+_terminal = threading.Lock()
+
+
 @dataclass(frozen=True)
 class Lane:
-    """One command; `lacks` says what keeps it from running ("" when nothing does)."""
+    """One command; `lacks` says what keeps it from running ("" when nothing does).
+
+    - `seats`: how many processors it keeps busy; `has_second_try`: what failed is tried once more, started anew.
+    """
 
     name: str
     command: tuple[str, ...]
     lacks: Callable[[], str] = lambda: ""
     is_pytest: bool = False
+    seats: int = 1
+    has_second_try: bool = False
 
 
 @dataclass
@@ -49,6 +70,8 @@ class Outcome:
     passed: int = 0
     failed: int = 0
     skips: dict[str, int] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    flaky: list[str] = field(default_factory=list)
 
     @property
     def was_run(self) -> bool:
@@ -75,7 +98,7 @@ def lacks_control_plane() -> str:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as build:
         assert build.stderr is not None  # noqa: S101 - a pipe was asked for
         for line in build.stderr:
-            print(line, end="", flush=True)
+            print(f"control plane: {line}", end="", flush=True)
             last = line.strip() or last
     return last if build.returncode else ""
 
@@ -84,8 +107,9 @@ def lacks_faults() -> str:
     return lacks_services() or ("" if shutil.which("strace") else "no strace on this machine")
 
 
-def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "") -> Lane:
-    return Lane(name, (str(BIN / "pytest"), "-q", *options), lacks, is_pytest=True)
+def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "", has_second_try: bool = False) -> Lane:
+    seats = int(options[options.index("-n") + 1]) if "-n" in options else 1
+    return Lane(name, (str(BIN / "pytest"), "-q", *options), lacks, True, seats, has_second_try)
 
 
 def lanes(*, with_long: bool) -> list[Lane]:
@@ -94,68 +118,119 @@ def lanes(*, with_long: bool) -> list[Lane]:
     found = [
         Lane("format", (str(BIN / "ruff"), "format", "--check", ".")),
         Lane("lint", (str(BIN / "ruff"), "check", ".")),
-        Lane("types", (str(BIN / "mypy"),)),
         Lane("contracts", (str(BIN / "lint-imports"), "--no-logo")),
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet")),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run")),
-        pytest_lane("units", "-n", "2"),
-        pytest_lane("conformance", "-m", "conformance"),
-        pytest_lane("branches", *ENGINE_BRANCHES),
-        pytest_lane("model", "-m", "model", "-n", "2"),
-        pytest_lane("promises", "-m", "promises", "-n", "2", "--dist", "loadfile", lacks=lacks_services),
-        pytest_lane("faults", "-m", "faults and not long", "-n", "2", "--dist", "loadfile", lacks=lacks_faults),
-        pytest_lane("start", "-m", "start"),
-        pytest_lane("browser", "-m", "e2e", lacks=lacks_chromium),
-        pytest_lane("services", "-m", "services", lacks=lacks_services),
-        pytest_lane("control plane", "-m", "controlplane", lacks=lacks_control_plane),
+        pytest_lane(
+            "control plane", "tests/controlplane", "-m", "controlplane", lacks=lacks_control_plane, has_second_try=True
+        ),
+        Lane("types", (str(BIN / "mypy"),)),
+        pytest_lane("conformance", "tests/conformance", "-m", "conformance"),
+        pytest_lane("engine", *ENGINE),
+        pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, has_second_try=True),
+        pytest_lane("start", "tests/start", "-m", "start", has_second_try=True),
+        pytest_lane("units", *UNITS),
+        pytest_lane("model", "tests/model", "-m", "model", "-n", "2"),
+        pytest_lane("promises", "tests/promises", "-m", "promises", *BY_FILE, lacks=lacks_services),
+        pytest_lane("faults", "tests/faults", *FAULTS, lacks=lacks_faults, has_second_try=True),
+        pytest_lane("browser", "tests/e2e", "-m", "e2e", *BY_FILE, lacks=lacks_chromium, has_second_try=True),
     ]
     return [*found, pytest_lane("long", "-m", "long", "-n", "2")] if with_long else found
 
 
-def run(lane: Lane) -> Outcome:
-    """Run one lane, its output on this terminal."""
+def run(lane: Lane, *, is_alone: bool) -> Outcome:
+    """Run one lane; its output goes to this terminal: as it comes when it runs alone, else in one piece at the end."""
     print(f"\n=== {lane.name}", flush=True)
     started = time.monotonic()
     reason = lane.lacks()
     if reason:
-        print(f"not run: {reason}", flush=True)
+        print(f"{lane.name} not run: {reason}", flush=True)
         return Outcome(lane, reason=reason)
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "tests.settings")}
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        extra = (f"--junitxml={report}",) if lane.is_pytest else ()
-        code = subprocess.run([*lane.command, *extra], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode
-        outcome = read_report(lane, report) if lane.is_pytest else Outcome(lane, passed=int(code == 0))
-    if code != 0 and outcome.failed == 0:
-        outcome.failed = 1
+        outcome = attempt(lane, lane.command, Path(folder), is_alone=is_alone)
+        if lane.has_second_try and 0 < len(outcome.failures) <= MOST_FLAKES:
+            outcome = try_again(lane, outcome, Path(folder), is_alone=is_alone)
     outcome.seconds = time.monotonic() - started
     return outcome
+
+
+def attempt(lane: Lane, command: Sequence[str], folder: Path, *, is_alone: bool) -> Outcome:
+    """Run a command of a lane and read what became of it."""
+    report, log = folder / "report.xml", folder / "log"
+    report.unlink(missing_ok=True)
+    if lane.is_pytest:
+        command = [*command, f"--junitxml={report}", "-o", f"cache_dir={folder / 'cache'}"]
+    with log.open("wb") as kept:
+        to = None if is_alone else kept
+        environment = {**ENVIRONMENT, **os.environ}
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=to, stderr=to)
+    if not is_alone:
+        with _terminal:
+            print(f"\n=== {lane.name} says\n{log.read_text(errors='replace')}", flush=True)
+    outcome = read_report(lane, report) if lane.is_pytest else Outcome(lane, passed=int(done.returncode == 0))
+    if done.returncode != 0 and outcome.failed == 0:
+        outcome.failed = 1
+    return outcome
+
+
+def try_again(lane: Lane, first: Outcome, folder: Path, *, is_alone: bool) -> Outcome:
+    """Run what failed once more with everything started anew; what passes now is told as flaky."""
+    print(f"\n=== {lane.name}, second attempt at {', '.join(first.failures)}", flush=True)
+    second = attempt(lane, [*lane.command, "--lf", "--lfnf=none"], folder, is_alone=is_alone)
+    # Something else than was asked for: the first attempt stands.
+    if second.passed + len(second.failures) != first.failed or second.failed != len(second.failures):
+        return first
+    first.flaky = sorted(set(first.failures) - set(second.failures))
+    first.passed, first.failed, first.failures = first.passed + second.passed, second.failed, second.failures
+    return first
 
 
 def read_report(lane: Lane, report: Path) -> Outcome:
     """Counts and reasons from pytest's own report; a lane without one test has failed."""
     outcome = Outcome(lane)
-    cases = list(ET.parse(report).iter("testcase")) if report.exists() else []  # noqa: S314 - written by pytest just now
+    passed, failed = dict[str, None](), dict[str, None]()
+    cases = ET.parse(report).iter("testcase") if report.exists() else ()  # noqa: S314 - written by pytest just now
     for case in cases:
-        skipped = case.find("skipped")
+        name, skipped = f"{case.get('classname')}::{case.get('name')}", case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
-            outcome.failed += 1
+            failed[name] = None
         elif skipped is None:
-            outcome.passed += 1
+            passed[name] = None
         else:
             reason = skipped.get("message", "")
             outcome.skips[reason] = outcome.skips.get(reason, 0) + 1
+    outcome.failures = list(failed)  # a test that passed and could not be taken down again stands in both
+    outcome.passed, outcome.failed = len(passed.keys() - failed.keys()), len(failed)
     return outcome
 
 
+def run_all(chosen: Sequence[Lane]) -> list[Outcome]:
+    """Run lanes side by side as far as the seats go; the outcomes are in the order of the lanes."""
+    waiting, outcomes = list(chosen), dict[str, Outcome]()
+    running = dict[Future[Outcome], Lane]()
+    with ThreadPoolExecutor(SEATS) as pool:
+        while waiting or running:
+            free = SEATS - sum(min(lane.seats, SEATS) for lane in running.values())
+            lane = next((one for one in waiting if min(one.seats, SEATS) <= free), None)
+            if lane is not None:
+                waiting.remove(lane)
+                is_alone = lane.seats >= SEATS or len(chosen) == 1
+                running[pool.submit(run, lane, is_alone=is_alone)] = lane
+                continue
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                outcomes[running.pop(done).name] = done.result()
+    return [outcomes[lane.name] for lane in chosen]
+
+
 def render_table(outcomes: Sequence[Outcome]) -> str:
-    """One line per lane; beneath it the reasons why tests in it were skipped."""
+    """One line per lane; beneath it what was flaky, and the reasons why tests in it were skipped."""
     lines = [f"\n{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>8}  why not"]
     for outcome in outcomes:
         result = ("FAILED" if outcome.failed else "passed") if outcome.was_run else "not run"
         skipped = sum(outcome.skips.values())
         counts = f"{outcome.passed:>6} {outcome.failed:>6} {skipped:>7} {outcome.seconds:>8.1f}"
         lines.append(f"{outcome.lane.name:<14} {result:<8} {counts}  {outcome.reason}".rstrip())
+        lines += [f"{'':<14} flaky: failed once and passed started anew: {name}" for name in outcome.flaky]
         lines += [f"{'':<14} skipped {count:>6}  {reason}" for reason, count in sorted(outcome.skips.items())]
     return "\n".join(lines)
 
@@ -171,13 +246,15 @@ def main() -> int:
     if options.list or not chosen:
         print("\n".join(lane.name for lane in lanes(with_long=True)))
         return 0 if options.list else 2
-    outcomes = [run(lane) for lane in chosen]
+    began = time.monotonic()
+    outcomes = run_all(chosen)
     if options.require_all:
         for outcome in outcomes:
             outcome.failed += not outcome.was_run
     passed, failed = sum(o.passed for o in outcomes), sum(o.failed for o in outcomes)
     print(render_table(outcomes))
-    print(f"\n{passed} passed, {failed} failed")
+    print(f"\nall lanes together: {time.monotonic() - began:.0f} seconds, {sum(len(o.flaky) for o in outcomes)} flaky")
+    print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
 

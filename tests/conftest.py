@@ -26,6 +26,14 @@ def public_manifests() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Before the test database is made: it is migrated once for all test processes."""
+    from tests.database import migrate_once  # noqa: PLC0415 - needs Django's settings
+
+    migrate_once()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _emptying_lifts_guards() -> None:
     """Tests that commit are emptied afterwards, which the database itself refuses; `migrate` brings the guards back."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -24,10 +23,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.controlplane.binaries import Binaries
+from tests.ports import free_port
 
 ADMIN_TOKEN = "admin-token"
-START_SECONDS = 120
-STOP_SECONDS = 15
+START_SECONDS = 240
+STOP_SECONDS = 60
 USERS = ("alice", "bob")
 
 
@@ -46,7 +46,7 @@ def run_kubectl(
     """Run kubectl with nothing of this machine's own configuration; an error of it fails the test."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent), "KUBECONFIG": str(kubeconfig)}
     done = subprocess.run(
-        [str(program), *arguments], input=stdin, env=environment, capture_output=True, text=True, timeout=120
+        [str(program), *arguments], input=stdin, env=environment, capture_output=True, text=True, timeout=240
     )
     if check and done.returncode != 0:
         raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
@@ -61,7 +61,7 @@ class ControlPlane:
         self.has_manager = has_manager and binaries.controller_manager is not None
         self.folder = Path(tempfile.mkdtemp(prefix="applyviz-controlplane-"))
         self._processes: list[tuple[str, subprocess.Popen[bytes], IO[bytes]]] = []
-        self._port, self._etcd_port, self._peer_port = _free_ports(3)
+        self._port, self._etcd_port, self._peer_port = (free_port() for _ in range(3))
 
     def __enter__(self) -> Self:
         try:
@@ -194,17 +194,6 @@ class ControlPlane:
 
     def _last_lines(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")[-1500:]
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def _private_key() -> bytes:

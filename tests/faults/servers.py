@@ -16,7 +16,8 @@ from pathlib import Path
 
 import psycopg
 
-from tests.services.servers import _find_postgres, free_port, wait_for_port
+from tests.ports import free_port
+from tests.services.servers import _find_postgres, wait_for_port
 
 
 class Postgres:

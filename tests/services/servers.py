@@ -14,15 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
+
 START_SECONDS = 120
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes], name: str) -> None:

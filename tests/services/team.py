@@ -11,20 +11,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psycopg
 import yaml
 from cryptography.fernet import Fernet
 
-from tests.services.servers import free_port, wait_for_port
+from tests.ports import free_port
+from tests.services.servers import wait_for_port
 
 ROOT = Path(__file__).parents[2]
-STOP_SECONDS = 30
+STOP_SECONDS = 90
 
 
 class Team:
     """web, worker and beat of one team installation; use it as a context manager."""
 
     def __init__(self, folder: Path, *, database: str, broker: str) -> None:
-        self.folder, self.port = folder, free_port()
+        self.folder, self.port, self._database = folder, free_port(), database
         self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         secrets = {
@@ -68,7 +70,7 @@ class Team:
     def run(self, service: str) -> None:
         """Run a service that ends by itself."""
         done = subprocess.run(
-            self.command(service), env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=120
+            self.command(service), env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, done.stderr
 
@@ -104,14 +106,15 @@ class Team:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    def wait_for(self, code: str, expected: str, *, seconds: float = 60) -> None:
-        """Until a script prints what is expected."""
+    def wait_for(self, sql: str, expected: str, *, seconds: float = 180) -> None:
+        """Until a query of one value answers what is expected."""
         deadline = time.monotonic() + seconds
-        while (seen := self.python(code)) != expected:
-            assert time.monotonic() < deadline, f"expected {expected!r}, saw {seen!r}; worker: {self.log('worker')}"
-            time.sleep(0.5)
+        with psycopg.connect(self._database, autocommit=True) as connection:
+            while (seen := connection.execute(sql).fetchone()) != (expected,):
+                assert time.monotonic() < deadline, f"expected {expected!r}, saw {seen!r}; worker: {self.log('worker')}"
+                time.sleep(0.2)

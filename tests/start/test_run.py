@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.start
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 90
+START_SECONDS = 240
 STOP_SECONDS = 60
 
 
@@ -23,12 +24,9 @@ class Running:
     """One `scripts/run` with a home of its own, in a process group of its own as in a terminal."""
 
     def __init__(self, home: Path, *options: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO")}
         self.process = subprocess.Popen(
-            [str(ROOT / "scripts" / "run"), "--port", str(self.port), *options],
+            [str(ROOT / "scripts" / "run"), "--port", "0", *options],
             env={**environment, "APPLYVIZ_HOME": str(home)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -36,15 +34,21 @@ class Running:
             text=True,
             start_new_session=True,
         )
-        self.output = ""
+        self.output, self.url = "", ""
 
     def wait_until_ready(self) -> None:
-        """Read what it says until it says where it is."""
+        """Read what it says until it says where it is; a process that says nothing for too long is killed."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.output += line
-            if "Ctrl-C stops everything" in line:
-                return
+        watch = threading.Timer(START_SECONDS, os.killpg, (self.process.pid, signal.SIGKILL))
+        watch.start()
+        try:
+            for line in self.process.stdout:
+                self.output += line
+                if "Ctrl-C stops everything" in line:
+                    self.url = re.findall(r"is ready: (http://\S+)/", self.output)[0]
+                    return
+        finally:
+            watch.cancel()
         raise AssertionError(f"it ended with {self.process.wait()}: {self.output}")
 
     @property
@@ -94,7 +98,7 @@ def start(home):
 
 
 def get(running: Running, path: str) -> int:
-    with urllib.request.urlopen(f"http://127.0.0.1:{running.port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"{running.url}{path}", timeout=STOP_SECONDS) as answer:
         status: int = answer.status
         return status
 
