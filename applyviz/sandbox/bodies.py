@@ -7,21 +7,26 @@ Rule: the create, update and patch handlers of k8s.io/apiserver; messages as the
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, canonical_json, clone
+from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json
+from applyviz.engine.ownership.errors import name_object, render_kind
+from applyviz.sandbox.converting import convert
+from applyviz.sandbox.customs import read_custom
 from applyviz.sandbox.decoding import Decoded, DecodeError, decode
 from applyviz.sandbox.defaults import apply_defaults
-from applyviz.sandbox.gotypes import go_types
+from applyviz.sandbox.gotypes import GoStruct, go_types
+from applyviz.sandbox.jsontext import find_repeated, simplify
+from applyviz.sandbox.ordering import render_ordered
+from applyviz.sandbox.payloads import YAML_ERRORS, Payload, UnreadableError, interpret
 from applyviz.sandbox.routing import Route
 from applyviz.sandbox.status import StatusError, bad_request, invalid, invalid_object
-from applyviz.sandbox.structural import fill_defaults, prune
 from applyviz.sandbox.targets import Target
 
+SCHEME = "pkg/runtime/scheme.go:111"
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-_OBJECT_META = "meta.ObjectMeta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,19 @@ def materialize(target: Target, obj: JSONObject) -> Decoded:
 
     - Raises `DecodeError` when it does not fit the kind.
     """
+    if target.struct is None:
+        return read_custom(simplify(obj), target.schema)
+    return _complete(target, decode(obj, target.struct))
+
+
+def _complete(target: Target, decoded: Decoded) -> Decoded:
+    """Conversion and defaults of a built-in kind, in place."""
     if target.struct is not None:
-        decoded = decode(obj, target.struct)
-        convert = _CONVERSIONS.get(target.plural)
-        if convert is not None:
-            convert(decoded.obj)
+        convert_internally = _CONVERSIONS.get(target.plural)
+        if convert_internally is not None:
+            convert_internally(decoded.obj)
         apply_defaults(decoded.obj, target.struct)
-        return decoded
-    return _read_custom(target, obj)
+    return decoded
 
 
 def _fold_string_data(obj: MutableObject) -> None:
@@ -53,20 +63,6 @@ def _fold_string_data(obj: MutableObject) -> None:
     if texts:
         encoded = {k: base64.b64encode(v.encode()).decode() for k, v in texts.items()}
         obj["data"] = {**(obj.get("data") or {}), **encoded}
-
-
-def _read_custom(target: Target, obj: JSONObject) -> Decoded:
-    meta_struct = go_types().get_struct(_OBJECT_META)
-    meta = decode(obj.get("metadata") or {}, meta_struct)
-    result: MutableObject = clone({k: v for k, v in obj.items() if k != "metadata"})
-    unknown = [_below_metadata(u) for u in meta.unknown]
-    unknown += [f'unknown field "{p}"' for p in prune(result, target.schema)]
-    fill_defaults(result, target.schema)
-    return Decoded({**result, "metadata": meta.obj}, unknown)
-
-
-def _below_metadata(text: str) -> str:
-    return text.replace('"', '"metadata.', 1)
 
 
 def _show_template_generation(obj: MutableObject) -> None:
@@ -94,82 +90,173 @@ def refuse_handling(target: Target, version: str, kind: str, reason: str) -> Sta
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {target.gvk.kind}: {reason}')
 
 
-def _check_kind(target: Target, obj: JSONObject) -> None:
-    gvk = GroupVersionKind.from_object(obj)
-    if gvk == target.gvk or (not obj.get("apiVersion") and not obj.get("kind")):
-        return
-    if target.struct is None:
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {target.gvk.kind}): "
-            f"got {gvk.api_version}, Kind={gvk.kind}"
-        )
-    struct = go_types().find_kind(gvk)
-    if struct is None:
-        scheme = "pkg/runtime/scheme.go:111"
-        reason = f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{scheme}"'
-    elif gvk.kind != target.gvk.kind:
-        group = (target.group or "core").partition(".")[0]
-        reason = f"converting ({gvk.version}.{gvk.kind}) to ({group}.{target.gvk.kind}): unknown conversion"
-    else:
-        raise bad_request(
-            f"the API version in the data ({gvk.api_version}) does not match "
-            f"the expected API version ({target.gvk.api_version})"
-        )
-    raise refuse_handling(target, gvk.version, gvk.kind, reason)
+def _fill_kind(target: Target, api_version: str, kind: str) -> GroupVersionKind:
+    """What a body is of: what it names, and for the rest what its path is about."""
+    found = GroupVersionKind.from_object({"apiVersion": api_version, "kind": kind})
+    wanted = target.gvk
+    group, version = found.group, found.version
+    if not version and group in ("", wanted.group):
+        group, version = wanted.group, wanted.version
+    return GroupVersionKind(group, version, kind or wanted.kind)
 
 
-def read_body(target: Target, body: JSONValue, validation: str) -> Body:
+def _recognize(target: Target, payload: Payload, validation: str) -> tuple[JSONObject, str, str]:
+    """The value of a body with the apiVersion and kind that it names (400 when it is no object of any kind)."""
+    try:
+        value = payload.read()
+        api_version, kind = interpret(value)
+        if target.struct is None and not kind:
+            reason = f"Object 'Kind' is missing in '{payload.quote()}'"
+            if validation == "Ignore":  # a lenient reader tells what it took the body for
+                gvk = _fill_kind(target, api_version, kind)
+                raise refuse_handling(target, gvk.version, gvk.kind, reason)
+            raise UnreadableError(reason)
+    except UnreadableError as error:
+        must = f"the object provided is unrecognized (must be of type {target.gvk.kind})"
+        raise bad_request(f"{must}: {error} ({payload.summarize()})") from error
+    return value or {}, api_version, kind
+
+
+def read_body(target: Target, payload: Payload, validation: str) -> Body:
     """The object of a create or an update.
 
     - Raises `StatusError` when it is no object of the resource, or holds unknown fields under Strict.
     """
-    if not isinstance(body, Mapping):
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {target.gvk.kind}): couldn't get "
-            f"version/kind; json parse error: unexpected end of JSON input (<empty>)"
+    payload.negotiate()
+    value, api_version, kind = _recognize(target, payload, validation)
+    if target.struct is None:
+        gvk = GroupVersionKind.from_object({"apiVersion": api_version, "kind": kind})
+    else:
+        gvk = _fill_kind(target, api_version, kind)
+    decoded = _read_kind(target, gvk, value)
+    strict = [*payload.find_repeated(), *decoded.unknown]
+    if strict and validation == "Strict":
+        if target.struct is None and not api_version:
+            raise bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        wanted = target.gvk.kind if target.struct is not None else kind
+        reason = f"{wanted}: strict decoding error: {', '.join(strict)}"
+        raise bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {reason}')
+    warnings = _list_warnings(strict) if validation == "Warn" else ()
+    if gvk.api_version != target.gvk.api_version:
+        refusal = bad_request(
+            f"the API version in the data ({gvk.api_version}) does not match "
+            f"the expected API version ({target.gvk.api_version})"
         )
-    _check_kind(target, body)
-    typed = {**body, "apiVersion": target.gvk.api_version, "kind": target.gvk.kind}
-    version, kind = target.gvk.version, target.gvk.kind
+        refusal.warnings = warnings
+        raise refusal
+    decoded.obj["apiVersion"], decoded.obj["kind"] = gvk.api_version, gvk.kind
+    return Body(decoded.obj, warnings)
+
+
+def _list_warnings(strict: list[str]) -> tuple[str, ...]:
+    """Each complaint as a warning: those of YAML come in one text, a line each."""
+    found: list[str] = []
+    for text in strict:
+        head, mark, tail = text.partition(YAML_ERRORS)
+        found += [line.strip() for line in tail.split("\n")] if mark and not head else [text]
+    return tuple(dict.fromkeys(found))
+
+
+def _read_kind(target: Target, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
+    """A body as the kind that it names, which has to be that of the path (400)."""
     try:
-        decoded = materialize(target, typed)
+        return _decode_kind(target, gvk, value)
     except DecodeError as error:
-        raise refuse_handling(target, version, kind, str(error)) from error
-    if decoded.unknown and validation == "Strict":
-        reason = f"strict decoding error: {', '.join(decoded.unknown)}"
-        raise refuse_handling(target, version, kind, reason)
-    return Body(decoded.obj, tuple(decoded.unknown) if validation == "Warn" else ())
+        raise refuse_handling(target, gvk.version, gvk.kind, str(error)) from error
 
 
-def read_patched(target: Target, patched: JSONObject, validation: str, describe: Callable[[], str]) -> Body:
+def _decode_kind(target: Target, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
+    if target.struct is None:
+        if "apiVersion" in value and value["apiVersion"] is None:
+            raise DecodeError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+        decoded = read_custom(simplify(value), target.schema, is_of_schema=gvk == target.gvk)
+        return Decoded(decoded.obj, [*find_repeated(value), *decoded.unknown])
+    struct = go_types().find_kind(gvk)
+    if struct is None:
+        raise DecodeError(f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{SCHEME}"')
+    decoded = decode(value, struct)
+    if gvk.kind != target.gvk.kind:
+        group = (target.group or "core").partition(".")[0]
+        raise DecodeError(f"converting ({gvk.version}.{gvk.kind}) to ({group}.{target.gvk.kind}): unknown conversion")
+    return _complete(target, decoded)
+
+
+def read_patched(
+    target: Target, patched: JSONObject, validation: str, describe: Callable[[], str], *, repeated: Sequence[str] = (),
+    is_strategic: bool = False
+) -> Body:  # fmt: skip
     """The object that a patch made; `describe` gives the text that stands for the patch in an error.
 
+    - `repeated`: what strict reading said about the patch itself.
     - Raises `StatusError` (422) when the result is no object of the resource.
     """
 
     def refuse(reason: str) -> StatusError:
         return invalid_object("", "", "", [invalid("patch", describe(), reason)])
 
-    if GroupVersionKind.from_object(patched) != target.gvk:
-        gvk = GroupVersionKind.from_object(patched)
-        raise refuse(
-            f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "pkg/runtime/scheme.go:111"'
-        )
     try:
-        decoded = materialize(target, patched)
-    except DecodeError as error:
+        decoded = _read_strategic(target, patched) if is_strategic else _read_as_sent(target, patched)
+    except (DecodeError, UnreadableError) as error:
         raise refuse(str(error)) from error
-    if decoded.unknown and validation == "Strict":
-        raise refuse(f"strict decoding error: {', '.join(decoded.unknown)}")
-    return Body(decoded.obj, tuple(decoded.unknown) if validation == "Warn" else ())
+    strict = [*repeated, *decoded.unknown]
+    if strict and validation == "Strict":
+        raise refuse(f"strict decoding error: {', '.join(strict)}")
+    return Body(decoded.obj, tuple(dict.fromkeys(strict)) if validation == "Warn" else ())
 
 
-def read_applied(target: Target, merged: JSONObject) -> MutableObject:
-    """The object that a server-side apply made; unknown fields were refused before."""
+def _read_strategic(target: Target, patched: JSONObject) -> Decoded:
+    if target.struct is None:
+        raise LookupError("strategic patches are for built-in kinds")
+    decoded = _complete(target, convert(patched, target.struct))
+    decoded.obj["apiVersion"], decoded.obj["kind"] = target.gvk.api_version, target.gvk.kind
+    return decoded
+
+
+def _read_as_sent(target: Target, patched: JSONObject) -> Decoded:
+    """The result of a JSON patch, which the server reads like a body."""
+    api_version, kind = interpret(patched)
+    if target.struct is None and not kind:
+        raise UnreadableError(f"Object 'Kind' is missing in '{render_ordered(patched)}'")
+    if target.struct is not None and not api_version:
+        return _read_internal(target, patched, kind or target.gvk.kind)
+    gvk = GroupVersionKind.from_object({"apiVersion": api_version, "kind": kind or target.gvk.kind})
+    decoded = _decode_kind(target, gvk, patched)
+    decoded.obj["apiVersion"], decoded.obj["kind"] = gvk.api_version, gvk.kind
+    return decoded
+
+
+def _read_internal(target: Target, patched: JSONObject, kind: str) -> Decoded:
+    """A patched object without apiVersion: Go takes it for the internal type, whose fields have no JSON names."""
+    if kind != target.gvk.kind:
+        group = f'for the internal version of group "{target.group}"'
+        raise DecodeError(f'no kind "{kind}" is registered {group} in scheme "{SCHEME}"')
+    struct, meta = target.struct, go_types().get_struct("meta.ObjectMeta").fields
+    if struct is None:
+        raise LookupError("custom resources have no internal type")
+    known = {**meta, **{name: struct.fields[name] for name in ("kind", "apiVersion")}}
+    found = decode(patched, GoStruct(kind, kind, known))
+    metadata = {name: found.obj[name] for name in meta if name in found.obj}
+    whole = decode({"apiVersion": target.gvk.api_version, "kind": kind, "metadata": metadata}, struct)
+    return Decoded(_complete(target, whole).obj, found.unknown)
+
+
+def read_applied(target: Target, merged: JSONObject, applied: JSONObject) -> MutableObject:
+    """The object that a server-side apply made of the applied one; unknown fields were refused before.
+
+    - Raises `StatusError` (500) for values that pass the schema and are none of their kind all the same.
+    """
     try:
-        return materialize(target, merged).obj
+        if target.struct is None:
+            return read_custom(merged, target.schema, is_applied=True).obj
+        sent = (applied.get("metadata") or {}).get("managedFields")
+        if sent:  # entries that nobody could read were not refused, and are not to be converted either
+            convert({"metadata": {"managedFields": sent}}, target.struct)
+        return _complete(target, convert(merged, target.struct)).obj
     except DecodeError as error:
-        raise StatusError(500, "", str(error)) from error
+        named = name_object(applied)
+        reason = f"unable to convert unstructured object to {render_kind(target.gvk)}: " if target.struct else ""
+        message = f"failed to convert new object ({named}) to proper version: {reason}{error}"
+        raise StatusError(500, "", message) from error
 
 
 def check_identity(route: Route, target: Target, obj: MutableObject, *, is_create: bool = False) -> None:

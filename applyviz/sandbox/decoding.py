@@ -1,238 +1,310 @@
 """Reading an object of a built-in kind as the server does: JSON into a Go struct and back.
 
 Rule: sigs.k8s.io/json and k8s.io/apimachinery `runtime/serializer/json`. Wrong types are refused with Go's
-words, unknown fields are collected for `fieldValidation`, empty values are dropped or filled as the
+words, unknown and repeated fields are collected for `fieldValidation`, empty values are dropped or filled as the
 struct's tags say, quantities, times and bytes are written canonically. Inputs are not changed.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.sandbox.gotypes import Code, GoField, GoStruct, go_types, is_struct, is_written_empty, zero_of
-from applyviz.sandbox.quantities import PATTERN, canonical_quantity
+from applyviz.sandbox.gotexts import GoTextError, decode_base64, parse_time, read_quantity
+from applyviz.sandbox.gotypes import (
+    Code,
+    GoField,
+    GoStruct,
+    go_types,
+    is_struct,
+    is_written_empty,
+    item_type,
+    zero_of,
+)
+from applyviz.sandbox.jsontext import Written, list_pairs, name_value, number_text, simplify
 
 _EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
+_MOST_STRICT = 100
+_PROPS = "apiextensions/v1.JSONSchemaProps"
 
 
 class DecodeError(Exception):
     """The JSON does not fit the Go struct; the text is Go's."""
 
 
+@dataclass(eq=False)
+class WrongTypeError(DecodeError):
+    """A value of another type than the field's: `found` for `go_type`, in the field `path` of the struct `owner`."""
+
+    found: str
+    go_type: str
+    owner: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        where = f"struct field {self.owner}.{self.path}" if self.owner or self.path else "value"
+        return f"json: cannot unmarshal {self.found} into Go {where} of type {self.go_type}"
+
+
 @dataclass(slots=True)
 class Decoded:
-    """An object as the server holds it, and the fields that it does not know."""
+    """An object as the server holds it, and what strict validation says about its fields."""
 
     obj: MutableObject
     unknown: list[str] = field(default_factory=list)
 
 
+class Spot(NamedTuple):
+    """Where a value stands: its path with indices, and as Go's errors tell it (struct, fields, type)."""
+
+    path: str = ""
+    owner: str = ""
+    fields: str = ""
+    go_type: str = ""
+
+    def item(self, number: int, inner: Code) -> Spot:
+        """An entry of a list."""
+        return Spot(f"{self.path}[{number}]", self.owner, self.fields, item_type(self.go_type, inner))
+
+    def entry(self, key: str, inner: Code, map_type: str) -> Spot:
+        """An entry of a map."""
+        return Spot(f"{self.path}.{key}", self.owner, self.fields, item_type(map_type, inner))
+
+
 def decode(obj: JSONObject, struct: GoStruct) -> Decoded:
     """Read an object as a struct.
 
-    - Raises `DecodeError` with the first problem, as Go's decoder reports it.
+    - Raises `DecodeError` with the problem that Go's decoder reports.
     """
-    decoder = _Decoder()
-    result = decoder.struct(obj, struct, "", "")
-    if decoder.problems:
-        raise DecodeError(decoder.problems[0])
-    return Decoded(result, decoder.unknown)
+    decoder = Decoder()
+    result = decoder.struct(obj, struct, Spot())
+    if decoder.saved is not None:
+        raise decoder.saved
+    return Decoded(result, decoder.list_strict())
 
 
-def _json_word(value: JSONValue) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+class Decoder:
+    """One reading: a wrong type is kept and the rest is read, a text of a wrong form ends it."""
 
-
-class _Decoder:
     def __init__(self) -> None:
-        self.problems: list[str] = []
-        self.unknown: list[str] = []
-        # Go names the innermost struct and the path of field names without indices.
-        self.owner = ""
-        self.go_path = ""
-        self.go_type = ""
+        self.saved: DecodeError | None = None
+        self.strict: dict[tuple[str, str], None] = {}
 
-    def struct(self, value: JSONObject, struct: GoStruct, path: str, go_path: str) -> MutableObject:
+    def note(self, word: str, path: str) -> None:
+        """Keep what strict validation says, once, and not endlessly."""
+        if len(self.strict) < _MOST_STRICT:
+            self.strict.setdefault((word, path))
+
+    def list_strict(self) -> list[str]:
+        """What strict validation says, in the order of the text."""
+        return [f"{word} field {quote(path)}" for word, path in self.strict]
+
+    def save(self, error: DecodeError) -> None:
+        self.saved = self.saved or error
+
+    def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> JSONValue:
+        self.save(WrongTypeError(found or name_value(value), spot.go_type, spot.owner, spot.fields))
+        return instead
+
+    def struct(self, value: JSONObject, struct: GoStruct, spot: Spot) -> MutableObject:
         result: MutableObject = {}
         fields = struct.fields
-        for name, item in value.items():
+        seen: set[str] = set()
+        for name, item in list_pairs(value):
             spec = fields.get(name)
-            at = f"{path}.{name}" if path else name
+            at = f"{spot.path}.{name}" if spot.path else name
             if spec is None:
-                self.unknown.append(f'unknown field "{at}"')
+                self.note("unknown", at)
                 continue
-            down = f"{go_path}.{name}" if go_path else name
-            self.owner, self.go_path, self.go_type = struct.go_name, down, spec.go_type
-            written = self.value(item, spec.code, at, down)
-            if not self._is_dropped(written, spec):
+            if name in seen:
+                self.note("duplicate", at)
+            seen.add(name)
+            below = f"{spot.fields}.{spec.go_path}" if spot.fields else spec.go_path
+            written = self.value(item, spec.code, Spot(at, struct.go_name, below, spec.go_type))
+            if not _is_dropped(written, spec):
                 result[name] = written
+            else:
+                result.pop(name, None)
         for name, spec in fields.items():
             if name not in result and is_written_empty(spec):
                 result[name] = zero_of(spec.code)
         return result
 
-    @staticmethod
-    def _is_dropped(written: JSONValue, spec: GoField) -> bool:
-        code = spec.code
-        if not isinstance(code, str):
-            if code[0] == "*":
-                return written is None and spec.drops_empty
-            return not written and spec.drops_empty
-        if spec.drops_zero and (written in _EMPTY or written == {}):
-            return True
-        return spec.drops_empty and not is_struct(code) and written in _EMPTY
-
-    def value(self, value: JSONValue, code: Code, path: str, go_path: str) -> JSONValue:
+    def value(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
         if isinstance(code, str):
-            return zero_of(code) if value is None else self.plain(value, code, path, go_path)
+            return zero_of(code) if value is None else self.plain(value, code, spot)
         if value is None:
             return None
         mark, inner = code[0], code[1]
         if mark == "*":
-            return self.value(value, inner, path, go_path)
+            return self.value(value, inner, spot)
         if mark == "[":
-            return self.list(value, inner, path, go_path)
-        return self.map(value, code, path, go_path)
+            return self.list(value, inner, spot)
+        return self.map(value, code, spot)
 
-    def list(self, value: JSONValue, inner: Code, path: str, go_path: str) -> JSONValue:
+    def list(self, value: JSONValue, inner: Code, spot: Spot) -> JSONValue:
         if not isinstance(value, list):
-            return self._wrong_type(value, None)
-        owner, go_type = self.owner, self.go_type
-        result = []
-        for i, item in enumerate(value):
-            self.owner, self.go_path, self.go_type = owner, go_path, go_type.removeprefix("[]")
-            result.append(self.value(item, inner, f"{path}[{i}]", go_path))
-        return result
+            return self.wrong(value, spot, None)
+        return [self.value(item, inner, spot.item(i, inner)) for i, item in enumerate(value)]
 
-    def map(self, value: JSONValue, code: Code, path: str, go_path: str) -> JSONValue:
+    def map(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
         if not isinstance(value, Mapping):
-            return self._wrong_type(value, None)
-        owner, element = self.owner, code[2].rpartition("]")[2]
-        result = {}
-        for key, item in value.items():
-            self.owner, self.go_path, self.go_type = owner, go_path, element
-            result[key] = self.value(item, code[1], f"{path}.{key}", go_path)
+            return self.wrong(value, spot, None)
+        result: MutableObject = {}
+        for key, item in list_pairs(value):
+            if key in result:
+                self.note("duplicate", f"{spot.path}.{key}")
+            result[key] = self.value(item, code[1], spot.entry(key, code[1], code[2]))
         return result
 
-    def plain(self, value: JSONValue, code: str, path: str, go_path: str) -> JSONValue:
+    def plain(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
         reader = _READERS.get(code)
         if reader is not None:
-            return reader(self, value)
-        if code in ("B", "A", "S"):
-            return self.schema_or(value, code, path, go_path)
+            return getattr(self, reader)(value, spot)
         if code.startswith(("int", "uint")):
-            return self.integer(value)
+            return self.integer(value, code, spot)
         struct = go_types().find_struct(code)
         if struct is None:
-            return clone(value)
+            return simplify(clone(value))
         if not isinstance(value, Mapping):
-            return self._wrong_type(value, zero_of(code))
-        return self.struct(value, struct, path, go_path)
+            return self.wrong(value, spot, zero_of(code))
+        return self.struct(value, struct, spot)
 
-    def schema_or(self, value: JSONValue, code: str, path: str, go_path: str) -> JSONValue:
-        props = "apiextensions/v1.JSONSchemaProps"
+    def schema_or_bool(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, Mapping):
-            return self.plain(value, props, path, go_path)
-        if isinstance(value, list) and code == "A":
-            return self.list(value, props, path, go_path)
-        return clone(value)
+            return self.nested(value, _PROPS, spot)
+        if not isinstance(value, bool):
+            raise DecodeError("boolean or JSON schema expected")
+        return value
 
-    def _wrong_type(self, value: JSONValue, instead: JSONValue, word: str = "") -> JSONValue:
-        self.problems.append(
-            f"json: cannot unmarshal {word or _json_word(value)} into Go struct field "
-            f"{self.owner}.{self.go_path} of type {self.go_type}"
-        )
-        return instead
+    def schema_or_list(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, Mapping):
+            return self.nested(value, _PROPS, spot)
+        return self.nested(value, ["[", _PROPS], spot) if isinstance(value, list) else None
 
-    def string(self, value: JSONValue) -> JSONValue:
-        return value if isinstance(value, str) else self._wrong_type(value, "")
+    def schema_or_names(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, Mapping):
+            return self.nested(value, _PROPS, spot)
+        return self.nested(value, ["[", "s"], spot) if isinstance(value, list) else None
 
-    def boolean(self, value: JSONValue) -> JSONValue:
-        return value if isinstance(value, bool) else self._wrong_type(value, False)
+    def nested(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+        """A value that Go reads by itself: no strict validation inside, and its problem ends the reading."""
+        inner = Decoder()
+        try:
+            result = inner.value(value, code, Spot(go_type="[]string" if code == ["[", "s"] else ""))
+            if inner.saved is not None:
+                raise inner.saved
+        except WrongTypeError as error:
+            raise self.placed(error, spot) from None
+        return result
 
-    def integer(self, value: JSONValue) -> JSONValue:
-        if isinstance(value, int) and not isinstance(value, bool):
+    def placed(self, error: WrongTypeError, spot: Spot) -> WrongTypeError:
+        """The problem of a value that was read by itself, told from outside."""
+        if not spot.owner:
+            return error
+        path = f"{spot.fields}.{error.path}" if error.path else spot.fields
+        return replace(error, owner=spot.owner, path=path)
+
+    def string(self, value: JSONValue, spot: Spot) -> JSONValue:
+        return value if isinstance(value, str) else self.wrong(value, spot, "")
+
+    def boolean(self, value: JSONValue, spot: Spot) -> JSONValue:
+        return value if isinstance(value, bool) else self.wrong(value, spot, False)
+
+    def integer(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return self.wrong(value, spot, 0)
+        if isinstance(value, float) or not fits_integer(value, code):
+            return self.wrong(value, spot, 0, f"number {number_text(value)}")
+        return value
+
+    def number(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return self.wrong(value, spot, 0)
+        return float(value) if isinstance(value, Written) else value
+
+    def bytes(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, list):
+            octets = [self.value(item, "uint8", spot._replace(go_type="uint8")) for item in value]
+            return base64.b64encode(bytes(octets)).decode()
+        if not isinstance(value, str):
+            return self.wrong(value, spot, None)
+        try:
+            return base64.b64encode(decode_base64(value)).decode()
+        except GoTextError as error:
+            self.save(DecodeError(str(error)))
+            return None
+
+    def quantity(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, (dict, list, bool)):
+            value = "{"  # what no quantity begins with
+        text = value if isinstance(value, str) else number_text(value)
+        return self.text(read_quantity, text)
+
+    def int_or_string(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):
             return value
-        word = f"number {json.dumps(value)}" if isinstance(value, float) else ""
-        return self._wrong_type(value, 0, word)
-
-    def number(self, value: JSONValue) -> JSONValue:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return value if is_number else self._wrong_type(value, 0)
+        found = f"number {number_text(value)}" if is_number else name_value(value)
+        raise self.placed(WrongTypeError(found, "int32"), spot)
 
-    def bytes(self, value: JSONValue) -> JSONValue:
+    def time(self, value: JSONValue, spot: Spot) -> JSONValue:
+        moment = self.text(parse_time, self.time_text(value, spot))
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def micro_time(self, value: JSONValue, spot: Spot) -> JSONValue:
+        moment = self.text(lambda text: parse_time(text, has_micros=True), self.time_text(value, spot))
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def time_text(self, value: JSONValue, spot: Spot) -> str:
         if not isinstance(value, str):
-            return self._wrong_type(value, None)
-        text = value.replace("\n", "").replace("\r", "")
+            raise self.placed(WrongTypeError(name_value(value), "string"), spot)
+        return value
+
+    def text(self, read: Callable[[str], Any], text: str) -> Any:
         try:
-            return base64.b64encode(base64.b64decode(text, validate=True)).decode()
-        except (binascii.Error, ValueError):
-            self.problems.append(f"illegal base64 data at input byte {_bad_byte(text)}")
-            return None
+            return read(text)
+        except GoTextError as error:
+            raise DecodeError(str(error)) from None
 
-    def quantity(self, value: JSONValue) -> JSONValue:
-        text = value if isinstance(value, str) else json.dumps(value)
-        canonical = canonical_quantity(text.strip())
-        if canonical is None:
-            empty = "" if text else "quantities must match the regular expression"
-            self.problems.append(f"quantities must match the regular expression '{PATTERN}'" if text else empty)
-            return "0"
-        return canonical
-
-    def int_or_string(self, value: JSONValue) -> JSONValue:
-        if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-            return value
-        word = f"number {json.dumps(value)}" if isinstance(value, float) else ""
-        self.problems.append(f"json: cannot unmarshal {word or _json_word(value)} into Go value of type int32")
-        return 0
-
-    def time(self, value: JSONValue) -> JSONValue:
-        if not isinstance(value, str):
-            self.problems.append(f"json: cannot unmarshal {_json_word(value)} into Go value of type string")
-            return None
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.problems.append(
-                f'parsing time {json.dumps(value)} as "2006-01-02T15:04:05Z07:00": '
-                f'cannot parse {json.dumps(value)} as "2006"'
-            )
-            return None
-        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def raw(self, value: JSONValue) -> JSONValue:
-        return clone(value)
+    def raw(self, value: JSONValue, spot: Spot) -> JSONValue:
+        return simplify(clone(value))
 
 
-def _bad_byte(text: str) -> int:
-    alphabet = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
-    for i, char in enumerate(text):
-        if char not in alphabet:
-            return i
-    return len(text) // 4 * 4
+def fits_integer(value: int, code: str) -> bool:
+    """Whether a Go integer of this type holds the number."""
+    is_signed, bits = code.startswith("int"), int(code.lstrip("uint") or 64)
+    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if is_signed else (0, 1 << bits)
+    return low <= value < high
 
 
-_READERS = {
-    "s": _Decoder.string,
-    "b": _Decoder.boolean,
-    "f": _Decoder.number,
-    "y": _Decoder.bytes,
-    "Q": _Decoder.quantity,
-    "I": _Decoder.int_or_string,
-    "T": _Decoder.time,
-    "M": _Decoder.raw,
-    "D": _Decoder.raw,
-    "R": _Decoder.raw,
+def _is_dropped(written: JSONValue, spec: GoField) -> bool:
+    code = spec.code
+    if not isinstance(code, str):
+        if code[0] == "*":
+            return written is None and spec.drops_empty
+        return not written and spec.drops_empty
+    if spec.drops_zero and (written in _EMPTY or written == {}):
+        return True
+    return spec.drops_empty and not is_struct(code) and written in _EMPTY
+
+
+_READERS: Mapping[str, str] = {
+    "s": "string",
+    "b": "boolean",
+    "f": "number",
+    "y": "bytes",
+    "Q": "quantity",
+    "I": "int_or_string",
+    "T": "time",
+    "M": "micro_time",
+    "D": "raw",
+    "R": "raw",
+    "B": "schema_or_bool",
+    "A": "schema_or_list",
+    "S": "schema_or_names",
 }

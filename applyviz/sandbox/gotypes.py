@@ -25,7 +25,10 @@ Code: TypeAlias = Any  # a one-letter or type name text, or [mark, code, …] fo
 
 @dataclass(frozen=True, slots=True)
 class GoField:
-    """One field of a struct; `number` is its protobuf field, `2/1` inside an embedded message."""
+    """One field of a struct; `number` is its protobuf field, `2/1` inside an embedded message.
+
+    `go_path` is its name behind those of the embedded structs that it stands in, as Go's errors tell it.
+    """
 
     name: str
     code: Code
@@ -33,6 +36,7 @@ class GoField:
     drops_zero: bool
     go_type: str
     number: str = ""
+    go_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,17 @@ class GoStruct:
     fields: Mapping[str, GoField]
 
 
-def _read_field(raw: Sequence[Any]) -> GoField:
+def _read_field(raw: Sequence[Any], embedded: Mapping[str, str]) -> GoField:
     name, code, options, go_type, number = raw
     shown = go_type.replace("*", "", 1) if code[0] == "*" else go_type
-    return GoField(name, code, "e" in options, "z" in options, shown, number)
+    parts = number.split("/")
+    steps = [embedded[found] for n in range(1, len(parts)) if (found := "/".join(parts[:n])) in embedded]
+    if name in embedded:
+        steps.append(embedded[name])
+    return GoField(name, code, "e" in options, "z" in options, shown, number, ".".join([*steps, name]))
+
+
+_TYPE_META = {"kind": "TypeMeta", "apiVersion": "TypeMeta"}
 
 
 class GoTypes:
@@ -56,6 +67,7 @@ class GoTypes:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._raw: Mapping[str, Any] = document["types"]
         self._kinds: Mapping[str, str] = document["kinds"]
+        self._typed = frozenset(self._kinds.values())
         self._structs: dict[str, GoStruct] = {}
 
     def find_kind(self, gvk: GroupVersionKind) -> GoStruct | None:
@@ -68,7 +80,8 @@ class GoTypes:
         found = self._structs.get(name)
         if found is None and name in self._raw:
             raw = self._raw[name]
-            fields = {f[0]: _read_field(f) for f in raw["f"]}
+            embedded = {**raw.get("in", {}), **(_TYPE_META if name in self._typed else {})}
+            fields = {f[0]: _read_field(f, embedded) for f in raw["f"]}
             found = self._structs[name] = GoStruct(name, raw["go"], fields)
         return found
 
@@ -85,6 +98,20 @@ def go_types() -> GoTypes:
     """The bundled table, read once per process."""
     path = resources.files(__package__).joinpath("data", "go_types.json.gz")
     return GoTypes(json.loads(gzip.decompress(path.read_bytes())))
+
+
+_SCALAR_TYPES: Mapping[str, str] = {"s": "string", "b": "bool", "f": "float64", "y": "[]uint8"}
+
+
+def item_type(go_type: str, inner: Code) -> str:
+    """The Go type of what a list or a map of this type holds; a type with a name of its own does not tell it."""
+    if go_type.startswith("[]"):
+        return go_type[2:]
+    if go_type.startswith("map["):
+        return go_type.partition("]")[2]
+    if not isinstance(inner, str):
+        return ""
+    return _SCALAR_TYPES.get(inner) or inner.rpartition("/")[2]
 
 
 _ZEROES: Mapping[str, JSONValue] = {"s": "", "b": False, "f": 0, "Q": "0", "I": 0, "D": "0s"}

@@ -15,22 +15,17 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.sandbox import protobuf
+from applyviz.sandbox.jsontext import simplify
+from applyviz.sandbox.payloads import Payload, UnreadableError, read_yaml
 from applyviz.sandbox.routing import parse_path
 from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.status import StatusError, bad_request, unsupported_media_type
+from applyviz.sandbox.status import StatusError
 from applyviz.sandbox.tables import render_table
 
 BODY_LIMIT = 3 * 1024 * 1024
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_YAML = "application/yaml"
-_UNKNOWN_FORMAT = (
-    "the body of the request was in an unknown format - accepted media types include: application/json, "
-    "application/yaml, application/vnd.kubernetes.protobuf"
-)
 _METADATA_KINDS = {"PartialObjectMetadata", "PartialObjectMetadataList"}
 
 
@@ -60,10 +55,10 @@ class HttpFace:
         try:
             if not self._authenticate(given):
                 raise StatusError(401, "Unauthorized", "Unauthorized")
-            request = _read_request(method, unquote(path), query, given, body)
+            request, payload = _read_request(method, unquote(path), query, given, body)
             if request.query.get("watch") in ("true", "1"):
                 return self._watch(request)
-            return self._answer(request, given)
+            return self._answer(request, payload, given)
         except StatusError as error:
             return _render(Answer(error.code, error.render()))
 
@@ -71,11 +66,12 @@ class HttpFace:
         token = _read_token(headers.get("authorization", ""))
         return bool(token) and self._find_user(token) is not None
 
-    def _answer(self, request: Request, headers: Mapping[str, str]) -> Response:
+    def _answer(self, request: Request, payload: Payload, headers: Mapping[str, str]) -> Response:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
-        answer = self._sandbox.handle(request, user=_manager(headers.get("user-agent", "")))
+        user = _manager(headers.get("user-agent", ""))
+        answer = self._sandbox.handle(request, user=user, payload=payload)
         if answer.is_ok and isinstance(answer.body, Mapping):
             answer = Answer(answer.status, self._shape(request, accept, answer.body), answer.warnings)
         return _render(answer)
@@ -154,45 +150,34 @@ def _only_metadata(body: JSONObject) -> JSONObject:
     return shrink(body)
 
 
-def _read_request(method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Request:
+def _read_request(
+    method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+) -> tuple[Request, Payload]:
     if len(body) > BODY_LIMIT:
         message = f"Request entity too large: limit is {BODY_LIMIT}"
         raise StatusError(413, "RequestEntityTooLarge", message)
-    content_type = headers.get("content-type", "").partition(";")[0].strip()
-    value: JSONValue = None
-    if body and method not in ("GET", "HEAD"):
-        value = _read_body(body, content_type, method)
-    if content_type in (_YAML, protobuf.CONTENT_TYPE):
-        content_type = JSON
-    return Request(method, path, dict(parse_qsl(query, keep_blank_values=True)), content_type, value)
+    payload = Payload(headers.get("content-type", ""), body)
+    content_type = payload.media_type if method == "PATCH" else JSON
+    value = _read_value(payload) if body and method not in ("GET", "HEAD", "PATCH") else None
+    if content_type == APPLY_PATCH or (method == "PATCH" and path.endswith("/scale")):
+        value = _read_patch(payload)
+    query_map = dict(parse_qsl(query, keep_blank_values=True))
+    return Request(method, path, query_map, content_type, value), payload
 
 
-def _read_body(body: bytes, content_type: str, method: str) -> JSONValue:
-    if content_type in (_YAML, APPLY_PATCH):
-        return _read_yaml(body)
-    if method != "PATCH" and content_type == protobuf.CONTENT_TYPE:
-        try:
-            return protobuf.read_protobuf(body)
-        except (protobuf.ProtobufError, RecursionError) as error:
-            raise bad_request(f"couldn't read the body as protobuf: {error}") from error
-    if method != "PATCH" and content_type not in ("", JSON):
-        raise unsupported_media_type(_UNKNOWN_FORMAT)
+def _read_value(payload: Payload) -> JSONValue:
+    """The body for those who need no more than its value; writers read the payload themselves and say what is wrong."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+        return simplify(payload.read())
+    except (UnreadableError, StatusError):
+        return None
 
 
-def _read_yaml(body: bytes) -> JSONValue:
+def _read_patch(payload: Payload) -> JSONValue:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        parsed = parse_manifests(body, "<body>")
-    if parsed.problems:
-        raise bad_request(f"error decoding YAML: {parsed.problems[0]}")
-    if len(parsed.documents) != 1:
-        raise bad_request(f"error decoding YAML: expected one document, found {len(parsed.documents)}")
-    return parsed.documents[0].obj
+        return read_yaml(payload.text or b"")
+    except UnreadableError:
+        return None
 
 
 def _quote_warning(text: str) -> str:

@@ -191,6 +191,7 @@ def validate_metadata_update(meta: JSONObject, live: JSONObject, path: str = "me
             )
     for name in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if meta.get(name) != live.get(name):
-            # The server asks twice: once as the rule of the object, once as that of the kind.
             yield invalid(f"{path}.{name}", meta.get(name), "field is immutable")
-            yield invalid(f"{path}.{name}", meta.get(name), "field is immutable")
+    yield from validate_labels(meta.get("labels"), f"{path}.labels")
+    yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")

@@ -11,18 +11,22 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.sandbox.bodies import Body
 from applyviz.sandbox.cluster import Cluster
+from applyviz.sandbox.patching import refuse_patch
+from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.routing import Route
 from applyviz.sandbox.scale_owners import entries_of_parent, entries_of_scale
 from applyviz.sandbox.scaling import field_paths, read_replicas, render_scale, scale_kind, write_replicas
 from applyviz.sandbox.status import bad_request
 from applyviz.sandbox.targets import Target
 from applyviz.sandbox.write_options import read_options
-from applyviz.sandbox.writes import Write, Writer, book, merge_applied, refuse_patch
+from applyviz.sandbox.writes import Write, Writer, book, merge_applied
 
 
-def write_scale(cluster: Cluster, writer: Writer, request: Request, route: Route, target: Target, user: str) -> Answer:
+def write_scale(
+    cluster: Cluster, writer: Writer, request: Request, route: Route, target: Target, user: str, payload: Payload
+) -> Answer:
     """PUT or PATCH of the scale subresource; the answer is a Scale."""
-    write = Write(request, route, target, read_options(request, user))
+    write = Write(request, route, target, read_options(request, user), payload)
     live = cluster.get(target, route.namespace, route.name)
     entries, paths = live["metadata"].get("managedFields") or [], field_paths(target)
     before = render_scale(target, live)
@@ -52,7 +56,7 @@ def _change(write: Write, before: MutableObject, now: str) -> MutableObject:
         try:
             after = patches.apply(before, request.body, request.content_type, kind=kind)
         except PatchError as error:
-            raise refuse_patch(error, request.content_type) from error
+            raise refuse_patch(error) from error
     scale: MutableObject = clone(dict(_as_object(after)))
     scale["metadata"] = {**before["metadata"], **(scale.get("metadata") or {})}
     if request.method == "PUT":

@@ -18,6 +18,7 @@ from applyviz.sandbox import bootstrap
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.deletes import Deleter
 from applyviz.sandbox.documents import find_aggregated, find_document
+from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.reads import list_objects, read_object
 from applyviz.sandbox.reviews import answer_review
 from applyviz.sandbox.routing import Route, parse_path
@@ -58,15 +59,19 @@ class Sandbox:
         self._store = store
         self._is_started = False
 
-    def handle(self, request: Request, *, user: str = "") -> Answer:
-        """Answer one request; `user` names the field manager when the query does not."""
+    def handle(self, request: Request, *, user: str = "", payload: Payload | None = None) -> Answer:
+        """Answer one request; `user` names the field manager when the query does not.
+
+        - `payload`: the body as it came over the wire; without one, that of the request is the value itself.
+        """
         try:
             if not self._is_started:
                 bootstrap.ensure(self._cluster)
                 self._is_started = True
-            return self._route(request, user)
+            payload = payload if payload is not None else Payload(request.content_type, None, request.body)
+            return self._route(request, user, payload)
         except StatusError as error:
-            return Answer(error.code, error.render())
+            return Answer(error.code, error.render(), error.warnings)
         except RecursionError:
             return Answer(400, bad_request("the object is nested too deeply").render())
 
@@ -74,7 +79,7 @@ class Sandbox:
         """The aggregated discovery document of `/api` or `/apis`."""
         return find_aggregated(path, self._cluster)
 
-    def _route(self, request: Request, user: str) -> Answer:
+    def _route(self, request: Request, user: str, payload: Payload) -> Answer:
         route = parse_path(request.path)
         if route is None:
             document = find_document(request.path, self._cluster)
@@ -90,7 +95,7 @@ class Sandbox:
         self._check_shape(request, route, target)
         is_write = request.method in _WRITES and not request.is_dry_run
         with self._store.transaction() if is_write else nullcontext():
-            return self._act(request, route, target, user)
+            return self._act(request, route, target, user, payload)
 
     @staticmethod
     def _check_shape(request: Request, route: Route, target: Target) -> None:
@@ -105,32 +110,32 @@ class Sandbox:
         if needs_namespace and (request.method != "GET" or route.name):
             raise method_not_allowed(target.group, target.plural)
 
-    def _act(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+    def _act(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
         method = request.method
         if not route.name:
-            return self._act_on_collection(request, route, target, user)
+            return self._act_on_collection(request, route, target, user, payload)
         if route.subresource == "scale":
             if method == "GET":
                 answer = read_object(self._cluster, route, target)
                 return Answer(200, render_scale(target, answer.body))
             if method in ("PUT", "PATCH"):
-                return write_scale(self._cluster, self._writer, request, route, target, user)
+                return write_scale(self._cluster, self._writer, request, route, target, user, payload)
         elif method == "GET":
             return read_object(self._cluster, route, target)
         elif method == "PUT":
-            return self._writer.replace(request, route, target, user)
+            return self._writer.replace(request, route, target, user, payload)
         elif method == "PATCH":
-            return self._writer.patch(request, route, target, user)
+            return self._writer.patch(request, route, target, user, payload)
         elif method == "DELETE" and not route.subresource:
             return self._deleter.delete(request, route, target)
         raise method_not_allowed(target.group, target.plural)
 
-    def _act_on_collection(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+    def _act_on_collection(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
         match request.method:
             case "GET":
                 return list_objects(self._cluster, request, route, target)
             case "POST":
-                return self._writer.create(request, route, target, user)
+                return self._writer.create(request, route, target, user, payload)
             case "DELETE" if "deletecollection" in target.resource.verbs:
                 return self._deleter.delete_collection(request, route, target)
             case _:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from applyviz.engine.objects.golang import quote, render_json, render_number
 from applyviz.engine.objects.values import JSONValue, MutableObject
 
 
@@ -29,10 +30,10 @@ class FieldErrorType(StrEnum):
 
 
 def render_value(value: JSONValue) -> str:
-    """Write a bad value as the server does: text quoted, structures as JSON."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """Write a bad value as the server does: text quoted, numbers as Go prints them, structures as JSON."""
+    if isinstance(value, float):
+        return render_number(value)
+    return quote(value) if isinstance(value, str) else render_json(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,10 @@ def too_long(path: str, limit: int) -> FieldError:
 
 @dataclass(eq=False)
 class StatusError(Exception):
-    """A request that the server refuses; `causes` are (reason, message, field)."""
+    """A request that the server refuses; `causes` are (reason, message, field).
+
+    - `has_details`: details are written although there are none.
+    """
 
     code: int
     reason: str
@@ -102,6 +106,8 @@ class StatusError(Exception):
     kind: str = ""
     causes: Sequence[tuple[str, str, str]] = ()
     extra: MutableObject = field(default_factory=dict)
+    has_details: bool = False
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.message
@@ -123,7 +129,7 @@ class StatusError(Exception):
         }
         if self.reason:
             status["reason"] = self.reason
-        if details:
+        if details or self.has_details:
             status["details"] = details
         status["code"] = self.code
         return status

@@ -16,29 +16,32 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject,
 from applyviz.sandbox.status import (
     FieldError,
     FieldErrorType,
-    duplicate,
     invalid,
     not_supported,
     required,
     type_invalid,
 )
 
+_EXACT = 1 << 53
+_INT64 = 1 << 63
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 _GO_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
 def prune(value: JSONValue, schema: JSONObject | None, path: str = "", is_root: bool = True) -> Iterator[str]:
-    """Remove unknown fields in place; yields the path of each."""
-    if schema is None:
-        return
+    """Remove unknown fields in place; yields the path of each. Where there is no schema, every field is unknown."""
+    keeps = schema is not None and schema.get("x-kubernetes-preserve-unknown-fields") is True
     if isinstance(value, dict):
-        yield from _prune_map(value, schema, path, is_root or bool(schema.get("x-kubernetes-embedded-resource")))
-    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        is_object = is_root or bool(schema and schema.get("x-kubernetes-embedded-resource"))
+        yield from _prune_map(value, schema or {}, path, is_object, keeps)
+    elif isinstance(value, list):
+        items = (schema or {}).get("items")
         for i, item in enumerate(value):
-            yield from prune(item, schema["items"], f"{path}[{i}]", False)
+            if items is not None or not keeps:
+                yield from prune(item, items, f"{path}[{i}]", False)
 
 
-def _prune_map(value: MutableObject, schema: JSONObject, path: str, is_object: bool) -> Iterator[str]:
+def _prune_map(value: MutableObject, schema: JSONObject, path: str, is_object: bool, keeps: bool) -> Iterator[str]:
     properties = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
     for name in list(value):
@@ -49,9 +52,26 @@ def _prune_map(value: MutableObject, schema: JSONObject, path: str, is_object: b
             yield from prune(value[name], properties[name], at, False)
         elif isinstance(additional, Mapping):
             yield from prune(value[name], additional, at, False)
-        elif additional is not True and schema.get("x-kubernetes-preserve-unknown-fields") is not True:
+        elif additional is not True and not keeps:
             del value[name]
             yield at
+
+
+def drop_nulls(value: JSONValue, schema: JSONObject | None) -> None:
+    """Remove nulls of maps in place that are neither nullable nor defaulted later."""
+    if schema is None:
+        return
+    if isinstance(value, list):
+        for item in value:
+            drop_nulls(item, schema.get("items"))
+    elif isinstance(value, dict):
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for name in list(value):
+            child = properties.get(name, additional if isinstance(additional, Mapping) else None)
+            if child is not None and value[name] is None and not child.get("nullable") and "default" not in child:
+                del value[name]
+            elif child is not None:
+                drop_nulls(value[name], child)
 
 
 def fill_defaults(value: JSONValue, schema: JSONObject | None) -> None:
@@ -81,19 +101,19 @@ def _fill_map(value: MutableObject, schema: JSONObject) -> None:
 
 
 def validate(value: JSONValue, schema: JSONObject | None, path: str = "") -> Iterator[FieldError]:
-    """The problems of a value, in the order of the server."""
+    """The problems of a value, in the order of the server. A wrong type does not keep other rules from being asked."""
     if schema is None or (value is None and schema.get("nullable")):
         return
     wrong = _check_type(value, schema, path)
     if wrong is not None:
         yield wrong
-        return
     yield from _check_scalar(value, schema, path)
     if isinstance(value, Mapping):
         yield from _check_map(value, schema, path)
     elif isinstance(value, list):
         yield from _check_list(value, schema, path)
-    yield from _check_branches(value, schema, path)
+    if value is not None:
+        yield from _check_branches(value, schema, path)
 
 
 def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError | None:
@@ -104,11 +124,20 @@ def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError |
     else:
         wanted = schema.get("type") or ""
     found = "null" if value is None else _GO_TYPES[type(value)]
-    if isinstance(value, float) and value.is_integer():
-        found = "integer"
-    if not wanted or found == wanted or (wanted == "number" and found == "integer"):
+    is_whole = isinstance(value, float) and _is_whole(value)
+    if (
+        not wanted
+        or found == wanted
+        or (wanted == "number" and found == "integer")
+        or (wanted == "integer" and is_whole)
+    ):
         return None
     return type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+
+
+def _is_whole(value: float) -> bool:
+    """Whether a float is an integer that JSON holds exactly."""
+    return value.is_integer() and abs(value) < _EXACT
 
 
 def name_type(value: JSONValue) -> str:
@@ -140,25 +169,28 @@ def _check_scalar(value: JSONValue, schema: JSONObject, path: str) -> Iterator[F
 
 
 def _check_string(value: str, schema: JSONObject, path: str) -> Iterator[FieldError]:
-    if (limit := schema.get("maxLength")) is not None and len(value) > limit:
-        yield FieldError(FieldErrorType.TOO_LONG, path, f"Too long: may not be more than {limit} bytes")
-    if (limit := schema.get("minLength")) is not None and len(value) < limit:
-        yield invalid(path, value, f"{path} in body should be at least {limit} chars long")
+    """The first rule that a text breaks."""
     pattern = schema.get("pattern")
     compiled = _compile(pattern) if pattern else None
-    if compiled is not None and not compiled.search(value):
+    if (limit := schema.get("maxLength")) is not None and len(value) > limit:
+        yield FieldError(FieldErrorType.TOO_LONG, path, f"Too long: may not be more than {limit} bytes")
+    elif (limit := schema.get("minLength")) is not None and len(value) < limit:
+        yield invalid(path, value, f"{path} in body should be at least {limit} chars long")
+    elif compiled is not None and not compiled.search(value):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
 
 
 def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[FieldError]:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    if schema.get("type") == "integer" and not (float(value).is_integer() and abs(value) < _INT64):
+        yield invalid("<nil>", "", f"Checked value must be of type integer (default format) in {path}")
     if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
         word = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         yield invalid(path, value, f"{path} in body should be {word} {_number(low)}")
     if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
         word = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
         yield invalid(path, value, f"{path} in body should be {word} {_number(high)}")
-    if step and value % step:
+    if step and not _is_whole(float(value / step)):
         yield invalid(path, value, f"{path} in body should be a multiple of {_number(step)}")
 
 
@@ -183,24 +215,8 @@ def _check_list(value: list[JSONValue], schema: JSONObject, path: str) -> Iterat
         yield invalid(path, len(value), f"{path} in body should have at least {low} items")
     if high is not None and len(value) > high:
         yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {high} items")
-    yield from _check_unique(value, schema, path)
     for i, item in enumerate(value):
         yield from validate(item, schema.get("items"), f"{path}[{i}]")
-
-
-def _check_unique(value: list[JSONValue], schema: JSONObject, path: str) -> Iterator[FieldError]:
-    kind = schema.get("x-kubernetes-list-type")
-    seen: list[JSONValue] = []
-    for i, item in enumerate(value):
-        if kind == "map" and isinstance(item, Mapping):
-            mark: JSONValue = {k: item.get(k) for k in schema.get("x-kubernetes-list-map-keys") or () if k in item}
-        elif kind == "set":
-            mark = item
-        else:
-            return
-        if any(is_same_json(mark, s) for s in seen):
-            yield duplicate(f"{path}[{i}]", mark)
-        seen.append(mark)
 
 
 def _check_branches(value: JSONValue, schema: JSONObject, path: str) -> Iterator[FieldError]:

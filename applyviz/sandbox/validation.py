@@ -20,6 +20,7 @@ from applyviz.sandbox.names import (
 )
 from applyviz.sandbox.scaling import find_paths
 from applyviz.sandbox.status import FieldError, invalid
+from applyviz.sandbox.structural_rules import validate_embedded, validate_lists
 from applyviz.sandbox.targets import Target
 
 Rule = Callable[[JSONObject], Iterator[FieldError]]
@@ -46,6 +47,22 @@ def _name_problems(target: Target, name: str) -> list[str]:
 
 def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
     yield from structural.validate(obj, target.schema)
+    yield from _validate_scale(target, obj)
+    yield from _validate_structure(target, obj)
+
+
+def _validate_structure(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+    yield from validate_embedded(obj, target.schema)
+    yield from validate_lists(obj, target.schema)
+
+
+def _validate_type(target: Target, obj: JSONObject) -> list[FieldError]:
+    """A custom resource of another kind than the path's is not asked about what its schema says."""
+    wanted = {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version}
+    return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
+
+
+def _validate_scale(target: Target, obj: JSONObject) -> Iterator[FieldError]:
     if "scale" not in target.resource.subresources:
         return
     for path in find_paths(target)[:2]:
@@ -58,6 +75,9 @@ def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
 def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
     """The problems of a new object."""
     meta = obj["metadata"]
+    if target.struct is None and (wrong := _validate_type(target, obj)):
+        yield from chain(wrong, _validate_structure(target, obj))
+        return
     yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
     if target.struct is None:
         yield from _validate_custom(target, obj)
@@ -68,7 +88,12 @@ def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
 def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresource: str) -> Iterator[FieldError]:
     """The problems of a changed object, those of the change included."""
     meta = obj["metadata"]
-    yield from validate_metadata(meta, [])
+    yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")))
+    yield from validate_metadata_update(meta, live["metadata"])
+    if target.struct is None and (wrong := _validate_type(target, obj)):
+        yield from chain(wrong, _validate_structure(target, obj))
+        return
+    # The server asks what may change twice: as the rule of every object, and as that of the kind.
     yield from validate_metadata_update(meta, live["metadata"])
     if target.struct is None:
         yield from _validate_custom(target, obj)

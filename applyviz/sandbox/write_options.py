@@ -41,9 +41,11 @@ def _check_manager(manager: str, is_apply: bool) -> list[FieldError]:
         return [required("fieldManager", "is required for apply patch")]
     if len(manager) > _MANAGER_LIMIT:
         return [too_long("fieldManager", _MANAGER_LIMIT)]
-    if not manager.isprintable():
-        return [invalid("fieldManager", manager, "should only contain printable characters")]
-    return []
+    return [
+        invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {at})")
+        for at, char in enumerate(manager)
+        if not char.isprintable()
+    ]
 
 
 def read_options(request: Request, user: str) -> WriteOptions:
@@ -68,7 +70,7 @@ def read_options(request: Request, user: str) -> WriteOptions:
     return WriteOptions(
         manager=query.get("fieldManager") or user or "unknown",
         is_dry_run=bool(query.get("dryRun")),
-        is_forced=query.get("force") in ("true", "1", "True"),
+        is_forced="force" in query and query["force"].lower() not in ("false", "0"),
         validation=validation or "Warn",
     )
 

@@ -7,30 +7,24 @@ https://kubernetes.io/docs/reference/using-api/api-concepts/ and .../server-side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from applyviz.engine.merge import patches
-from applyviz.engine.merge.printed import print_value
-from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
-from applyviz.engine.objects.exchange import (
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
-    Answer,
-    Request,
-)
+from applyviz.engine.objects.errors import ConflictError, OwnershipError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.ownership import serverside, updates
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.admission import admit_create, admit_update
 from applyviz.sandbox.allotment import allot_service
-from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body, read_patched, render_json
+from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.definitions import namespace_key, settle
+from applyviz.sandbox.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
+from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.preparing import prepare_create, prepare_update
 from applyviz.sandbox.routing import Route
 from applyviz.sandbox.status import (
@@ -38,13 +32,12 @@ from applyviz.sandbox.status import (
     FieldError,
     StatusError,
     already_exists,
-    bad_request,
     conflict,
     forbidden_request,
+    internal_error,
     invalid,
     invalid_object,
     not_found,
-    unsupported_media_type,
 )
 from applyviz.sandbox.targets import CRD_PLURAL, Target
 from applyviz.sandbox.validation import validate_create, validate_update
@@ -60,9 +53,6 @@ _NO_UNCONDITIONAL_UPDATE = frozenset(
 )  # fmt: skip
 
 
-_UNREADABLE_PATCH = "error decoding patch: json: cannot unmarshal {} into Go value of type {}"
-
-
 @dataclass(frozen=True, slots=True)
 class Write:
     """One write request, read: what it is about and how it is to be done."""
@@ -71,6 +61,7 @@ class Write:
     route: Route
     target: Target
     options: WriteOptions
+    payload: Payload
 
     @property
     def namespace(self) -> str:
@@ -119,77 +110,80 @@ def book(write: Write, kind: KindSchema, live: JSONObject | None, obj: MutableOb
         obj["metadata"].pop("managedFields", None)
 
 
+@contextmanager
+def _warning(warnings: tuple[str, ...]) -> Iterator[None]:
+    """What is warned of stands beside a refusal too."""
+    try:
+        yield
+    except StatusError as error:
+        error.warnings = warnings
+        raise
+
+
 class Writer:
     """The writing verbs of a cluster but delete."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def create(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+    def create(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
         """POST to a collection."""
-        write = Write(request, route, target, read_options(request, user))
-        body = read_body(target, request.body, write.options.validation)
-        check_identity(route, target, body.obj, is_create=True)
-        _keep_sent_entries(body.obj, request.body)
-        if body.obj["metadata"].get("resourceVersion"):
-            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
-        book(write, write.target.kind, None, body.obj, self._cluster.now())
-        return self._store_new(write, body)
+        payload.negotiate()
+        write = Write(request, route, target, read_options(request, user), payload)
+        body = read_body(target, payload, write.options.validation)
+        with _warning(body.warnings):
+            check_identity(route, target, body.obj, is_create=True)
+            _keep_sent_entries(body.obj, payload)
+            if body.obj["metadata"].get("resourceVersion"):
+                raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+            book(write, write.target.kind, None, body.obj, self._cluster.now())
+            return self._store_new(write, body)
 
-    def replace(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+    def replace(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
         """PUT of an object or of its status."""
-        write = Write(request, route, target, read_options(request, user))
-        body = read_body(target, request.body, write.options.validation)
-        check_identity(route, target, body.obj)
-        _keep_sent_entries(body.obj, request.body)
-        live = self._cluster.get(target, route.namespace, route.name)
-        _check_uid(write, body.obj, live)
-        book(write, write.target.kind, live, body.obj, self._cluster.now())
-        return self.store_changed(write, body, live)
+        write = Write(request, route, target, read_options(request, user), payload)
+        body = read_body(target, payload, write.options.validation)
+        with _warning(body.warnings):
+            check_identity(route, target, body.obj)
+            _keep_sent_entries(body.obj, payload)
+            live = self._cluster.get(target, route.namespace, route.name)
+            _check_uid(write, body.obj, live)
+            book(write, write.target.kind, live, body.obj, self._cluster.now())
+            return self.store_changed(write, body, live)
 
-    def patch(self, request: Request, route: Route, target: Target, user: str) -> Answer:
+    def patch(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
         """PATCH of any of the four types."""
-        write = Write(request, route, target, read_options(request, user))
+        check_patch_type(target, request.content_type)
+        write = Write(request, route, target, read_options(request, user), payload)
         if request.content_type == APPLY_PATCH:
             return self._apply(write)
         live = self._cluster.get(target, route.namespace, route.name)
-        body = self._patched(write, live)
-        check_identity(route, target, body.obj)
-        book(write, write.target.kind, live, body.obj, self._cluster.now())
-        return self.store_changed(write, body, live)
-
-    def _patched(self, write: Write, live: MutableObject) -> Body:
-        request = write.request
-        _check_patch_type(write)
-        try:
-            patched = patches.apply(live, request.body, request.content_type, kind=write.target.kind)
-        except PatchError as error:
-            raise refuse_patch(error, request.content_type) from error
-        describe: Callable[[], str] = lambda: render_json(patched)  # noqa: E731  (rendered only on error)
-        if "strategic" in request.content_type:
-            describe = lambda: print_value(_without_merged_lists(request.body))  # noqa: E731
-        body = read_patched(write.target, patched, write.options.validation, describe)
-        _keep_sent_entries(body.obj, patched)
-        return body
+        body = apply_patch(target, request.content_type, payload, live, write.options.validation)
+        with _warning(body.warnings):
+            check_identity(route, target, body.obj)
+            book(write, write.target.kind, live, body.obj, self._cluster.now())
+            return self.store_changed(write, body, live)
 
     def _apply(self, write: Write) -> Answer:
-        applied = _check_applied(write)
         live = self._cluster.find(write.target, write.namespace, write.route.name)
         if live is None and write.route.subresource:
             raise not_found(write.target.group, write.target.plural, write.route.name)
-        if live is None and applied["metadata"].get("uid"):
-            uid = applied["metadata"]["uid"]
-            detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-            raise conflict(write.target.group, write.target.plural, write.route.name, detail)
+        applied = read_configuration(write.payload)
         result = merge_applied(write, write.target.kind, live, applied, self._cluster.now())
-        obj = read_applied(write.target, result)
-        check_identity(write.route, write.target, obj)
-        if live is None:
-            obj["metadata"].pop("resourceVersion", None)
-            return self._store_new(write, Body(obj))
-        return self.store_changed(write, Body(obj), live)
+        obj = read_applied(write.target, result, applied)
+        warnings = check_repeated_keys(write.payload, write.options.validation)
+        with _warning(warnings):
+            if live is None and obj["metadata"].get("uid"):
+                uid = obj["metadata"]["uid"]
+                detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise conflict(write.target.group, write.target.plural, write.route.name, detail)
+            check_identity(write.route, write.target, obj)
+            if live is None:
+                obj["metadata"].pop("resourceVersion", None)
+                return self._store_new(write, Body(obj, warnings))
+            return self.store_changed(write, Body(obj, warnings), live)
 
-    def _check_namespace(self, write: Write) -> None:
+    def _check_namespace(self, write: Write, obj: JSONObject) -> None:
         if not write.target.resource.is_namespaced:
             return
         namespace = self._cluster.store.get(namespace_key(write.namespace))
@@ -197,13 +191,13 @@ class Writer:
             raise not_found("", "namespaces", write.namespace)
         if namespace["metadata"].get("deletionTimestamp"):
             detail = f"unable to create new content in namespace {write.namespace} because it is being terminated"
-            name = write.route.name or (write.request.body or {}).get("metadata", {}).get("name", "")
+            name = write.route.name or obj["metadata"].get("name", "")
             raise forbidden_request(write.target.group, write.target.plural, name, detail)
 
     def _store_new(self, write: Write, body: Body) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
         meta = obj["metadata"]
-        self._check_namespace(write)
+        self._check_namespace(write, obj)
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
             meta.pop(name, None)
         meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
@@ -224,6 +218,8 @@ class Writer:
 
     def store_changed(self, write: Write, body: Body, live: MutableObject) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
+        if target.struct is None and not obj.get("apiVersion"):
+            raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         _restore_server_fields(obj, live)
         prepare_update(target, obj, live, write.route.subresource)
         _check_version(write, obj, live)
@@ -247,9 +243,10 @@ class Writer:
             _refuse_invalid(write, obj, allot_service(obj, live, self._cluster.store))
 
 
-def _keep_sent_entries(obj: MutableObject, sent: JSONObject) -> None:
+def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
     """An empty list of managedFields asks to clear them; decoding alone would lose it."""
-    metadata = sent.get("metadata")
+    sent = payload.read()
+    metadata = sent.get("metadata") if isinstance(sent, Mapping) else None
     if isinstance(metadata, Mapping) and metadata.get("managedFields") == []:
         obj["metadata"]["managedFields"] = []
 
@@ -273,16 +270,9 @@ def _without_times(meta: JSONObject) -> list[JSONObject]:
 def _refuse_invalid(write: Write, obj: JSONObject, errors: list[FieldError]) -> None:
     if errors:
         name = obj["metadata"].get("name", "")
-        raise invalid_object(write.target.group, write.target.gvk.kind, name, errors)
-
-
-def _without_merged_lists(patch: JSONValue) -> JSONValue:
-    """A strategic patch as it is told of: applying it takes away the lists whose order it sets."""
-    if not isinstance(patch, Mapping):
-        return patch
-    ordered = {name.partition("/")[2] for name in patch if name.startswith("$setElementOrder/")}
-    kept = {n: v for n, v in patch.items() if n not in ordered and not n.startswith("$setElementOrder/")}
-    return {name: _without_merged_lists(value) for name, value in kept.items()}
+        # A custom resource is named by the kind that it says, even where that is what is wrong.
+        gvk = write.target.gvk if write.target.struct is not None else GroupVersionKind.from_object(obj)
+        raise invalid_object(gvk.group, gvk.kind, name, errors)
 
 
 def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
@@ -320,44 +310,3 @@ def _check_uid(write: Write, obj: JSONObject, live: JSONObject) -> None:
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {held}"
     )
     raise conflict(target.group, target.plural, route.name, detail)
-
-
-def _check_applied(write: Write) -> MutableObject:
-    """The applied configuration, of the kind of the path (400); its name is looked at after the merge."""
-    body = write.request.body
-    if not isinstance(body, Mapping):
-        raise bad_request("error decoding YAML: the body is no object")
-    gvk = GroupVersionKind.from_object(body)
-    if gvk != write.target.gvk:
-        raise bad_request(f"invalid object type: {gvk.api_version or '/'}, Kind={gvk.kind}")
-    applied: MutableObject = clone(dict(body))
-    if not isinstance(applied.get("metadata"), dict):
-        applied["metadata"] = {}
-    return applied
-
-
-def _check_patch_type(write: Write) -> None:
-    """Refuse a type of patch that the resource does not take (415), or a body of another form (400)."""
-    body, content_type = write.request.body, write.request.content_type
-    if content_type == JSON_PATCH and not isinstance(body, list):
-        found = "object" if isinstance(body, dict) else "string"
-        raise bad_request(_UNREADABLE_PATCH.format(found, "[]handlers.jsonPatchOp"))
-    if content_type == MERGE_PATCH and not isinstance(body, dict):
-        found = "array" if isinstance(body, list) else "string"
-        raise bad_request(_UNREADABLE_PATCH.format(found, "map[string]interface {}"))
-    if content_type in (JSON_PATCH, MERGE_PATCH):
-        return
-    if write.target.struct is None:
-        types = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
-        raise unsupported_media_type(
-            f"the body of the request was in an unknown format - accepted media types include: {types}"
-        )
-    if write.request.content_type != STRATEGIC_MERGE_PATCH:
-        raise unsupported_media_type("415: Unsupported Media Type")
-
-
-def refuse_patch(error: PatchError, content_type: str) -> StatusError:
-    if error.status == 422 and content_type == JSON_PATCH:
-        return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
-    reasons = {400: "BadRequest", 415: "UnsupportedMediaType", 422: "Invalid", 500: ""}
-    return StatusError(error.status, reasons.get(error.status, ""), error.reason)

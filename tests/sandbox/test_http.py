@@ -65,7 +65,7 @@ def test_yaml_is_read_as_kubectl_reads_it(call):
         (b"{", "application/json", 400),
         (b"[" * 100_000, "application/json", 400),
         (b"a: [", "application/yaml", 400),
-        (b"a: 1\n---\nb: 2\n", "application/yaml", 400),
+        (b"a: 1\n---\nb: 2\n", "application/yaml", 422),
         (b"k8s\x00", "application/vnd.kubernetes.protobuf", 400),
         (b"x", "text/plain", 415),
         (b" " * (BODY_LIMIT + 1), "application/json", 413),

@@ -32,7 +32,7 @@ from applyviz.engine.merge.ordering import (
     split_deletions,
     weave,
 )
-from applyviz.engine.merge.printed import print_value
+from applyviz.engine.merge.printed import print_text, print_value
 from applyviz.engine.merge.shapes import MERGE, REPLACE, PatchShape
 from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -65,7 +65,7 @@ def _follow_directive(patch: JSONObject) -> dict[str, Any]:
         return {k: v for k, v in patch.items() if k != DIRECTIVE}
     if directive == "delete":
         return {}
-    raise PatchError(f"unknown patch type: {print_value(directive)} in map: {print_value(dict(patch))}")
+    raise PatchError(f"unknown patch type: {print_text(directive)} in map: {print_value(dict(patch))}")
 
 
 def _retain_keys(result: dict[str, Any], patch: dict[str, Any], is_object: bool) -> None:
@@ -266,7 +266,7 @@ def _read_directives(changes: list[Any], merge_key: str) -> tuple[list[Any], dic
         elif directive == "merge":
             raise PatchError("merging lists cannot yet be specified in the patch")
         else:
-            raise PatchError(f"unknown patch type: {print_value(directive)} in map: {print_value(change)}")
+            raise PatchError(f"unknown patch type: {print_text(directive)} in map: {print_value(change)}")
     return wanted, unwanted, is_replaced
 
 

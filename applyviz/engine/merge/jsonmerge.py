@@ -34,10 +34,14 @@ def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSO
 
 
 def apply_json_merge(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
-    """The live object with a JSON merge patch applied."""
+    """The live object with a JSON merge patch applied; maps that the patch goes into come out sorted."""
     if not isinstance(patch, dict):
         raise PatchError("Invalid JSON Patch", 400)
-    return _merge(live, patch)
+    return _sort(_merge(live, patch))
+
+
+def _sort(merged: dict[str, Any]) -> dict[str, Any]:
+    return {name: merged[name] for name in sorted(merged)}
 
 
 def _as_float(number: JSONValue) -> JSONValue:
@@ -113,7 +117,7 @@ def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
         if value is None:
             result.pop(key, None)
         elif isinstance(live, dict) and isinstance(value, dict):
-            result[key] = _merge(live, value)
+            result[key] = _sort(_merge(live, value))
         elif isinstance(live, dict):
             # The reference prunes nulls inside lists only where no map stood before.
             result[key] = value
@@ -123,9 +127,9 @@ def _merge(target: JSONObject, patch: JSONObject) -> dict[str, Any]:
 
 
 def _without_nulls(value: JSONValue) -> JSONValue:
-    """The value without null map fields, inside lists too; null list entries stay."""
+    """The value without null map fields, inside lists too, its maps sorted; null list entries stay."""
     if isinstance(value, dict):
-        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+        return {k: _without_nulls(value[k]) for k in sorted(value) if value[k] is not None}
     if isinstance(value, list):
         return [_without_nulls(v) for v in value]
     return value

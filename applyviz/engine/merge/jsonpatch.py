@@ -8,6 +8,7 @@ does not apply a 422, more than 10,000 operations a 413.
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 
 from applyviz.engine.merge.differences import is_identical
@@ -20,7 +21,10 @@ _MISSING: Any = object()
 
 
 def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
-    """The live object with all operations applied in order; the first that fails raises `PatchError`."""
+    """The live object with all operations applied in order; the first that fails raises `PatchError`.
+
+    - Maps that an operation went into come out sorted, as the server writes them.
+    """
     if not isinstance(patch, list) or not all(isinstance(o, dict) for o in patch):
         raise PatchError("a JSON patch is a list of operations", 400)
     if len(patch) > _MAX_OPERATIONS:
@@ -29,6 +33,7 @@ def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
     document = _Document(clone(live))
     for operation in patch:
         document.run(operation)
+    document.sort()
     if not isinstance(document.value, dict):
         raise PatchError("the patched object is no map", 422)
     return document.value
@@ -47,9 +52,30 @@ def _index(key: str, size: int, problem: str) -> int:
     return position % size
 
 
+def _sort(entered: dict[str, Any]) -> None:
+    items = sorted(entered.items())
+    entered.clear()
+    entered.update(items)
+
+
 class _Document:
     def __init__(self, value: JSONValue) -> None:
         self.value = value
+        self._entered: list[dict[str, Any]] = []
+
+    def sort(self) -> None:
+        """Bring the maps that were gone into in order."""
+        self._enter(self.value)
+        for entered in self._entered:
+            _sort(entered)
+
+    def _enter(self, value: JSONValue, *, is_whole: bool = False) -> None:
+        if isinstance(value, dict):
+            _sort(value)
+            self._entered.append(value)
+        if is_whole and isinstance(value, (dict, list)):
+            for item in value.values() if isinstance(value, dict) else value:
+                self._enter(item, is_whole=True)
 
     def run(self, operation: dict[str, Any]) -> None:
         kind = operation.get("op")
@@ -81,6 +107,7 @@ class _Document:
         at = self.value
         for key in keys[1:-1]:
             at = self._step(at, key, problem)
+            self._enter(at)
         if not isinstance(at, (dict, list)):
             raise _refuse(problem)
         return at, keys[-1], f"error in {operation['op']} for path: '{pointer}'"
@@ -104,7 +131,7 @@ class _Document:
 
     def _add(self, operation: dict[str, Any]) -> None:
         at, key, problem = self._locate(operation, "path")
-        self._put(at, key, clone(operation.get("value")), problem)
+        self._put(at, key, deepcopy(operation.get("value")), problem)
 
     @staticmethod
     def _take(at: JSONValue, key: str, problem: str) -> JSONValue:
@@ -119,7 +146,7 @@ class _Document:
         self._take(at, key, problem)
 
     def _replace(self, operation: dict[str, Any]) -> None:
-        value = clone(operation.get("value"))
+        value = deepcopy(operation.get("value"))
         if self._pointer(operation, "path") == "":
             if not isinstance(value, (dict, list)):
                 raise _refuse("replace operation value must be object or array")
@@ -142,13 +169,14 @@ class _Document:
         return at.get(key) if isinstance(at, dict) else at[_index(key, len(at), problem)]
 
     def _copy(self, operation: dict[str, Any]) -> None:
-        value = clone(self._read(operation, "from"))
+        value = self._read(operation, "from")
         at, key, problem = self._locate(operation, "path")
-        self._put(at, key, value, problem)
+        self._put(at, key, clone(value), problem)
 
     def _test(self, operation: dict[str, Any]) -> None:
         path = self._pointer(operation, "path")
         found = self.value if path == "" else self._read(operation, "path")
+        self._enter(found, is_whole=True)
         # Scalars are compared as they are written: 2 is not 2.0.
         if not is_identical(found, operation.get("value")):
             raise _refuse(f"testing value {path} failed: test failed")

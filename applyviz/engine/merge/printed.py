@@ -27,6 +27,17 @@ def print_value(value: JSONValue) -> str:
     return str(value)
 
 
+def print_text(value: JSONValue) -> str:
+    """Write a JSON value as Go's `%s` does: what is no text inside it is marked as such."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{k}:{print_text(value[k])}" for k in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(print_text, value)) + "]"
+    return "%!s(<nil>)" if value is None else f"%!s({print_type(value)}={print_value(value)})"
+
+
 def print_type(value: JSONValue) -> str:
     """Name the Go type of a JSON value as the merge's errors do."""
     if value is None:

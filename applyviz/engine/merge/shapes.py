@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from applyviz.engine.objects.errors import PatchError
+from applyviz.engine.objects.golang import quote
 from applyviz.engine.schema.builtin import takes_list
 from applyviz.engine.schema.model import Node
 
@@ -124,6 +125,14 @@ class GoTypeShape(PatchShape):
 
     __slots__ = ()
 
+    @property
+    def name(self) -> str:
+        """The kind of the Go type as the errors say it."""
+        node = self.node
+        if node is None or node.properties:
+            return "struct"
+        return {"array": "slice", "object": "map"}.get(node.type, node.type or "struct")
+
     def _find(self, key: str) -> tuple[str, Node]:
         """A field with its own name; a key in other case finds it too."""
         node = self.node
@@ -134,7 +143,8 @@ class GoTypeShape(PatchShape):
         name = key if node.has_field(key) else next((n for n in node.properties if n.casefold() == folded), "")
         field = node.child(name) if name else None
         if field is None:
-            raise PatchError(f'unable to find api field in struct for the json field "{key}"')
+            struct = (node.definition or "").rpartition(".")[2]
+            raise PatchError(f"unable to find api field in struct {struct} for the json field {quote(key)}")
         return name, field
 
     def _field(self, key: str) -> Node:

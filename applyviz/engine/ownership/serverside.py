@@ -60,6 +60,12 @@ class _Outcome:
     is_changed: bool
 
 
+def _read_kind(applied: JSONObject) -> GroupVersionKind:
+    """What the applied object is of; nothing when its apiVersion is none."""
+    gvk = GroupVersionKind.from_object(applied)
+    return GroupVersionKind("", "", "") if gvk.api_version.count("/") > 1 else gvk
+
+
 class _Apply:
     """One apply; `run` may be asked twice, without and with force."""
 
@@ -76,7 +82,7 @@ class _Apply:
             managed = decode(find_entries(self.live) or (), self.keeper.memo)
         except OwnershipError as error:
             raise OwnershipError(f"failed to decode managed fields: {error.reason}") from None
-        gvk = GroupVersionKind.from_object(self.applied)
+        gvk = _read_kind(self.applied)
         if gvk != self.keeper.kind.gvk:
             raise OwnershipError(f"invalid object type: {render_kind(gvk)}", 400)
         if managed.owned:

@@ -1,0 +1,52 @@
+"""Broken requests: the sandbox refuses what cannot be read as a real server does, in its very words."""
+
+import os
+
+import pytest
+
+from tests.controlplane.refusal_data import load_named, read_case
+from tests.controlplane.refusal_judging import explain, is_same
+from tests.controlplane.refusal_sides import SandboxSide, ServerSide, prepare
+from tests.controlplane.refusals import ACCEPTED, TYPED, VALIDATION, Figure, compare
+
+SEED = int(os.environ.get("APPLYVIZ_SEED", "1"))
+
+
+@pytest.fixture(scope="module")
+def sides(control_plane):
+    server, sandbox = ServerSide(control_plane), SandboxSide()
+    prepare(server)
+    prepare(sandbox)
+    return server, sandbox
+
+
+def show(figure: Figure, *families: str) -> list[str]:
+    found = [(wire, theirs, ours) for family, wire, theirs, ours in figure.differing if family in families]
+    return [f"{wire.describe()}\n{explain(theirs, ours)}" for wire, theirs, ours in found]
+
+
+@pytest.mark.controlplane
+def test_sandbox_refuses_new_cases_in_the_words_of_the_server(sides):
+    server, sandbox = sides
+
+    figure = compare(server, sandbox, 1000, SEED)
+
+    assert figure.total[TYPED] > 500
+    assert show(figure, TYPED, ACCEPTED) == []
+
+
+@pytest.mark.controlplane
+def test_server_still_answers_named_requests_as_it_did(sides):
+    cases = [read_case(case) for case in load_named()]
+
+    assert [wire.about for wire, expected in cases if not is_same(expected, sides[0].ask(wire))] == []
+
+
+@pytest.mark.long
+def test_sandbox_refuses_very_many_new_cases_in_the_words_of_the_server(sides):
+    server, sandbox = sides
+
+    figure = compare(server, sandbox, 20_000, SEED + 1_000)
+
+    assert show(figure, TYPED, ACCEPTED) == []
+    assert figure.agreed[VALIDATION] >= figure.total[VALIDATION] * 0.4
