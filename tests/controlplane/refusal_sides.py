@@ -64,6 +64,10 @@ class ServerSide:
         context = ssl.create_default_context(cadata=plane.authority.decode())
         self._connection = http.client.HTTPSConnection(urlsplit(plane.url).netloc, context=context, timeout=30)
 
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
     def ask(self, wire: Wire) -> Reply:
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Accept": "application/json", "User-Agent": _AGENT}
         if wire.content_type:

@@ -102,6 +102,7 @@ def main() -> None:
         if options.record:
             record_named(server)
             write_sample(figure.sample.values())
+        server.close()
     shown = Counter[str]()
     for family, wire, theirs, ours in figure.differing:
         shown[family] += 1

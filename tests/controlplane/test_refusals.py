@@ -17,7 +17,8 @@ def sides(control_plane):
     server, sandbox = ServerSide(control_plane), SandboxSide()
     prepare(server)
     prepare(sandbox)
-    return server, sandbox
+    yield server, sandbox
+    server.close()
 
 
 def show(figure: Figure, *families: str) -> list[str]:
