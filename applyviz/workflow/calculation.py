@@ -32,6 +32,7 @@ from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Plan, SourceRevision
 from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.collector import collect_young_only
 from applyviz.sources.sandboxed import read_bundle
 from applyviz.workflow.decisions import read_decisions
 from applyviz.workflow.places import Place
@@ -75,7 +76,8 @@ class Calculation:
 
     def run(self) -> Iterator[ObjectChange]:
         """Ask the cluster and calculate; each change as soon as it is ready."""
-        return _drive(self.planner, self.reader)
+        with collect_young_only():
+            yield from _drive(self.planner, self.reader)
 
     def recompute(self, ref: ObjectRef) -> ObjectChange | None:
         """One object as it would be planned now; None when the source does not name it."""

@@ -56,7 +56,7 @@ class Custom:
 
     def create(self) -> bool:
         """Create it and wait until its objects can be written; whether the server took it."""
-        if self._send("POST", _DEFINITIONS, {}, JSON, self.definition)[0] != 201:
+        if self._send("POST", _DEFINITIONS, {"fieldManager": "alice"}, JSON, self.definition)[0] != 201:
             return False
         deadline = time.monotonic() + _WAIT_SECONDS
         paths = [f"/openapi/v3/apis/{self.group}/{v}" for v in self.versions]

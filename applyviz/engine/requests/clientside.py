@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from applyviz.engine.merge import last_applied, patches
-from applyviz.engine.objects.values import JSONObject, JSONValue, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.requests.calls import Target, read_namespace
 from applyviz.engine.requests.deletion import delete_and_wait
 from applyviz.engine.requests.flow import (
@@ -152,11 +152,10 @@ def apply_client_side(
     metadata = obj.get("metadata") or {}
     namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""
     target = Target(resource, namespace, metadata.get("name") or "", options)
-    manifest = clone(obj)
     live = yield from _find_live(target)
     if live is None:
-        return (yield from _create(target, manifest))
-    outcome = yield from _patch(target, manifest, live, kind, deletion or Deletion())
+        return (yield from _create(target, obj))
+    outcome = yield from _patch(target, obj, live, kind, deletion or Deletion())
     if last_applied.ANNOTATION in ((live.get("metadata") or {}).get("annotations") or {}):
         return outcome
     return replace(outcome, warnings=(_missing_annotation(target), *outcome.warnings))
