@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.replay import judge_story
+from applyviz.conformance.replay import judge_story, simplify
 from applyviz.conformance.stories import read_story
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import canonical_json
 from applyviz.engine.ownership import serverside
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
@@ -53,6 +54,7 @@ class Custom:
         self.exchanges: list[JSONObject] = []
         self.live: dict[str, JSONObject] = {}
         self.disagreements: list[str] = []
+        self.compared = 0
 
     def create(self) -> bool:
         """Create it and wait until its objects can be written; whether the server took it."""
@@ -153,9 +155,10 @@ class Custom:
         query = {"fieldManager": self.rng.choice(_MANAGERS), "fieldValidation": self.rng.choice(("Strict", "Warn"))}
         if self.rng.random() < 0.4:
             query["force"] = "true"
+        found, live = self.asker.ask("GET", self._path(version, name), None)
         status, answer = self._send("PATCH", self._path(version, name, below), query, APPLY_PATCH, obj)
         if below != "scale":
-            self._compare_schemas(version, name, obj, query, below)
+            self._compare_owners(version, live if found == 200 else None, self.exchanges[-1], below)
         self._remember(name, status, answer)
 
     def _put(self, version: str, name: str, body: JSONObject, below: str) -> None:
@@ -174,19 +177,18 @@ class Custom:
         elif status < 300:
             self.live[name] = self.asker.ask("GET", self._path("v1", name), None)[1]
 
-    def _compare_schemas(self, version: str, name: str, obj: JSONObject, query: dict[str, str], below: str) -> None:
-        """The definition and the published document lead to one result."""
-        gvk = GroupVersionKind(self.group, version, "Thing")
-        live = copy.deepcopy(self.live.get(name))
-        if live is not None and live["apiVersion"] != gvk.api_version:
-            live["apiVersion"] = gvk.api_version
-        answers = []
+    def _compare_owners(self, version: str, live: JSONObject | None, exchange: JSONObject, below: str) -> None:
+        """The definition and the published document lead to one result, and to the owners that the server names."""
+        gvk, answers = GroupVersionKind(self.group, version, "Thing"), []
         for source in (self.source, self.published):
             kind = source.find_kind(gvk)
             assert kind is not None
-            answers.append(_apply_by_engine(kind, live, obj, query, below))
-        if answers[0] != answers[1]:
-            self.disagreements.append(f"{json.dumps(self.definition)}\n{live}\n{obj}\n{answers[0]}\n{answers[1]}")
+            answers.append(_apply_by_engine(kind, copy.deepcopy(live), exchange, below))
+        wanted = _read_owners(exchange["status"], exchange["response"])
+        self.compared += 1
+        if answers[0] != answers[1] or (wanted is not None and answers[0] != wanted):
+            told = {"definition": self.definition, "live": live, "asked": exchange, "below": below}
+            self.disagreements.append(f"{json.dumps(told)}\n  {wanted}\n  {answers[0]}\n  {answers[1]}")
 
     def judge(self) -> Iterator[CaseResult]:
         """Every write of it, told to a sandbox."""
@@ -194,16 +196,33 @@ class Custom:
         yield from judge_story(read_story(story))
 
 
-def _apply_by_engine(kind: KindSchema, live: Any, obj: JSONObject, query: dict[str, str], below: str) -> Any:
+def _read_owners(status: int, answer: JSONObject) -> Any:
+    """Owners after an apply, or who is in its way; None where it was refused for something else."""
+    if status < 300:
+        entries = simplify({"metadata": {"managedFields": answer["metadata"].get("managedFields") or []}})
+        return sorted(entries["metadata"]["managedFields"], key=canonical_json)
+    causes = (answer.get("details") or {}).get("causes") or ()
+    found = sorted((c["message"].split('"')[1], c["field"]) for c in causes if c["reason"] == "FieldManagerConflict")
+    return found or None
+
+
+def _apply_by_engine(kind: KindSchema, live: Any, exchange: JSONObject, below: str) -> Any:
+    query = exchange["query"]
     try:
         applied = serverside.apply(
-            live, obj, kind=kind, manager=query["fieldManager"], force="force" in query, subresource=below, now=_NOW
+            live,
+            exchange["body"],
+            kind=kind,
+            manager=query["fieldManager"],
+            force="force" in query,
+            subresource=below,
+            now=_NOW,
         )
     except ConflictError as error:
-        return sorted(str(conflict) for conflict in error.conflicts)
+        return sorted((conflict.manager, conflict.field) for conflict in error.conflicts)
     except OwnershipError as error:
         return str(error)
-    return applied.result
+    return _read_owners(200, applied.result)
 
 
 def main() -> None:
@@ -233,9 +252,10 @@ def main() -> None:
                     sys.stdout.write(
                         f"\n{result.name} {result.reason[:1500]}\n  {json.dumps(exchange['body'])[:1500]}\n"
                     )
-            for found in custom.disagreements[:1]:
-                sys.stdout.write(f"\nthe definition and its document disagree:\n{found}\n")
-            count["schemas disagree"] += len(custom.disagreements)
+            for found in custom.disagreements[: options.show]:
+                sys.stdout.write(f"\nowners: {found}\n")
+            count["owners compared"] += custom.compared
+            count["owners disagree"] += len(custom.disagreements)
     sys.stdout.write(f"{dict(sorted(count.items()))}\n")
 
 
