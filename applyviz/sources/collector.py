@@ -21,7 +21,7 @@ _usual = gc.get_threshold()
 @contextmanager
 def collect_young_only() -> Iterator[None]:
     """Leave what has stayed alone until the last plan that is being made in this process is ready."""
-    global _depth, _usual  # noqa: PLW0603 - the collector is one for the whole process
+    global _depth, _usual  # the collector is one for the whole process
     with _lock:
         if not _depth:
             _usual = gc.get_threshold()
