@@ -48,7 +48,7 @@ class PolicyForm(forms.Form):
     approvals = _number(_("Approvals"), 0, 9, 1)
     approving_team = forms.ChoiceField(label=_("of team"), required=False)
     many_objects = _number(_("Many objects are more than"), 1, 100_000, 50)
-    approval_hours = _number(_("An approval lasts, in hours; 0 without end"), 0, 8760, 72)
+    approval_hours = _number(_("An approval lasts, in hours"), 0, 8760, 72)
     may_run_calculated = forms.BooleanField(
         label=_("Changes that no server confirmed may run"), required=False, initial=True
     )
