@@ -13,6 +13,7 @@ from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.paths import render_path
 
 Facts: TypeAlias = Mapping[str, str]
+Templates: TypeAlias = tuple[str, ...]
 
 _TITLES: dict[HazardKind, str] = {
     HazardKind.NO_LAST_APPLIED: "Nothing can be removed",
@@ -60,75 +61,72 @@ _REACHES = {
 }
 
 
-def _retyped(f: Facts) -> str:
+def _retyped(f: Facts) -> Templates:
     role = "The key" if f.get("role") == "key" else "The value"
     if not f.get("text"):
-        return f"{role} is not read as it is written ({f['what']}); quote it if it is meant as text."
+        return (role + " is not read as it is written ({what}); quote it if it is meant as text.",)
     if f["what"] == "date":
-        return f"{role} {f['text']} looks like a date; kubectl keeps it as text, other tools may not: quote it."
+        return (role + " {text} looks like a date; kubectl keeps it as text, other tools may not: quote it.",)
     if f.get("takes") == "number":
-        return f"{role} {f['text']} is read as {f['value']} ({f['what']}), in a field that takes a number."
-    return f"{role} {f['text']} is read as {f['value']} ({f['what']}); quote it if it is meant as text."
+        return (role + " {text} is read as {value} ({what}), in a field that takes a number.",)
+    return (role + " {text} is read as {value} ({what}); quote it if it is meant as text.",)
 
 
-def _version(f: Facts) -> str:
-    instead = f" Use {f['instead']}." if f.get("instead") else ""
+def _version(f: Facts) -> Templates:
+    has_instead = bool(f.get("instead"))
     if f["state"] == "not-served":
-        served = f" It serves {f['instead']}." if f.get("instead") else ""
-        return f"The cluster does not serve {f['kind']} of {f['version']}.{served}"
+        return ("The cluster does not serve {kind} of {version}.", *(("It serves {instead}.",) if has_instead else ()))
+    instead = ("Use {instead}.",) if has_instead else ()
     if f["state"] == "removed":
-        return f"{f['version']} {f['kind']} was removed in Kubernetes {f['since']}.{instead}"
-    return f"{f['version']} {f['kind']} is deprecated.{instead}"
+        return ("{version} {kind} was removed in Kubernetes {since}.", *instead)
+    return ("{version} {kind} is deprecated.", *instead)
 
 
-def _prune(f: Facts) -> str:
+def _prune(f: Facts) -> Templates:
     if "what" in f:
-        return f"Prune would delete {f['what']}, and everything that is in it or depends on it."
-    return f"Prune would delete {f['pruned']} of the {f['members']} live objects of this set."
+        return ("Prune would delete {what}, and everything that is in it or depends on it.",)
+    return ("Prune would delete {pruned} of the {members} live objects of this set.",)
 
 
-def _restart(f: Facts) -> str:
-    pods = f"{f['pods']} pod" + ("" if f["pods"] == "1" else "s") if f.get("pods") else "All pods"
-    how = (
-        "all of them stop before new ones start"
-        if f.get("strategy") == "Recreate"
-        else "they are replaced step by step"
-    )
-    held = f" PodDisruptionBudget {f['budgets']} may hold it up." if f.get("budgets") else ""
-    return f"{pods} restart because the pod template changes: {how}.{held}"
+_RESTARTS = {
+    "": "All pods restart because the pod template changes: ",
+    "1": "{pods} pod restarts because the pod template changes: ",
+}
 
 
-def _autoscaled(f: Facts) -> str:
-    live = f" It is {f['live']} now." if f.get("live") else ""
-    return (
-        f"{f['scaler']} scales this object, but the manifest sets replicas to {f['wanted']}.{live}"
-        " Leave replicas out of the manifest to end this."
-    )
+def _restart(f: Facts) -> Templates:
+    pods = _RESTARTS.get(f.get("pods", ""), "{pods} pods restart because the pod template changes: ")
+    is_at_once = f.get("strategy") == "Recreate"
+    how = "all of them stop before new ones start." if is_at_once else "they are replaced step by step."
+    held = ("PodDisruptionBudget {budgets} may hold it up.",) if f.get("budgets") else ()
+    return (pods + how, *held)
 
 
-def _same_set(f: Facts) -> str:
-    return f"The {f['what']} {f['name']} is created by this very set: the server cannot rehearse this yet."
+def _autoscaled(f: Facts) -> Templates:
+    live = ("It is {live} now.",) if f.get("live") else ()
+    first = "{scaler} scales this object, but the manifest sets replicas to {wanted}."
+    return (first, *live, "Leave replicas out of the manifest to end this.")
 
 
-def _topology(f: Facts) -> str:
+def _topology(f: Facts) -> Templates:
     outcome = {
         "granular to atomic": "owners of parts conflict over the whole",
         "atomic to granular": "what it no longer names stays, and others may add to it",
     }
-    return f"{f['manager']} owns this in the shape of an older schema ({f['change']}): {outcome[f['change']]}."
+    return ("{manager} owns this in the shape of an older schema ({change}): " + outcome[f["change"]] + ".",)
 
 
-def _conversion(f: Facts) -> str:
+def _conversion(f: Facts) -> Templates:
     if f["how"] == "webhook":
-        head = f"A webhook converts {f['kind']} between {f['versions']} and was not asked"
+        head = "A webhook converts {kind} between {versions} and was not asked"
     else:
-        head = f"How {f['kind']} is converted between {f['versions']} is not known"
+        head = "How {kind} is converted between {versions} is not known"
     if f["elsewhere"]:
-        return f"{head}: what is owned at {f['elsewhere']} is taken for fields of the same names."
-    return f"{head}: all versions are taken to have the same fields."
+        return (head + ": what is owned at {elsewhere} is taken for fields of the same names.",)
+    return (head + ": all versions are taken to have the same fields.",)
 
 
-_SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
+_SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
     HazardKind.NO_LAST_APPLIED: (
         "The live object has no last-applied configuration: what the manifest no longer names stays."
     ),
@@ -154,14 +152,16 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], str]] = {
     ),
     HazardKind.UNKNOWN_FIELD: "{kind} has no field {field} here: strict validation refuses the object.",
     HazardKind.DEPRECATED_VERSION: _version,
-    HazardKind.CREATED_IN_SAME_SET: _same_set,
+    HazardKind.CREATED_IN_SAME_SET: (
+        "The {what} {name} is created by this very set: the server cannot rehearse this yet."
+    ),
     HazardKind.ANNOTATION_TOO_LONG: (
         "The annotations have {size} bytes, the server takes {limit}; the longest is {annotation}."
         " Server-side apply needs no such annotation."
     ),
     HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may take the change back.",
     HazardKind.PRUNE_SHARE: _prune,
-    HazardKind.CLUSTER_SCOPED: lambda f: _REACHES[f["reach"]].format_map(f),
+    HazardKind.CLUSTER_SCOPED: lambda f: (_REACHES[f["reach"]],),
     HazardKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
     HazardKind.INVISIBLE_CHARACTERS: (
         "The text holds characters that are not seen or that reorder what is seen: {characters}."
@@ -188,14 +188,18 @@ def title_of(hazard: Hazard) -> str:
     return reach or title(hazard.kind, hazard.severity)
 
 
-def describe_hazard(hazard: Hazard) -> str:
-    """The sentence of a hazard, without its field."""
+def find_templates(hazard: Hazard) -> Templates:
+    """The sentences of a hazard before its facts are filled in, so that a page can translate them."""
     sentence = _SENTENCES[hazard.kind]
-    return sentence(hazard.facts) if callable(sentence) else sentence.format_map(hazard.facts)
+    return (sentence,) if isinstance(sentence, str) else sentence(hazard.facts)
 
 
-def render_hazard(hazard: Hazard) -> str:
-    """The sentence of a hazard, with its field in front where it has one."""
-    text = describe_hazard(hazard)
-    where = render_path(hazard.path)
+def describe_hazard(hazard: Hazard, translate: Callable[[str], str] = str) -> str:
+    """The sentences of a hazard, without its field; `translate` gets each template."""
+    return " ".join(translate(template).format_map(hazard.facts) for template in find_templates(hazard))
+
+
+def render_hazard(hazard: Hazard, translate: Callable[[str], str] = str) -> str:
+    """The sentences of a hazard, with its field in front where it has one."""
+    where, text = render_path(hazard.path), describe_hazard(hazard, translate)
     return f"{where}: {text}" if where else text

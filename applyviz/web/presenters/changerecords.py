@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
-from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
@@ -29,6 +28,7 @@ from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.readings import read_plan
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.values import render_yaml
+from applyviz.web.presenters.words import say_reason
 from applyviz.workflow import policies
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.comments import list_comments
@@ -96,7 +96,7 @@ def _print_fields(change: engine.ObjectChange, options: ApplyOptions) -> tuple[S
         mode=options.mode,
         you=options.field_manager,
         chosen=FieldFilter.CHANGES,
-        explain=render_reason,
+        explain=say_reason,
         url_of=lambda index: "",
     )
 

@@ -15,7 +15,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.hazards.model import HazardKind, Severity
-from applyviz.engine.hazards.sentences import title as name_hazard
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.presenters.objects import (
@@ -28,6 +27,7 @@ from applyviz.web.presenters.objects import (
     grow_tree,
 )
 from applyviz.web.presenters.operations import OBJECT_LOOKS
+from applyviz.web.presenters.words import title_kind
 from applyviz.workflow.viewing import name_object
 
 
@@ -195,7 +195,7 @@ def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: W
     kinds: dict[str, str | Promise] = {k: k for k in sorted({c.kind for c in changes})}
     namespaces: dict[str, str | Promise] = {n: n for n in sorted({c.namespace for c in changes} - {""})}
     managers: dict[str, str | Promise] = {name: name for name in where.managers}
-    hazards: dict[str, str | Promise] = {kind.value: name_hazard(kind) for kind in where.hazards}
+    hazards: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.hazards}
     found = (
         _offer("op", _("What happens"), _("whatever happens"), choice.op, looks),
         _offer("kind", _("Kind"), _("all kinds"), choice.kind, kinds),

@@ -13,9 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.explain.sentences import render_reason
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
-from applyviz.engine.hazards.sentences import render_hazard, title_of
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
@@ -29,6 +27,7 @@ from applyviz.web.presenters.lanes import Lane, present_lanes
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.requests import RequestRow
+from applyviz.web.presenters.words import say_hazard, say_reason, title_hazard
 
 Text = str | Promise
 
@@ -154,7 +153,7 @@ def _where(change: ObjectChange) -> str:
 def _present_hazards(hazards: tuple[Hazard, ...], acts: Mapping[HazardKind, HazardAct]) -> Iterator[Notice]:
     kinds: dict[tuple[HazardKind, Severity, str], list[str]] = {}
     for hazard in hazards:
-        kinds.setdefault((hazard.kind, hazard.severity, title_of(hazard)), []).append(render_hazard(hazard))
+        kinds.setdefault((hazard.kind, hazard.severity, title_hazard(hazard)), []).append(say_hazard(hazard))
     for (kind, severity, title), texts in kinds.items():
         one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
         yield Notice(
@@ -222,7 +221,7 @@ def _fill_changes(
             mode=options.mode,
             you=options.field_manager,
             chosen=choice.show,
-            explain=render_reason,
+            explain=say_reason,
             url_of=url_of,
             start=start,
             limit=ROWS,

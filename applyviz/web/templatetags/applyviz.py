@@ -40,9 +40,23 @@ def moment_text(at: datetime | None, form: str = "") -> str:
     return date_format(localtime(at), _FORMATS[form])
 
 
+def _read_moment(text: str) -> datetime | None:
+    """A moment as clusters write it; None for what is none, or names no zone."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else None
+
+
 @register.simple_tag
-def moment(at: datetime | None, form: str = "") -> SafeString:
-    """As `moment_text`, for machines as well; nothing for no moment."""
+def moment(at: datetime | str | None, form: str = "") -> SafeString:
+    """As `moment_text`, for machines as well; nothing for no moment, and a text that is none as it stands."""
+    if isinstance(at, str):
+        read = _read_moment(at)
+        if read is None:
+            return visible(at)
+        at = read
     if at is None:
         return mark_safe("")
     machine = localtime(at).isoformat(timespec="seconds")
