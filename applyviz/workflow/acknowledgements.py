@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
+from django.utils.translation import ngettext
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.hazards.rules import needs_acknowledgement
@@ -179,4 +180,5 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
 def name_open(hazards: Sequence[OpenHazard]) -> tuple[str, ...]:
     """What hazards that nobody took note of mean for who approves."""
     count = len(hazards)
-    return (f"{count} {'dangers are' if count > 1 else 'danger is'} not taken note of",) if count else ()
+    text = ngettext("%(n)d danger is not taken note of", "%(n)d dangers are not taken note of", count)
+    return (text % {"n": count},) if count else ()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
@@ -45,50 +47,58 @@ def about(plan: Plan) -> audit.Subject:
     )
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
-
-
 def _find_object_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
     changes = plan.changes
-    for operation, words in ((Operation.REFUSED, "undecided conflicts"), (Operation.ERROR, "errors")):
-        count = changes.filter(operation=operation.value).count()
-        if count:
-            yield f"{_count(count, 'object has', 'objects have')} {words}"
+    refused = changes.filter(operation=Operation.REFUSED.value).count()
+    if refused:
+        text = ngettext("%(n)d object has undecided conflicts", "%(n)d objects have undecided conflicts", refused)
+        yield text % {"n": refused}
+    broken = changes.filter(operation=Operation.ERROR.value).count()
+    if broken:
+        yield ngettext("%(n)d object has errors", "%(n)d objects have errors", broken) % {"n": broken}
     unknown = changes.filter(certainty=Certainty.UNKNOWN.value).count()
     if unknown and not policy.may_run_unknown:
-        yield f"the live state of {_count(unknown, 'object', 'objects')} is unknown"
+        text = ngettext(
+            "the live state of %(n)d object is unknown", "the live state of %(n)d objects is unknown", unknown
+        )
+        yield text % {"n": unknown}
     if not policy.may_run_calculated:
         count = changes.filter(certainty=Certainty.CALCULATED.value, has_effect=True).count()
         if count:
-            yield f"{_count(count, 'object is', 'objects are')} merely calculated, and the policy wants a dry run"
+            text = ngettext(
+                "%(n)d object is merely calculated, and the policy wants a dry run",
+                "%(n)d objects are merely calculated, and the policy wants a dry run",
+                count,
+            )
+            yield text % {"n": count}
     if not changes.filter(has_effect=True).exists():
-        yield "there is nothing to apply"
+        yield _("there is nothing to apply")
 
 
 def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
     mine = people.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
     for teams in policy.asking:
         if mine.isdisjoint(teams):
-            yield f"the policy lets only team {' or '.join(teams)} ask for this"
+            yield _("the policy lets only team %(teams)s ask for this") % {"teams": _(" or ").join(teams)}
 
 
 def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
     """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
     if plan.state == PlanState.PLANNING:
-        return ("the plan is still being made",)
+        return (_("the plan is still being made"),)
     if plan.state == PlanState.FAILED:
-        return (f"the plan failed: {plan.error}",)
+        return (_("the plan failed: %(error)s") % {"error": plan.error},)
     blockers = []
     if plan.review.applied_by:
-        blockers.append(f"{plan.review.get_applied_by_display()} applies this, not applyviz: verify it afterwards")
+        tool = plan.review.get_applied_by_display()
+        blockers.append(_("%(tool)s applies this, not applyviz: verify it afterwards") % {"tool": tool})
     latest = plan.review.latest_plan
     if latest is not None and latest.pk != plan.pk:
-        blockers.append(f"plan {latest.number} took the place of this one")
+        blockers.append(_("plan %(number)d took the place of this one") % {"number": latest.number})
     if plan.review.state != ReviewState.OPEN:
-        blockers.append(f"the review is {plan.review.get_state_display()}")
+        blockers.append(_("the review is %(state)s") % {"state": plan.review.get_state_display()})
     if plan.policy_version != policy.version:
-        blockers.append("the policy changed since this plan was made: plan again")
+        blockers.append(_("the policy changed since this plan was made: plan again"))
     blockers += standing.find_blockers(plan)
     return (*blockers, *_find_object_blockers(plan, policy))
 
@@ -101,7 +111,9 @@ def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
     blockers += acknowledgements.name_open(acknowledgements.find_open(plan))
-    blockers += [f"{objection.by.get_username()} requests changes" for objection in list_objections(plan)]
+    blockers += [
+        _("%(name)s requests changes") % {"name": objection.by.get_username()} for objection in list_objections(plan)
+    ]
     return tuple(blockers)
 
 
@@ -113,15 +125,17 @@ def find_timing_blockers(policy: Policy) -> tuple[str, ...]:
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person can never approve this plan; empty when they can."""
     if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
-        return ("you need the role approver",)
+        return (_("you need the role approver"),)
     if quorum.is_involved(plan, for_user):
-        return ("nobody approves what they wrote, edited, decided or requested",)
+        return (_("nobody approves what they wrote, edited, decided or requested"),)
     return ()
 
 
 def name_unopened(rows: Sequence[ObjectChange]) -> tuple[str, ...]:
     """What objects that must be opened mean for who approves."""
-    return (f"open {len(rows)} object{'s' if len(rows) > 1 else ''} with a danger first",) if rows else ()
+    count = len(rows)
+    text = ngettext("open %(n)d object with a danger first", "open %(n)d objects with a danger first", count)
+    return (text % {"n": count},) if rows else ()
 
 
 def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import ngettext
 
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -209,5 +210,9 @@ def find_blockers(plan: Plan) -> tuple[str, ...]:
     if not reached:
         return ()
     numbers = ", ".join(map(str, reached))
-    many = len(reached) > 1
-    return (f"standing rule{'s' if many else ''} {numbers} changed since this plan was made: plan again",)
+    text = ngettext(
+        "standing rule %(numbers)s changed since this plan was made: plan again",
+        "standing rules %(numbers)s changed since this plan was made: plan again",
+        len(reached),
+    )
+    return (text % {"numbers": numbers},)

@@ -27,7 +27,7 @@ from applyviz.web.presenters.lanes import Lane, present_lanes
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.requests import RequestRow
-from applyviz.web.presenters.words import say_hazard, say_reason, title_hazard
+from applyviz.web.presenters.words import ORIGINS, name_method, say_certainty, say_hazard, say_reason, title_hazard
 
 Text = str | Promise
 
@@ -309,10 +309,10 @@ def present_pane(
         namespace=change.ref.namespace,
         look=OBJECT_LOOKS[change.operation],
         position=_where(change),
-        method=change.method,
+        method=name_method(change.method),
         certainty=CERTAINTY_LOOKS[change.certainty],
-        certainty_reason=change.certainty_reason,
-        schema_origin=change.schema_origin.value,
+        certainty_reason=say_certainty(change.certainty_reason),
+        schema_origin=str(ORIGINS[change.schema_origin]),
         notices=present_notices(change, acts),
         tabs=_link_tabs(change, choice, url_of),
         url=url_of(choice.tab),

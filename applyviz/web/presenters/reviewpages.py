@@ -28,7 +28,7 @@ from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
 from applyviz.web.presenters.objects import draw_picture, needs_attention
-from applyviz.web.presenters.operations import OBJECT_LOOKS
+from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
 from applyviz.web.presenters.readings import Reading, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
@@ -109,7 +109,8 @@ def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Sta
 def _certainty(changes: Sequence[ObjectChange]) -> str:
     counts: dict[str, int] = {}
     for change in changes:
-        counts[change.certainty] = counts.get(change.certainty, 0) + 1
+        word = str(CERTAINTY_LOOKS[engine.Certainty(change.certainty)].word)
+        counts[word] = counts.get(word, 0) + 1
     if len(counts) == 1:
         return next(iter(counts))
     return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.explain.sentences import find_sentence
 from applyviz.engine.hazards import sentences
 from applyviz.engine.hazards.model import Hazard, HazardKind
+from applyviz.engine.schema.model import SchemaOrigin
 
 
 def say_reason(reason: FieldReason) -> str:
@@ -19,6 +20,33 @@ def say_reason(reason: FieldReason) -> str:
 def say_hazard(hazard: Hazard) -> str:
     """What a reviewer must know, with its field in front."""
     return sentences.render_hazard(hazard, gettext)
+
+
+METHODS = {
+    "create": gettext_lazy("create"),
+    "delete": gettext_lazy("delete"),
+    "delete + create": gettext_lazy("delete + create"),
+    "JSON merge patch": gettext_lazy("JSON merge patch"),
+    "server-side apply": gettext_lazy("server-side apply"),
+    "strategic merge patch": gettext_lazy("strategic merge patch"),
+}
+ORIGINS = {
+    SchemaOrigin.SOURCE_CRD: gettext_lazy("CRD of the same source"),
+    SchemaOrigin.CLUSTER_OPENAPI: gettext_lazy("OpenAPI v3 of the cluster"),
+    SchemaOrigin.CLUSTER_CRD: gettext_lazy("CRD of the cluster"),
+    SchemaOrigin.BUNDLED: gettext_lazy("bundled v1.36.3"),
+    SchemaOrigin.NONE: gettext_lazy("unknown kind"),
+}
+
+
+def name_method(method: str) -> str:
+    """How an object is written."""
+    return str(METHODS.get(method, method))
+
+
+def say_certainty(reason: str) -> str:
+    """Why a change is as certain as it is."""
+    return gettext(reason) if reason else ""
 
 
 def title_hazard(hazard: Hazard) -> str:

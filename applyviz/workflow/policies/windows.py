@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext as _
+
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -89,9 +91,9 @@ def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: date
 
     - Every group of windows must have one that is open; no freeze may hold.
     """
-    frozen = [f"changes are frozen: {freeze}" for freeze in freezes if freeze.holds(now)]
+    frozen = [_("changes are frozen: %(freeze)s") % {"freeze": freeze} for freeze in freezes if freeze.holds(now)]
     closed = [
-        f"the change window is closed; it is open {' or '.join(str(window) for window in group)}"
+        _("the change window is closed; it is open %(windows)s") % {"windows": _(" or ").join(map(str, group))}
         for group in windows
         if group and not any(window.holds(now) for window in group)
     ]
@@ -103,7 +105,7 @@ def find_opening(windows: Iterable[Windows], freezes: Iterable[Freeze], now: dat
     groups, frozen = tuple(windows), tuple(freezes)
     step = timedelta(minutes=15)
     at = now
-    for _ in range(4 * 7 * 24 * 4):
+    for _quarter in range(4 * 7 * 24 * 4):
         if not find_closed(groups, frozen, at):
             return at
         at = at.replace(second=0, microsecond=0) - timedelta(minutes=at.minute % 15) + step
@@ -120,7 +122,7 @@ def _parse_days(text: str) -> tuple[int, ...]:
     names = [name.lower() for name in DAYS]
     days: set[int] = set()
     for part in text.lower().split(","):
-        first, _, last = part.partition("-")
+        first, _dash, last = part.partition("-")
         if first not in names or (last and last not in names):
             raise ValueError(f"{part!r} is no day; days are {', '.join(DAYS)}")
         start = names.index(first)
