@@ -157,7 +157,7 @@ def fill(count: int) -> None:
         for index in AuditEntry._meta.indexes:
             editor.remove_index(AuditEntry, index)
         if connection.vendor == "postgresql":
-            editor.execute("DROP INDEX audit_by_words")
+            editor.execute("DROP INDEX audit_by_beginnings")
     write = fill_postgresql if connection.vendor == "postgresql" else fill_sqlite
     write(columns, build_rows(count, heads))
     with connection.schema_editor() as editor:

@@ -104,7 +104,7 @@ class Installation:
     def manage(self, *words: str) -> str:
         """What a command prints; whether it succeeds or not."""
         command = [sys.executable, "manage.py", *words]
-        done = subprocess.run(command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=180)
+        done = subprocess.run(command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
         return done.stdout + done.stderr
 
     def start(self, code: str, *words: str) -> subprocess.Popen[str]:
@@ -116,7 +116,7 @@ class Installation:
     def run(self, code: str, *words: str) -> list[str]:
         """The lines that a script prints."""
         process = self.start(code, *words)
-        out = process.communicate(timeout=180)[0]
+        out = process.communicate(timeout=600)[0]
         assert process.returncode == 0
         return out.splitlines()
 
@@ -130,7 +130,7 @@ def installation(tmp_path_factory) -> Iterator[Installation]:
 def test_runs_written_by_four_processes_are_one_intact_history(installation):
     writers = [installation.start(WRITE, str(run)) for run in range(1, 5)]
     for writer in writers:
-        writer.communicate(timeout=180)
+        writer.communicate(timeout=600)
     assert [writer.returncode for writer in writers] == [0, 0, 0, 0]
 
     assert installation.run(VERIFY) == ["408 entries, 4 runs"]
