@@ -101,10 +101,10 @@ class Installation:
         }
         self.manage("migrate")
 
-    def manage(self, *words: str) -> str:
+    def manage(self, *words: str, seconds: int = 180) -> str:
         """What a command prints; whether it succeeds or not."""
         command = [sys.executable, "manage.py", *words]
-        done = subprocess.run(command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
         return done.stdout + done.stderr
 
     def start(self, code: str, *words: str) -> subprocess.Popen[str]:
@@ -113,10 +113,13 @@ class Installation:
         given, told = subprocess.PIPE, subprocess.PIPE
         return subprocess.Popen(command, env=self.environment, cwd=ROOT, stdin=given, stdout=told, text=True)
 
-    def run(self, code: str, *words: str) -> list[str]:
-        """The lines that a script prints."""
-        process = self.start(code, *words)
-        out = process.communicate(timeout=600)[0]
+    def run(self, code: str, *words: str, seconds: int = 180) -> list[str]:
+        """The lines that a script prints; one that takes longer is ended."""
+        with self.start(code, *words) as process:
+            try:
+                out = process.communicate(timeout=seconds)[0]
+            finally:
+                process.kill()
         assert process.returncode == 0
         return out.splitlines()
 
@@ -130,7 +133,7 @@ def installation(tmp_path_factory) -> Iterator[Installation]:
 def test_runs_written_by_four_processes_are_one_intact_history(installation):
     writers = [installation.start(WRITE, str(run)) for run in range(1, 5)]
     for writer in writers:
-        writer.communicate(timeout=600)
+        writer.communicate(timeout=180)
     assert [writer.returncode for writer in writers] == [0, 0, 0, 0]
 
     assert installation.run(VERIFY) == ["408 entries, 4 runs"]

@@ -15,7 +15,7 @@ from tests.services.servers import run_postgres
 from tests.services.test_history import Installation
 
 pytestmark = pytest.mark.long
-COUNT, ROUNDS = 100_000, 3
+COUNT, ROUNDS, SECONDS = 100_000, 3, 3_600
 FILL = f"from benchmarks.audit import fill; fill({COUNT})"
 TOUCH = """
 import sys
@@ -41,29 +41,29 @@ def installation(request, tmp_path_factory) -> Iterator[Installation]:
     home = tmp_path_factory.mktemp("home")
     if request.param == "sqlite":
         found = Installation(f"sqlite:///{home / 'history.sqlite3'}", home)
-        found.run(FILL)
+        found.run(FILL, seconds=SECONDS)
         yield found
         return
     with run_postgres() as database:
         found = Installation(database, home)
-        found.run(FILL)
+        found.run(FILL, seconds=SECONDS)
         yield found
 
 
 def test_whatever_a_superuser_touches_in_a_long_history_is_named(installation):
     seed = os.environ.get("APPLYVIZ_HISTORY_SEED") or secrets.token_hex(4)
 
-    said = installation.run(TOUCH, seed, str(ROUNDS))
+    said = installation.run(TOUCH, seed, str(ROUNDS), seconds=SECONDS)
 
     assert [line for line in said if "NOT NAMED" in line] == [], f"APPLYVIZ_HISTORY_SEED={seed}"
     assert (len(said), said[-1]) == (7 * ROUNDS + 3, "intact")
 
 
 def test_processes_side_by_side_name_the_same_entry(installation):
-    assert f"{COUNT} entries are intact" in installation.manage("audit", "verify", "--processes", "2")
+    assert f"{COUNT} entries are intact" in installation.manage("audit", "verify", "--processes", "2", seconds=SECONDS)
     [place] = installation.run(TAMPER)
     sequence, chain = place.split()
 
     for processes in ("1", "2"):
-        said = installation.manage("audit", "verify", "--processes", processes)
+        said = installation.manage("audit", "verify", "--processes", processes, seconds=SECONDS)
         assert f"entry {sequence} of the chain of run {chain} is bad: its content is not what was written" in said

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, Outcome
-from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult
+from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult, Review
 from applyviz.web.presenters.history import Starters, find_starters, present_entry
 from applyviz.web.presenters.objectlinks import CORE, NO_NAMESPACE
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
@@ -134,8 +134,9 @@ def _present_audit(entry: AuditEntry, starters: Starters) -> Event:
     )
 
 
-def _find_plans(subject: Subject, before: datetime | None) -> Iterator[Event]:
+def _find_plans(subject: Subject, before: datetime | None, seen: QuerySet[Review]) -> Iterator[Event]:
     found = ObjectChange.objects.filter(**subject.columns, plan__target__cluster__slug=subject.cluster)
+    found = found.filter(plan__review__in=seen)
     if before is not None:
         found = found.filter(plan__created_at__lt=before)
     found = found.select_related("plan__review", "plan__requested_by").defer("document", "sealed")
@@ -147,11 +148,12 @@ def _entries(subject: Subject) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(cluster=subject.cluster, **subject.columns)
 
 
-def _find_results(subject: Subject, before: datetime | None) -> Iterator[Event]:
+def _find_results(subject: Subject, before: datetime | None, seen: QuerySet[Review]) -> Iterator[Event]:
     columns = {f"change__{name}": value for name, value in subject.columns.items()}
     told = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
     found = (
         ObjectResult.objects.filter(**columns, run__plan__target__cluster__slug=subject.cluster)
+        .filter(run__plan__review__in=seen)
         .exclude(outcome__in=[Outcome.WAITING, Outcome.APPLYING])
         .exclude(run__number__in=told)
         .annotate(told_at=Coalesce("finished_at", "started_at", "run__created_at"))
@@ -163,8 +165,8 @@ def _find_results(subject: Subject, before: datetime | None) -> Iterator[Event]:
         yield _present_result(result, result.told_at)
 
 
-def _find_audit(subject: Subject, before: datetime | None) -> Iterator[Event]:
-    found = _entries(subject)
+def _find_audit(subject: Subject, before: datetime | None, for_user: Visitor) -> Iterator[Event]:
+    found = access.limit_entries(_entries(subject), for_user)
     if before is not None:
         found = found.filter(at__lt=before)
     entries = list(found.order_by("-id")[: PER_PAGE + 1])
@@ -189,7 +191,12 @@ def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes:
 def present_timeline(subject: Subject, *, before: datetime | None, for_user: Visitor) -> Timeline:
     """One page of an object's life; an object that nothing is known of, or that this person does not see, has none."""
     access.require(for_user, Action.LOOK, [Place(subject.cluster, subject.namespace)])
-    sources = (_find_audit(subject, before), _find_results(subject, before), _find_plans(subject, before))
+    seen = Review.objects.filter(access.select_reviews(for_user))
+    sources = (
+        _find_audit(subject, before, for_user),
+        _find_results(subject, before, seen),
+        _find_plans(subject, before, seen),
+    )
     events = sorted((event for source in sources for event in source), key=lambda e: e.at, reverse=True)
     if not events and before is None:
         raise NotVisibleError(f"nothing is known of {subject.kind} {subject.name}")

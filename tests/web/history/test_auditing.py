@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
+from applyviz.records.models import ReviewPlace
 from applyviz.web.presenters import verification
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.workflow import audit, chain, history
@@ -159,8 +160,28 @@ def test_life_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
         rows.make_plan(alice, [builders.build_change()])
         audit.record(AuditAction.OBJECT_INTENT, by=alice, about=audit.Subject(cluster="shop", ref=FRONTEND))
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(13):
         as_viewer.get(LIFE)
+
+
+def test_life_leaves_out_what_reviews_of_other_places_did(plan, bob, entries):
+    """A review that touches more than a person sees does not exist for them, here as in every list."""
+    about = audit.Subject(cluster="shop", ref=FRONTEND, review=1, plan=1)
+    audit.record(AuditAction.HAZARD_ACKNOWLEDGED, by=bob, about=about)
+    rows.make_run(plan, bob, outcome="not reached")
+    near = User.objects.create_user("nadia")
+    grant_role(near, "viewer", cluster="shop", namespace="shop")
+    browser = Client()
+    browser.force_login(near)
+
+    def find():
+        page = browser.get(LIFE).content.decode()
+        return [text for text in ("planned: update", "not reached", "acknowledged", "verified") if text in page]
+
+    ReviewPlace.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="shop")
+    assert find() == ["planned: update", "not reached", "acknowledged", "verified"]
+    ReviewPlace.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="elsewhere")
+    assert find() == ["verified"]
 
 
 @pytest.mark.parametrize(
