@@ -42,6 +42,7 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/watch/", watching.show_watch, name="show-watch"),
     path("<int:number>/plans/<int:plan>/verify/", watching.verify, name="verify-plan"),
     path("<int:number>/plans/<int:plan>/record/", changerecords.show_record, name="show-record"),
+    path("<int:number>/plans/<int:plan>/requests.zip", files.keep_requests, name="keep-requests"),
     path("<int:number>/plans/<int:plan>/events/", reviews.tell_arrivals, name="plan-events"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),

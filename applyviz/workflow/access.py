@@ -11,6 +11,8 @@ grant says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -63,10 +65,32 @@ _GRANTED: dict[Action, frozenset[Role]] = {
 _OF_THE_WHOLE = frozenset({Action.MANAGE, Action.OVERSEE})
 
 
+_moment: ContextVar[dict[int, tuple[Grant, ...]] | None] = ContextVar("moment", default=None)
+
+
+@contextmanager
+def at_one_moment() -> Iterator[None]:
+    """While this lasts, the grants of a person are read once: to show a page, never around what changes anything."""
+    token = _moment.set({})
+    try:
+        yield
+    finally:
+        _moment.reset(token)
+
+
 def list_grants(user: Visitor) -> tuple[Grant, ...]:
     """The grants of a person that are in force, those of their teams too; none for who was deactivated."""
     if not isinstance(user, User) or not user.is_active:
         return ()
+    known = _moment.get()
+    if known is None:
+        return _read_grants(user)
+    if user.pk not in known:
+        known[user.pk] = _read_grants(user)
+    return known[user.pk]
+
+
+def _read_grants(user: Person) -> tuple[Grant, ...]:
     through_team = Q(team__members__person=user, team__members__ended_at=None, team__retired_at=None)
     return tuple(Grant.objects.filter(Q(person=user) | through_team, ended_at=None).distinct())
 

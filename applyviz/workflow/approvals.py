@@ -17,6 +17,7 @@ from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ObjectChange, Objection, Plan, Review
 from applyviz.workflow import access, acknowledgements, audit, clock, people, policies, quorum, standing, viewing
 from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.acknowledgements import OpenHazard
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.policies import Policy
 from applyviz.workflow.policies.windows import find_closed
@@ -103,14 +104,19 @@ def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
     return (*blockers, *_find_object_blockers(plan, policy))
 
 
-def find_plan_blockers(plan: Plan) -> tuple[str, ...]:
-    """Why nobody can approve this plan now; empty when it can be approved."""
-    policy = policies.find_policy(plan)
+def find_plan_blockers(
+    plan: Plan, *, policy: Policy | None = None, hazards: Sequence[OpenHazard] | None = None
+) -> tuple[str, ...]:
+    """Why nobody can approve this plan now; empty when it can be approved.
+
+    - `policy` and `hazards`: the policy of the plan and its open hazards, where the caller has just read them.
+    """
+    policy = policy or policies.find_policy(plan)
     blockers = list(find_unsafe(plan, policy))
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
-    blockers += acknowledgements.name_open(acknowledgements.find_open(plan))
+    blockers += acknowledgements.name_open(acknowledgements.find_open(plan) if hazards is None else hazards)
     blockers += [
         _("%(name)s requests changes") % {"name": objection.by.get_username()} for objection in list_objections(plan)
     ]

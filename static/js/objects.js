@@ -79,7 +79,9 @@ function showKeys() {
 
 /** An address may name a row or a comment that is folded away. */
 function openTarget() {
-  const named = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const named = location.hash
+    ? document.getElementById(decodeURIComponent(location.hash.slice(1)))
+    : document.querySelector("[data-linked]");
   if (!named) return;
   for (let fold = named.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   named.scrollIntoView({ block: "center" });

@@ -10,7 +10,7 @@ from django.test import Client
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.plan import Operation
-from applyviz.web.presenters.readings import read_plan
+from applyviz.web.presenters.readings import list_rows, read_plan
 from tests.builders import grant_role
 from tests.web import builders, rows
 
@@ -31,6 +31,7 @@ def _browser(person: User) -> Client:
 @pytest.fixture(autouse=True)
 def _forget_readings():
     read_plan.cache_clear()
+    list_rows.cache_clear()
 
 
 @pytest.fixture

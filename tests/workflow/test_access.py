@@ -169,3 +169,15 @@ def test_lists_and_doors_agree(grants, places):
         transaction.set_rollback(True)
 
     assert listed == door
+
+
+def test_grants_are_read_once_while_a_page_is_shown_and_anew_afterwards(django_assert_num_queries):
+    person = make_person("watcher", Role.VIEWER)
+
+    with django_assert_num_queries(1), access.at_one_moment():
+        assert [access.can(person, Action.LOOK) for _ in range(3)] == [True] * 3
+    Grant.objects.filter(person=person).update(ended_at=timezone.now())
+
+    assert not access.can(person, Action.LOOK)
+    with access.at_one_moment():
+        assert not access.can(person, Action.LOOK)

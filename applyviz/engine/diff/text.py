@@ -1,36 +1,22 @@
 """Two objects as lines side by side: paired field by field, list entries by their keys, words marked.
 
-Every line knows its field path, so that a page can put field owners and manifest lines beside it. Text that
-is JSON on both sides is laid out before it is compared; quantities of one amount are the same line. Rule: lists
-pair as server-side apply names their entries; lists without keys pair by what is equal. Objects come masked.
+Every line knows its field path, so that a page can put field owners and manifest lines beside it. How lines find
+each other is `pairing`'s; here they get numbers and states, are folded, and stand in one column. Objects come masked.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from applyviz.engine.diff.structural import is_equal_in_meaning
-from applyviz.engine.diff.words import Part, align, mark_words
-from applyviz.engine.diff.yamltext import (
-    Line,
-    below,
-    is_block,
-    name_entries,
-    render_entry,
-    render_field,
-    sort_names,
-    write_scalar,
-)
-from applyviz.engine.objects.paths import FieldPath, PathElement
-from applyviz.engine.objects.values import JSONValue, canonical_json, is_same_json
+from applyviz.engine.diff.pairing import LinePair, Pairer
+from applyviz.engine.diff.words import Part, mark_words
+from applyviz.engine.diff.yamltext import Line
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.topology import Topology, of_root
-
-_ABSENT: Any = object()
+from applyviz.engine.schema.topology import of_root
 
 
 class LineState(StrEnum):
@@ -91,10 +77,17 @@ class Fold:
 
 
 def diff_lines(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, *, root: Node | None = None
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    *,
+    root: Node | None = None,
+    looks_inside: bool = True,
 ) -> tuple[DiffRow, ...]:
-    """All rows of two objects side by side; None is no object."""
-    pairs = _pair_maps(of_root(root), before or {}, after or {}, (), 0)
+    """All rows of two objects side by side; None is no object.
+
+    - `looks_inside`: text that is JSON or YAML on both sides is compared by its fields, not by its lines.
+    """
+    pairs = Pairer(looks_inside=looks_inside).pair_maps(of_root(root), before or {}, after or {}, (), 0)
     return tuple(_number(pairs))
 
 
@@ -140,16 +133,11 @@ def unify_rows(rows: Iterable[DiffRow]) -> tuple[DiffRow, ...]:
     return (*unified, *removed, *added)
 
 
-_Pair = tuple[Line | None, Line | None]
-
-
 def _is_same_line(before: Line, after: Line) -> bool:
-    if before.meaning and before.meaning == after.meaning:
-        return True
-    return (before.text, before.depth) == (after.text, after.depth)
+    return (before.meaning or before.text, before.depth) == (after.meaning or after.text, after.depth)
 
 
-def _number(pairs: Iterable[_Pair]) -> Iterator[DiffRow]:
+def _number(pairs: Iterable[LinePair]) -> Iterator[DiffRow]:
     left = right = 0
     for before, after in pairs:
         left += before is not None
@@ -165,141 +153,3 @@ def _number(pairs: Iterable[_Pair]) -> Iterator[DiffRow]:
                 yield DiffRow(LineState.REMOVED, DiffLine(line, left, is_new=True), None)
             for line in filter(None, (after,)):
                 yield DiffRow(LineState.ADDED, None, DiffLine(line, right, is_new=True))
-
-
-def _beside(before: Iterable[Line], after: Iterable[Line]) -> Iterator[_Pair]:
-    """Lines of two renderings: equal ones beside each other, others one by one."""
-    old, new = list(before), list(after)
-    for a, b, c, d, is_same in align([str(line) for line in old], [str(line) for line in new]):
-        if is_same or b - a == d - c:
-            yield from zip(old[a:b], new[c:d], strict=True)
-        else:
-            yield from ((line, None) for line in old[a:b])
-            yield from ((None, line) for line in new[c:d])
-
-
-def _pair_maps(
-    place: Topology | None, before: Mapping[str, Any], after: Mapping[str, Any], path: FieldPath, depth: int
-) -> Iterator[_Pair]:
-    for name in sort_names({*before, *after}):
-        element = "f:" + name
-        old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
-        yield from _pair_field(below(place, element), name, old, new, (*path, element), depth)
-
-
-def _pair_field(
-    place: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
-) -> Iterator[_Pair]:
-    if before is _ABSENT:
-        yield from ((None, line) for line in render_field(place, name, after, path, depth))
-    elif after is _ABSENT:
-        yield from ((line, None) for line in render_field(place, name, before, path, depth))
-    elif _is_filled(before, Mapping) and _is_filled(after, Mapping):
-        head = Line(path, depth, f"{write_scalar(name)}:")
-        yield head, head
-        yield from _pair_maps(place, before, after, path, depth + 1)
-    elif _is_filled(before, list) and _is_filled(after, list):
-        head = Line(path, depth, f"{write_scalar(name)}:")
-        yield head, head
-        yield from _pair_lists(place, before, after, path, depth)
-    elif place is not None and place.is_quantity and is_equal_in_meaning(before, after):
-        lines = [Line(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
-        yield lines[0]._replace(meaning=lines[1].text), lines[1]._replace(meaning=lines[1].text)
-    else:
-        before, after = _lay_out(before, after)
-        yield from _beside(
-            render_field(place, name, before, path, depth), render_field(place, name, after, path, depth)
-        )
-
-
-def _is_filled(value: JSONValue, kind: Any) -> bool:
-    return isinstance(value, kind) and bool(value)
-
-
-def _lay_out(before: JSONValue, after: JSONValue) -> tuple[JSONValue, JSONValue]:
-    """Two texts that are JSON and differ, with one field a line."""
-    texts = [before, after]
-    if before == after or not all(isinstance(t, str) and t[:1] in ("{", "[") for t in texts):
-        return before, after
-    try:
-        values = [json.loads(t) for t in texts]
-    except (ValueError, RecursionError):
-        return before, after
-    laid = [json.dumps(v, indent=2, sort_keys=True, ensure_ascii=False) for v in values]
-    # Only the layout differs, or the layout would hide something: the texts themselves are shown.
-    if laid[0] == laid[1] or not all(map(is_block, laid)):
-        return before, after
-    return laid[0], laid[1]
-
-
-def _pair_lists(
-    place: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
-) -> Iterator[_Pair]:
-    old, new = name_entries(place, before), name_entries(place, after)
-    if old[0][0] == "i" or new[0][0] == "i":
-        yield from _pair_by_position(place, before, after, path, depth)
-        return
-    left = dict(zip(old, before, strict=True))
-    right = dict(zip(new, after, strict=True))
-    for element in _interleave(old, new):
-        yield from _pair_entry(
-            below(place, element),
-            left.get(element, _ABSENT),
-            right.get(element, _ABSENT),
-            (*path, element),
-            depth,
-        )
-
-
-def _interleave(old: list[PathElement], new: list[PathElement]) -> Iterator[PathElement]:
-    """Entries in their order after; what is gone stands behind the entry that it followed."""
-    remaining = set(new)
-    gone_after: dict[PathElement, list[PathElement]] = {}
-    anchor = ""
-    for element in old:
-        if element in remaining:
-            anchor = element
-        else:
-            gone_after.setdefault(anchor, []).append(element)
-    yield from gone_after.get("", ())
-    for element in new:
-        yield element
-        yield from gone_after.get(element, ())
-
-
-def _pair_by_position(
-    place: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
-) -> Iterator[_Pair]:
-    texts = [[canonical_json(e) for e in entries] for entries in (before, after)]
-    item = below(place, "i:0")
-    for a, b, c, d, _ in align(*texts):
-        for n in range(max(b - a, d - c)):
-            old = before[a + n] if a + n < b else _ABSENT
-            new = after[c + n] if c + n < d else _ABSENT
-            position = c + n if new is not _ABSENT else a + n
-            yield from _pair_entry(item, old, new, (*path, f"i:{position}"), depth)
-
-
-def _pair_entry(
-    place: Topology | None, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
-) -> Iterator[_Pair]:
-    if before is _ABSENT:
-        yield from ((None, line) for line in render_entry(place, after, path, depth))
-    elif after is _ABSENT:
-        yield from ((line, None) for line in render_entry(place, before, path, depth))
-    elif _is_filled(before, Mapping) and _is_filled(after, Mapping) and not is_same_json(before, after):
-        yield from _dash(_pair_maps(place, before, after, path, depth + 1), depth)
-    else:
-        yield from _beside(render_entry(place, before, path, depth), render_entry(place, after, path, depth))
-
-
-def _dash(pairs: Iterable[_Pair], depth: int) -> Iterator[_Pair]:
-    """Begin an entry on both sides: the first line of each gets the dash."""
-    is_open = [True, True]
-    for pair in pairs:
-        sides: list[Line | None] = list(pair)
-        for side, line in enumerate(pair):
-            if line is not None and is_open[side]:
-                sides[side] = Line(line.path, depth, f"- {line.text}", is_entry=True, meaning=line.meaning)
-                is_open[side] = False
-        yield sides[0], sides[1]

@@ -21,11 +21,24 @@ _PLAIN = re.compile(r"[A-Za-z_./\u27ea][^\x00-\x1f\x7f:#]*(?:(?::(?! |$)|(?<! )#
 _RETYPED = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|\.inf|\.nan|\.[0-9].*)")
 
 
+class Plain(str):
+    """A scalar as somebody wrote it in YAML without quotes; `is_text` when it means the same with them."""
+
+    __slots__ = ("is_text",)
+    is_text: bool
+
+    def __new__(cls, text: str, *, is_text: bool) -> Plain:
+        made = super().__new__(cls, text)
+        made.is_text = is_text
+        return made
+
+
 class Line(NamedTuple):
     """One line: its depth in steps of two blanks, its text, and the field that it shows.
 
     `is_entry`: it begins a list entry, and its text begins with `- `. `meaning` is what it says in one spelling,
-    "" when its text is that: lines of one meaning are the same.
+    "" when its text is that: lines of one meaning are the same. `inside`: the text below it is shown laid out as
+    `json` or `yaml`, or with `escapes` for what nobody would see.
     """
 
     path: FieldPath
@@ -33,6 +46,7 @@ class Line(NamedTuple):
     text: str
     is_entry: bool = False
     meaning: str = ""
+    inside: str = ""
 
     def __str__(self) -> str:
         return "  " * self.depth + self.text
@@ -55,6 +69,8 @@ def _escape(text: str) -> str:
 
 def write_scalar(value: JSONValue) -> str:
     """One scalar, or an empty map or list, as YAML."""
+    if isinstance(value, Plain):
+        return str(value) if value.isprintable() else _escape(value)
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     is_plain = _PLAIN.fullmatch(value) and value.isprintable() and value == value.strip()
@@ -66,7 +82,9 @@ def is_block(value: JSONValue) -> bool:
     if not isinstance(value, str) or "\n" not in value.rstrip("\n"):
         return False
     lines = value.split("\n")
-    return lines[0][:1] not in ("", " ") and all(line.isprintable() and not line.endswith(" ") for line in lines)
+    if lines[0][:1] in ("", " ", "\t"):
+        return False
+    return all(line.replace("\t", "").isprintable() and line[-1:] not in (" ", "\t") for line in lines)
 
 
 def name_entries(place: Topology | None, entries: list[JSONValue]) -> list[PathElement]:
@@ -105,7 +123,7 @@ def render_field(place: Topology | None, name: str, value: JSONValue, path: Fiel
     """The lines of a field: its name, and what it holds."""
     label = write_scalar(name)
     if is_block(value):
-        yield Line(path, depth, f"{label}: {_block_mark(value)}")
+        yield Line(path, depth, f"{label}: {block_mark(value)}")
         for text in value.rstrip("\n").split("\n"):
             yield Line(path, depth + 1, text)
     elif isinstance(value, Mapping | list) and value:
@@ -113,10 +131,16 @@ def render_field(place: Topology | None, name: str, value: JSONValue, path: Fiel
         # Lists stand at the depth of their name, as Kubernetes writes them.
         yield from render_lines(place, value, path, depth if isinstance(value, list) else depth + 1)
     else:
-        yield Line(path, depth, f"{label}: {write_scalar(value)}")
+        yield Line(path, depth, f"{label}: {write_scalar(value)}", meaning=_mean(f"{label}: ", value))
 
 
-def _block_mark(text: str) -> str:
+def _mean(before: str, value: JSONValue) -> str:
+    """What a line with a scalar says in one spelling, where it has several."""
+    return before + write_scalar(str(value)) if isinstance(value, Plain) and value.is_text else ""
+
+
+def block_mark(text: str) -> str:
+    """The mark before a literal block: how it ends."""
     if not text.endswith("\n"):
         return "|-"
     return "|+" if text.endswith("\n\n") else "|"
@@ -126,13 +150,26 @@ def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, dept
     """The lines of a list entry: the first begins with a dash, the others stand below it."""
     if not (isinstance(value, Mapping | list) and value):
         text = write_scalar(value)
-        yield Line(path, depth, f"- {text}", is_entry=True)
+        yield Line(path, depth, f"- {text}", is_entry=True, meaning=_mean("- ", value))
         return
     for position, line in enumerate(render_lines(place, value, path, depth + 1)):
         if position == 0:
-            yield Line(line.path, depth, f"- {line.text}", is_entry=True)
+            yield dash(line, depth)
         else:
             yield line
+
+
+def dash(line: Line, depth: int) -> Line:
+    """The line as the first of a list entry."""
+    meaning = f"- {line.meaning}" if line.meaning else ""
+    return line._replace(depth=depth, text=f"- {line.text}", is_entry=True, meaning=meaning)
+
+
+def show_escapes(text: str) -> str:
+    """One line of text in which nothing is invisible, blanks at its end included."""
+    kept = text.rstrip(" ")
+    shown = kept if kept.isprintable() else "".join(c if c.isprintable() else _escape(c)[1:-1] for c in kept)
+    return shown + "\\x20" * (len(text) - len(kept))
 
 
 def render_yaml(place: Topology | None, value: JSONValue) -> str:

@@ -28,14 +28,14 @@ from applyviz.engine.planning.decisions import (
     list_ways_together,
 )
 from applyviz.engine.planning.desk import unknown_kind
-from applyviz.engine.planning.fileedits import FileEdit, FilePatch, make_patch
+from applyviz.engine.planning.fileedits import FileEdit, FilePatch, describe_edit, make_patch
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.planning.standing import answer_conflicts, leave_owned
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
 # Ways are worked out by apply after apply, patches by reading the file again: beyond this many fields of one object
-# ways are those of all together, and there is one patch for all of them when they are decided.
+# ways are those of all together, and there is one patch for all of them when they are decided; each place says so.
 _ONE_BY_ONE = 40
 _MOST_EDITS = 200
 
@@ -106,14 +106,32 @@ def _show_ways(case: Case, dispute: Dispute, conflicts: Sequence[Conflict]) -> t
         by_path.setdefault(conflict.path, []).append(conflict)
     first = [same[0] for same in by_path.values()]
     if len(first) > _ONE_BY_ONE:
-        found = {c.path: ways for c, ways in list_ways_together(dispute, first)}
+        together = list_ways_together(dispute, first)
+        found = {c.path: tuple(_postpone_patch(case, way) for way in ways) for c, ways in together}
     else:
         found = {c.path: tuple(_with_patch(case, way) for way in list_ways(dispute, c)) for c in first}
     return tuple(FieldWays(path, tuple(c.manager for c in same), found[path]) for path, same in by_path.items())
 
 
+def _postpone_patch(case: Case, way: WayOut) -> WayOut:
+    if way.edit is None or not case.context.sources:
+        return way
+    reason = (
+        f"More than {_ONE_BY_ONE} fields of this object are disputed: the edit is offered for all of them at once, "
+        f"when they are decided. {describe_edit(way.edit)}"
+    )
+    return replace(way, patch=FilePatch(case.document.position, reason=reason))
+
+
 def _with_patch(case: Case, way: WayOut) -> WayOut:
     return replace(way, patch=case.make_patch([way.edit])) if way.edit else way
+
+
+def _refuse_patch(case: Case, edits: Sequence[FileEdit]) -> FilePatch | None:
+    if len(edits) <= _MOST_EDITS or not case.context.sources:
+        return None
+    reason = f"{len(edits)} edits are too many for one patch: take the request body as the new text of the object."
+    return FilePatch(case.document.position, reason=reason)
 
 
 def _settle(case: Case, answers: Sequence[tuple[Decision, int]]) -> Settled:
@@ -124,7 +142,7 @@ def _settle(case: Case, answers: Sequence[tuple[Decision, int]]) -> Settled:
         ways = _show_ways(case, dispute, decided.open_conflicts)
         return Settled(case.member.obj, False, known, is_open=True, ways=ways)
     edits = list({a.path: a.edit for a in known if a.edit}.values())
-    patch = case.make_patch(edits) if 1 < len(edits) <= _MOST_EDITS else None
+    patch = case.make_patch(edits) if 1 < len(edits) <= _MOST_EDITS else _refuse_patch(case, edits)
     return Settled(decided.manifest, decided.takes_over, known, patch=patch)
 
 

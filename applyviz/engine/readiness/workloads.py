@@ -16,6 +16,8 @@ from applyviz.engine.readiness.conditions import (
     say,
 )
 
+# What brings pods about, so that being stored is not being done.
+ROLLED_OUT = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod")
 _STUCK = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError")
 
 

@@ -36,7 +36,7 @@ class Review(models.Model):
     @property
     def latest_plan(self) -> Plan | None:
         """The plan that counts: the one with the greatest number."""
-        return self.plans.order_by("-number").first()
+        return self.plans.defer("summary").order_by("-number").first()
 
 
 class Target(models.Model):

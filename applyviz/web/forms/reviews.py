@@ -152,9 +152,11 @@ class PaneForm(forms.Form):
     show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
     view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
     noise = forms.BooleanField(required=False)
+    raw = forms.BooleanField(required=False)
     aligned = forms.BooleanField(required=False)
     version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
     start = forms.IntegerField(required=False, min_value=1, max_value=100_000_000)
+    field = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
     find = forms.CharField(required=False, max_length=200)
 
     @classmethod
@@ -167,9 +169,11 @@ class PaneForm(forms.Form):
             FieldFilter(form.cleaned_data.get("show") or FieldFilter.CHANGES),
             form.cleaned_data.get("version") or "after",
             start=form.cleaned_data.get("start") or 1,
+            field=form.cleaned_data.get("field"),
             find=form.cleaned_data.get("find") or "",
             is_split=form.cleaned_data.get("view") == "split",
             has_noise=bool(form.cleaned_data.get("noise")),
+            is_raw=bool(form.cleaned_data.get("raw")),
             is_aligned=bool(form.cleaned_data.get("aligned")),
             keep=keep,
         )

@@ -177,7 +177,7 @@ def present_object_talk(
 
     def present(comment: Comment) -> Remark:
         index = places.get(comment.path)
-        place = f"{url}?show=all#field-{index}" if index is not None else ""
+        place = f"{url}?field={index}#field-{index}" if index is not None else ""
         return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=place)
 
     moving = [n for n, r in enumerate(change.fields) if r.operation not in _CALM]

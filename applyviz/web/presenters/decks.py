@@ -14,10 +14,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.planning.plan import Operation
+from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Outcome, PlanState, RunState, Verdict, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.presenters.plans import Blocker, Button, Deck, Step, StepState
+from applyviz.workflow.runs.rules import RunRules
 
 MODE_WORDS: dict[ApplyMode, str | Promise] = {
     ApplyMode.CLIENT: gettext_lazy("client-side"),
@@ -110,7 +112,14 @@ def _step_verify(run: ApplyRun | None) -> Step:
         return Step(_("verified"), StepState.NEXT)
     if run.summary.get(Outcome.DIFFERS.value):
         return Step(_("verified"), StepState.BAD, _("with differences"))
-    return Step(_("verified"), StepState.DONE)
+    return Step(_("verified"), StepState.DONE, _tell_rollouts(run))
+
+
+def _tell_rollouts(run: ApplyRun) -> str:
+    """What was verified beyond the objects themselves, where something is brought about by them."""
+    if not run.plan.changes.filter(kind__in=ROLLED_OUT, has_effect=True).exclude(operation=Operation.PRUNE).exists():
+        return ""
+    return _("rollouts were awaited") if RunRules.from_json(run.rules).waits_for_rollout else _("rollouts not awaited")
 
 
 def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:

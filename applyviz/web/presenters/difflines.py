@@ -1,7 +1,8 @@
 """Live against after apply as lines of YAML, in one column or side by side, with field owners beside them.
 
-Pairing, folding and words are those of `engine.diff.text`. What the server writes by itself (managedFields,
-resourceVersion, status and their like) is left out unless it is asked for. Objects come masked.
+Pairing, folding and words are those of `engine.diff`; a text that is compared by its own fields says so. What the
+server writes by itself (managedFields, resourceVersion, status and their like) is left out unless it is asked for.
+Objects come masked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.diff.text import DiffLine, Fold, diff_lines, fold_rows, unify_rows
@@ -24,16 +27,23 @@ from applyviz.web.presenters.values import ABSENT, LONGEST, SHORT
 
 _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
 PAGE, SHOWN = 600, 24
+LOOKED_INTO = 40_000
+_INSIDE: Mapping[str, str | Promise] = {
+    "json": _("JSON, laid out"),
+    "yaml": _("YAML, by its fields: comments and layout are left out"),
+    "escapes": _("with escapes for characters that would not show"),
+}
 _SIGNS = {"same": "", "changed": "~", "added": "+", "removed": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A line on one side: number, indentation, pieces."""
+    """A line on one side: number, indentation, pieces; `note` says how the text below it is shown."""
 
     number: int
     indent: str
     parts: tuple[Part, ...]
+    note: str | Promise = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +95,18 @@ def _read_gutter(change: ObjectChange, you: str) -> _Gutter:
 
 
 def _present_side(side: DiffLine | None) -> Side | None:
-    return None if side is None else Side(side.number, "  " * side.line.depth, side.parts)
+    if side is None:
+        return None
+    # What stands on one side alone is told by its row; words are marked where two lines differ.
+    parts = (Part(side.line.text),) if side.is_new else side.parts
+    return Side(side.number, "  " * side.line.depth, parts, _INSIDE.get(side.line.inside, ""))
 
 
 def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator[DiffRow]:
+    """Rows as they are printed; the lines of one field have its owners beside the first of them."""
+    path: FieldPath = ()
     for row in rows:
+        is_first, path = isinstance(row, Fold) or row.path != path, () if isinstance(row, Fold) else row.path
         if isinstance(row, Fold):
             text = ngettext("%(n)d equal line", "%(n)d equal lines", row.count) % {"n": row.count}
             yield DiffRow("fold", fold=text)
@@ -98,18 +115,22 @@ def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator
             row.state.value,
             _present_side(row.before),
             _present_side(row.after),
-            owners=gutter.owners.get(row.path, ()),
-            source_line=gutter.lines.get(row.path, 0),
+            owners=gutter.owners.get(row.path, ()) if is_first else (),
+            source_line=gutter.lines.get(row.path, 0) if is_first else 0,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class DiffPage:
-    """Some rows of a diff; `first` counts from 1, `total` are all rows that are not folded away."""
+    """Some rows of a diff; `first` counts from 1, `total` are all rows that are not folded away.
+
+    - `has_inside`: some text is compared by its own fields.
+    """
 
     rows: tuple[DiffRow, ...] = ()
     first: int = 1
     total: int = 0
+    has_inside: bool = False
 
     @property
     def last(self) -> int:
@@ -127,19 +148,25 @@ class DiffPage:
         return self.last + 1 if self.last < self.total else 0
 
 
-def present_diff(change: ObjectChange, *, you: str, is_split: bool, has_noise: bool, start: int = 1) -> DiffPage:
-    """A page of the rows of an object; empty when nothing differs."""
+def present_diff(
+    change: ObjectChange, *, you: str, is_split: bool, has_noise: bool, is_raw: bool = False, start: int = 1
+) -> DiffPage:
+    """A page of the rows of an object; empty when nothing differs.
+
+    - `is_raw`: texts that hold JSON or YAML are compared by their lines, as they stand.
+    """
     before, after = change.versions.live, change.versions.after
     if not has_noise:
         before, after = _quiet(before), _quiet(after)
     if before == after:
         return DiffPage()
     kind = bundled().find_kind(change.ref.gvk)
-    found = diff_lines(before, after, root=kind.root if kind else None)
+    found = diff_lines(before, after, root=kind.root if kind else None, looks_inside=not is_raw)
     rows = fold_rows(found if is_split else unify_rows(found))
     first = min(start, max(1, len(rows)))
     page = rows[first - 1 : first - 1 + PAGE]
-    return DiffPage(tuple(_present_rows(page, _read_gutter(change, you))), first, len(rows))
+    has_inside = any(row.after is not None and row.after.line.inside for row in found)
+    return DiffPage(tuple(_present_rows(page, _read_gutter(change, you))), first, len(rows), has_inside)
 
 
 def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
@@ -150,15 +177,26 @@ def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow
     if before is ABSENT or after is ABSENT or (_is_short(before) and _is_short(after)):
         return ()
     hidden = 0
-    if isinstance(before, str) and isinstance(after, str):
-        before, after, hidden = _find_window(before, after)
-    rows = fold_rows(unify_rows(diff_lines({name: before}, {name: after})), context=1)
+    rows = _look_inside(name, before, after)
+    if not rows:
+        if isinstance(before, str) and isinstance(after, str):
+            before, after, hidden = _find_window(before, after)
+        rows = fold_rows(unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False)), context=1)
     shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
     hidden += sum(row.count if isinstance(row, Fold) else 1 for row in rows[SHOWN:])
     if hidden:
         text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden) % {"n": hidden}
         shown.append(DiffRow("fold", fold=text))
     return tuple(shown)
+
+
+def _look_inside(name: str, before: JSONValue, after: JSONValue) -> tuple[PairedRow | Fold, ...]:
+    """The rows of two texts that are compared by their own fields; empty where they are not."""
+    if not isinstance(before, str) or not isinstance(after, str) or len(before) + len(after) > LOOKED_INTO:
+        return ()
+    rows = unify_rows(diff_lines({name: before}, {name: after}))
+    head = rows[0].after
+    return fold_rows(rows, context=1) if head is not None and head.line.inside else ()
 
 
 def _find_window(before: str, after: str) -> tuple[str, str, int]:

@@ -84,7 +84,8 @@ def _list_lines(change: ObjectChange, version: str) -> Iterator[tuple[DiffLine, 
     other: Mapping[str, Any] | None = getattr(change.versions, _AGAINST[version])
     kind = bundled().find_kind(change.ref.gvk)
     has_other = other is not None
-    for row in diff_lines(other if has_other else shown, shown, root=kind.root if kind else None):
+    root = kind.root if kind else None
+    for row in diff_lines(other if has_other else shown, shown, root=root, looks_inside=False):
         if row.after is not None:
             yield row.after, has_other and row.state is not LineState.SAME
 

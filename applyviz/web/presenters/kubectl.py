@@ -53,7 +53,7 @@ def _find_resource(change: ObjectChange) -> Resource | None:
     return Resource(change.ref.gvk, parts[at], is_namespaced="namespaces" in parts)
 
 
-def _unbind(request: Request) -> JSONValue:
+def unbind(request: Request) -> JSONValue:
     """The body without what binds it to the object that was read."""
     body = request.body
     if not isinstance(body, Mapping):
@@ -72,7 +72,7 @@ def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
     if planned.holes:
         bound = " · ".join(hole.rule for hole in planned.holes)
         says.append(gettext("The plan binds it to the object that was read (%(fields)s).") % {"fields": bound})
-    elif not is_same_json(planned.body, sent.body) and is_same_json(_unbind(planned), _unbind(sent)):
+    elif not is_same_json(planned.body, sent.body) and is_same_json(unbind(planned), unbind(sent)):
         says.append(gettext("The plan binds it to the absence of the object."))
     if (planned.method, planned.path) != (sent.method, sent.path):
         says.append(gettext("kubectl sends %(request)s.") % {"request": f"{sent.method} {sent.path}"})
@@ -81,7 +81,7 @@ def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
             says.append(f"{name}: {planned.query.get(name, '—')} → {sent.query.get(name, '—')}")
     if planned.content_type != sent.content_type:
         says.append(f"{planned.content_type} → {sent.content_type}")
-    old, new = _unbind(planned), _unbind(sent)
+    old, new = unbind(planned), unbind(sent)
     lines = () if is_same_json(old, new) else diff_bodies(old, new)
     if lines and is_edited:
         says.append(gettext("Decisions edited this body; kubectl sends the file as it stands."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.objects.owners import Owner
@@ -11,6 +12,7 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.owners import OwnerChip, present_owner
 
+NAMED = 300
 _Identity = tuple[str, str, str]
 
 
@@ -27,6 +29,12 @@ class Lane:
     time: str
     url: str = ""
     widest: int = 1
+    kept_paths: tuple[str, ...] = ()
+
+    @property
+    def more_kept(self) -> int:
+        """How many kept fields are not named."""
+        return self.kept - len(self.kept_paths)
 
     @property
     def kept_share(self) -> int:
@@ -96,6 +104,7 @@ def present_lanes(
             time=h.owner.time,
             url=url_of(h.owner.manager) if url_of else "",
             widest=max(1, widest),
+            kept_paths=tuple(map(render_short, islice((p for p in h.after if p in h.before), NAMED))),
         )
         for h in held
     )

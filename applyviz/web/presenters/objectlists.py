@@ -223,7 +223,10 @@ def present_list(
     seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
     is_tree = choice.layout == TREE
     has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
-    drawing = Drawing(lambda n: url_of(n) + choice.suffix, current, seen, choice.group, choice.start, has_places)
+    suffix = choice.suffix
+    drawing = Drawing(
+        lambda n: url_of(n) + suffix, current, seen, choice.group, choice.start, has_places, choice.is_active
+    )
     return ObjectList(
         groups=() if is_tree else group_objects(wanted, drawing, where.same),
         branches=grow_tree(wanted, drawing) if is_tree else (),

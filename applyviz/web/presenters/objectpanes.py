@@ -6,8 +6,9 @@ A tab has an address of its own; only what the chosen tab needs is computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from urllib.parse import parse_qsl
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -104,11 +105,13 @@ class Pane:
     deciding: Settlement = NOTHING
     life_url: str = ""
     keep: str = ""
+    kept: tuple[tuple[str, str], ...] = ()
     filters: tuple[FilterChoice, ...] = ()
     sections: tuple[Section, ...] = ()
     show: str = ""
     is_aligned: bool = False
     first_field: int = 0
+    linked_field: int | None = None
     next_field: int = 0
     fields_total: int = 0
     empty_text: str = ""
@@ -119,6 +122,7 @@ class Pane:
     choices: tuple[DiffChoice, ...] = ()
     requests: tuple[RequestRow, ...] = ()
     kubectl: KubectlRow | None = None
+    archive_url: str = ""
     lanes: tuple[Lane, ...] = ()
     versions: tuple[VersionChoice, ...] = ()
     document: Document | None = None
@@ -133,12 +137,15 @@ class PaneChoice:
     show: FieldFilter = FieldFilter.CHANGES
     version: str = "after"
     start: int = 1
+    field: int | None = None
     find: str = ""
     is_split: bool = False
     has_noise: bool = False
+    is_raw: bool = False
     is_edited: bool = False
     is_aligned: bool = False
     keep: str = ""
+    archive_url: str = ""
     file_url_of: Callable[[str], str] | None = None
     manager_url_of: Callable[[str], str] | None = None
 
@@ -197,7 +204,20 @@ def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab],
 def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
         return _("Nothing changes: live already is what the manifest asks for.")
+    if change.operation is Operation.ERROR and not change.requests:
+        return _("What would change could not be calculated.")
     return _("No field of this object is of this kind.")
+
+
+def _find_field(change: ObjectChange, choice: PaneChoice) -> PaneChoice:
+    """The choice that shows the field which an address names, whichever filter and page it is on."""
+    if choice.field is None:
+        return choice
+    for show in (choice.show, FieldFilter.ALL):
+        places = [index for index, _reason in fields.select_reasons(change, show)]
+        if choice.field in places:
+            return replace(choice, show=show, start=places.index(choice.field) // ROWS * ROWS + 1)
+    return replace(choice, field=None)
 
 
 def _fill_changes(
@@ -207,6 +227,7 @@ def _fill_changes(
     url_of: Callable[[int], str],
     settlement: Settlement,
 ) -> dict[str, object]:
+    choice = _find_field(change, choice)
     filters, start = fields.present_filters(change, choice.show), choice.start - 1
     total = next(f.count for f in filters if f.is_current)
     return {
@@ -214,6 +235,7 @@ def _fill_changes(
         "is_aligned": choice.is_aligned,
         "show": choice.show.value,
         "first_field": start,
+        "linked_field": choice.field,
         "next_field": start + ROWS if start + ROWS < total else 0,
         "fields_total": total,
         "sections": fields.present_sections(
@@ -244,29 +266,38 @@ def _fill_yaml(change: ObjectChange, choice: PaneChoice) -> dict[str, object]:
     }
 
 
-def _offer_choices(choice: PaneChoice) -> tuple[DiffChoice, ...]:
-    noise, other = ("&noise=1", "") if choice.has_noise else ("", "&noise=1")
+def _write_query(choice: PaneChoice) -> str:
+    """The query that shows the diff so."""
     view = "split" if choice.is_split else "unified"
-    return (
-        DiffChoice(_("One column"), f"view=unified{noise}", not choice.is_split),
-        DiffChoice(_("Side by side"), f"view=split{noise}", choice.is_split),
-        DiffChoice(_("What the server writes"), f"view={view}{other}", choice.has_noise),
-    )
+    return f"view={view}{'&noise=1' if choice.has_noise else ''}{'&raw=1' if choice.is_raw else ''}"
+
+
+def _offer_choices(choice: PaneChoice, *, has_inside: bool) -> tuple[DiffChoice, ...]:
+    def offer(word: Text, **values: bool) -> DiffChoice:
+        other = replace(choice, **values)  # type: ignore[arg-type]  # the names are those of switches
+        return DiffChoice(word, _write_query(other), other == choice)
+
+    one, two = offer(_("One column"), is_split=False), offer(_("Side by side"), is_split=True)
+    noise = replace(offer(_("What the server writes"), has_noise=not choice.has_noise), is_current=choice.has_noise)
+    raw = replace(offer(_("Texts as they stand"), is_raw=not choice.is_raw), is_current=choice.is_raw)
+    return (one, two, noise, raw) if has_inside or choice.is_raw else (one, two, noise)
 
 
 def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
+    diff = present_diff(
+        change,
+        you=options.field_manager,
+        is_split=choice.is_split,
+        has_noise=choice.has_noise,
+        is_raw=choice.is_raw,
+        start=choice.start,
+    )
     return {
-        "diff": present_diff(
-            change,
-            you=options.field_manager,
-            is_split=choice.is_split,
-            has_noise=choice.has_noise,
-            start=choice.start,
-        ),
-        "diff_query": f"view={'split' if choice.is_split else 'unified'}{'&noise=1' if choice.has_noise else ''}",
+        "diff": diff,
+        "diff_query": _write_query(choice),
         "is_masked": change.ref.gvk.kind == "Secret",
         "is_split": choice.is_split,
-        "choices": _offer_choices(choice),
+        "choices": _offer_choices(choice, has_inside=diff.has_inside),
     }
 
 
@@ -285,7 +316,7 @@ def _fill_tab(
         requests, kubectl = present_requests(
             change, options, is_edited=choice.is_edited, file_url_of=choice.file_url_of
         )
-        return {"requests": requests, "kubectl": kubectl}
+        return {"requests": requests, "kubectl": kubectl, "archive_url": choice.archive_url}
     if choice.tab is Tab.OWNERS:
         return {"lanes": present_lanes(change.fields, you=options.field_manager, url_of=choice.manager_url_of)}
     return _fill_yaml(change, choice)
@@ -321,5 +352,6 @@ def present_pane(
         deciding=settlement,
         life_url=life_url,
         keep=f"&{choice.keep}" if choice.keep else "",
+        kept=tuple(parse_qsl(choice.keep)),
         **_fill_tab(change, choice, options, field_url_of, settlement),  # type: ignore[arg-type]  # each tab fills its own fields
     )

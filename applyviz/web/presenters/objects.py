@@ -18,8 +18,8 @@ from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ObjectChange
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 
-CELLS, FEW_CELLS = 60, 20
-LISTED = 150
+CELLS, FEW_CELLS = 60, 18
+LISTED, FOLDED = 150, 9
 EXCEPTIONS = 8
 KINDS = 8
 
@@ -148,6 +148,7 @@ class Drawing:
     group: str = ""
     start: int = 0
     has_places: bool = False
+    is_narrowed: bool = False
 
     def draw(self, change: ObjectChange) -> ObjectItem:
         """One item."""
@@ -159,10 +160,15 @@ class Drawing:
             has_place=self.has_places,
         )
 
-    def cut(self, key: str, taken: Sequence[ObjectChange]) -> tuple[tuple[ObjectItem, ...], int]:
-        """The page of a group that is asked for, the open object in any case, and where the next page begins."""
+    def cut(
+        self, key: str, taken: Sequence[ObjectChange], *, is_folded: bool = False
+    ) -> tuple[tuple[ObjectItem, ...], int]:
+        """The page of a group that is asked for, the open object in any case, and where the next page begins.
+
+        - Of what is folded away the first page is short: most people never open it.
+        """
         start = self.start if key == self.group else 0
-        end = start + LISTED
+        end = start + (FOLDED if is_folded and not start and not self.is_narrowed else LISTED)
         kept = [c for n, c in enumerate(taken) if start <= n < end or (c.position == self.current and not start)]
         return tuple(self.draw(c) for c in kept), end if end < len(taken) else 0
 
@@ -234,8 +240,8 @@ def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
 def _draw_group(
     drawing: Drawing, key: str, title: str | Promise, taken: Sequence[ObjectChange], **values: Any
 ) -> ObjectGroup:
-    items, after = drawing.cut(key, taken)
     is_folded = _is_calm(taken, drawing.current)
+    items, after = drawing.cut(key, taken, is_folded=is_folded or "is_same" in values)
     return ObjectGroup(title, items, key=key, total=len(taken), after=after, is_folded=is_folded, **values)
 
 
@@ -260,22 +266,19 @@ def group_objects(
     changes: Sequence[ObjectChange], drawing: Drawing, same: Iterable[SameChange] = ()
 ) -> tuple[ObjectGroup, ...]:
     """All groups that are not empty; each object stands in one."""
-    rest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation] if needs_attention(c) else 9, c.position))
-    listed = {c.position: c for c in rest}
-
-    def take(wanted: Callable[[ObjectChange], object]) -> list[ObjectChange]:
-        taken = [c for c in rest if wanted(c)]
-        if taken:
-            rest[:] = [c for c in rest if not wanted(c)]
-        return taken
-
-    groups = [_draw_group(drawing, "attention", _("Needs attention"), take(needs_attention))]
-    for number, one in enumerate(same):
-        taken = take(lambda c, one=one: c.position in one.positions)  # type: ignore[misc]  # bound at once
-        groups.append(_draw_alike(drawing, number, one, taken, listed))
+    alike = list(same)
+    places = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
+    listed = {c.position: c for c in sorted(changes, key=lambda c: c.position)}
+    loud: list[ObjectChange] = []
+    taken: dict[int | str, list[ObjectChange]] = {}
+    for change in listed.values():
+        place = places.get(change.position, change.operation)
+        (loud if needs_attention(change) else taken.setdefault(place, [])).append(change)
+    loud.sort(key=lambda c: (_LOUDNESS[c.operation], c.position))
+    groups = [_draw_group(drawing, "attention", _("Needs attention"), loud)]
+    groups += [_draw_alike(drawing, n, one, taken.get(n, []), listed) for n, one in enumerate(alike)]
     for operation, title in _ORDER:
-        taken = take(lambda c, operation=operation: c.operation == operation)  # type: ignore[misc]  # bound at once
-        groups.append(_draw_group(drawing, operation.value.replace(" ", "-"), title, taken))
+        groups.append(_draw_group(drawing, operation.value.replace(" ", "-"), title, taken.get(operation.value, [])))
     return tuple(g for g in groups if g.items)
 
 

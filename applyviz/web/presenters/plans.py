@@ -128,3 +128,8 @@ class Brief:
     why: str = ""
     facts: tuple[Fact, ...] = ()
     picture: tuple[KindRow, ...] = ()
+
+    @property
+    def has_danger(self) -> bool:
+        """Whether an object in the picture is marked."""
+        return any(cell.has_hazard for row in self.picture for cell in row.cells)

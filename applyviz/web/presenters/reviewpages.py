@@ -30,7 +30,7 @@ from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_p
 from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
-from applyviz.web.presenters.readings import Reading, read_plan
+from applyviz.web.presenters.readings import Reading, list_rows, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
@@ -66,6 +66,22 @@ class ReviewPage:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
+_ANY = 4_711_000_000
+
+
+def _link_objects(plan: Plan) -> Callable[[int], str]:
+    """Where each object of a plan is shown; asks for the shape of the address once, because plans are long."""
+    before, _any, after = _object_url(plan, _ANY).partition(str(_ANY))
+    return lambda position: f"{before}{position}{after}"
+
+
+def _list_rows(plan: Plan) -> Sequence[ObjectChange]:
+    """The rows of a plan without their documents; those of a complete one are kept."""
+    if plan.state == PlanState.COMPLETE and plan.digest:
+        return list_rows(plan.pk, plan.digest)
+    return list(plan.changes.defer("document", "sealed").order_by("position"))
+
+
 def _object_url(plan: Plan, position: int, tab: Tab = Tab.CHANGES) -> str:
     return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab.value])
 
@@ -74,14 +90,18 @@ def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
     return f"{_object_url(plan, hazard.position)}#hazard-{hazard.kind.value}"
 
 
+def _requests_url(plan: Plan) -> str:
+    return reverse("reviews:keep-requests", args=[plan.review.number, plan.number])
+
+
 def _find_run(plan: Plan) -> ApplyRun | None:
     return ApplyRun.objects.filter(plan=plan).first()
 
 
 def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Standing:
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
-    unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     hazards = acknowledgements.find_open(plan)
+    unopened = () if role_blockers else viewing.find_unopened(plan, by=person, policy=found.policy)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
     return Standing(
@@ -89,7 +109,7 @@ def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Sta
         approved_by=tuple(a.by_name for a in (*found.standing, *spent)),
         needed=found.needed,
         missing=found.missing,
-        plan_blockers=approvals.find_plan_blockers(plan),
+        plan_blockers=approvals.find_plan_blockers(plan, policy=found.policy, hazards=hazards),
         hazard_blockers=acknowledgements.name_open(hazards),
         hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
         person_blockers=role_blockers or approvals.name_unopened(unopened),
@@ -130,6 +150,7 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, .
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
         Fact(_("for print"), _("change record"), url=reverse("reviews:show-record", args=[review.number, plan.number])),
+        Fact(_("to keep"), _("all requests"), url=_requests_url(plan)) if plan.state == PlanState.COMPLETE else None,
     ]
     return tuple(fact for fact in found if fact)
 
@@ -174,9 +195,7 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
 def _present_brief(
     plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None, policy: Policy
 ) -> Brief:
-    def url_of(position: int) -> str:
-        return _object_url(plan, position)
-
+    url_of = _link_objects(plan)
     return Brief(
         sentence=present_sentence(plan),
         impact=present_impact(plan),
@@ -231,6 +250,7 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
         choice=replace(
             choice,
             is_edited=is_edited(change),
+            archive_url=_requests_url(plan) if plan.state == PlanState.COMPLETE else "",
             file_url_of=lambda name: reverse(
                 "reviews:show-file", args=[plan.review.number, plan.number, position, name]
             ),
@@ -283,8 +303,7 @@ def present_switch(
 
 
 def _present_deck(plan: Plan, person: Person) -> Deck:
-    changes = plan.changes.defer("document", "sealed")
-    attention = next((_object_url(plan, c.position) for c in changes if needs_attention(c)), "")
+    attention = next((_object_url(plan, c.position) for c in _list_rows(plan) if needs_attention(c)), "")
     standing = _stand(plan, person, attention, quorum.count_quorum(plan))
     return present_deck(plan, options_from_json(plan.options), standing, _find_run(plan))
 
@@ -302,7 +321,7 @@ def _list(
         changes,
         listed,
         url=reverse("reviews:list-objects", args=[plan.review.number, plan.number]),
-        url_of=lambda n: _object_url(plan, n),
+        url_of=_link_objects(plan),
         current=current,
         viewed=viewed | {viewing.name_object(chosen)} if chosen else viewed,
         where=Whereabouts(reading.hazards, reading.managers, reading.same),
@@ -311,7 +330,7 @@ def _list(
 
 def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current: int | None = None) -> ObjectList:
     """The object list alone, as the reader narrowed it."""
-    changes = list(plan.changes.defer("document", "sealed"))
+    changes = _list_rows(plan)
     reading = read_plan(plan.pk, plan.digest) if plan.state == PlanState.COMPLETE else Reading()
     return _list(plan, changes, listed, reading, current, viewing.list_viewed(plan, by=for_user))
 
@@ -327,11 +346,11 @@ def present_page(
 ) -> ReviewPage:
     """The whole page; `is_open` leaves the pane out, for a page that is there already."""
     options = options_from_json(plan.options)
-    changes = list(plan.changes.defer("document", "sealed"))
+    changes = _list_rows(plan)
     is_complete = plan.state == PlanState.COMPLETE
     reading = read_plan(plan.pk, plan.digest) if is_complete else Reading()
     listed, viewed = listed or ListChoice(), viewing.list_viewed(plan, by=for_user)
-    url_of: Callable[[int], str] = lambda n: _object_url(plan, n)  # noqa: E731 a name for the type
+    url_of = _link_objects(plan)
     if position is None and is_complete:
         items = _list(plan, changes, listed, reading, None, viewed).items
         position = next((i.position for i in sorted(items, key=lambda i: i.is_calm)), None)

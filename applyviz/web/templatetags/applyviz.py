@@ -94,3 +94,9 @@ def ticked(value: object) -> SafeString:
 def breakable(value: object) -> SafeString:
     """As `visible`, and a line may break after a dot, a slash, a dash or an arrow of a path."""
     return mark_safe(re.sub(r"(?<=[\w\"\]])([./]|-(?=\w))(?![^<]*>)", r"\1<wbr>", visible(value)))  # noqa: S308 escaped by `visible`
+
+
+@register.filter
+def humps(value: object) -> SafeString:
+    """As `visible`, and a line may break inside a word before a capital letter."""
+    return mark_safe(re.sub(r"(?<=[a-z])(?=[A-Z])(?![^<]*>)", "<wbr>", visible(value)))  # noqa: S308 escaped by `visible`

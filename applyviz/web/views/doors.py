@@ -8,6 +8,7 @@ fragment when htmx asked.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast
 
@@ -48,12 +49,14 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
             is_public = access.is_public(action)
             if not is_public and not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
+            is_reading = request.method in ("GET", "HEAD")
             try:
-                if not is_public:
-                    access.require(request.user, action)
-                response: HttpResponseBase = view(
-                    cast(PageRequest, request), *args, **kwargs
-                )  # `require` has just narrowed it
+                with access.at_one_moment() if is_reading else nullcontext():
+                    if not is_public:
+                        access.require(request.user, action)
+                    response: HttpResponseBase = view(
+                        cast(PageRequest, request), *args, **kwargs
+                    )  # `require` has just narrowed it
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))
             patch_vary_headers(response, ["HX-Request", "Cookie"])

@@ -1,11 +1,15 @@
-"""What a page of an object offers to keep: versions, bodies and commands as files."""
+"""What a page offers to keep: versions, bodies and commands of an object as files, all requests of a plan as one."""
 
 from __future__ import annotations
+
+import io
+import zipfile
 
 from django.http import HttpResponse
 
 from applyviz.engine.planning.serialize import options_from_json
-from applyviz.web.presenters import objectfiles, reviewpages
+from applyviz.records.enums import PlanState
+from applyviz.web.presenters import objectfiles, requestarchives, reviewpages
 from applyviz.web.views.doors import PageRequest, needs
 from applyviz.workflow import plans
 from applyviz.workflow.access import Action
@@ -22,4 +26,23 @@ def show_file(request: PageRequest, number: int, plan: int, position: int, name:
         raise NotVisibleError(f"object {position} has no file of that name")
     response = HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{objectfiles.name_file(change, name)}"'
+    return response
+
+
+@needs(Action.LOOK)
+def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Every request of a complete plan as one archive, masked like its pages."""
+    found = plans.get_plan(plan, review_number=number, for_user=request.user)
+    if found.state != PlanState.COMPLETE:
+        raise NotVisibleError(f"plan {plan} is not complete, so it has no requests yet")
+    folder = f"review-{number}-plan-{plan}"
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for file in requestarchives.list_files(found):
+            about = zipfile.ZipInfo(f"{folder}/{file.name}")
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = (0o755 if file.is_script else 0o644) << 16
+            archive.writestr(about, file.text)
+    response = HttpResponse(kept.getvalue(), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{folder}-requests.zip"'
     return response

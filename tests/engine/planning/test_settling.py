@@ -7,6 +7,7 @@ from dataclasses import replace
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import clone
 from applyviz.engine.planning.decisions import Decision, Way
+from applyviz.engine.planning.fileedits import SourceText
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.previews import preview
 from applyviz.engine.requests.options import ApplyOptions
@@ -48,6 +49,30 @@ def test_very_many_conflicts_have_the_ways_that_few_have():
         (Way.LEAVE, "theirs", ["other"]),
         (Way.CO_OWN, "theirs", ["applyviz", "other"]),
     ]
+
+
+def test_very_many_conflicts_say_where_their_edits_are():
+    box = Box()
+    box.apply(config("theirs", 201), OTHER)
+    text = config("ours", 201)
+    sources = {"m.yaml": SourceText(text)}
+    field = ("f:data", "f:k07")
+
+    change = box.plan_one(text, sources=sources)
+    left = {KEY: tuple(Decision(ways.path, "other", Way.LEAVE) for ways in change.ways)}
+    decided = box.plan_one(text, sources=sources, decisions=left)
+
+    take_over, leave, _keep = next(ways for ways in change.ways if ways.path == field).ways
+    assert (take_over.patch, leave.patch and leave.patch.text) == (None, "")
+    assert leave.patch is not None
+    assert leave.patch.reason == (
+        "More than 40 fields of this object are disputed: the edit is offered for all of them at once, when they are "
+        "decided. Remove data.k07."
+    )
+    assert decided.patch is not None
+    assert decided.patch.reason == (
+        "201 edits are too many for one patch: take the request body as the new text of the object."
+    )
 
 
 def test_conflicts_over_ownership_that_cannot_be_read_stay_open_without_ways():

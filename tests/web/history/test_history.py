@@ -93,5 +93,5 @@ def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, cou
     for _n in range(count):
         audit.record(AuditAction.SIGNED_IN, by=alice, about=audit.Subject())
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(4):
         as_viewer.get(URL)

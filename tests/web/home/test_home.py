@@ -78,5 +78,5 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(22):
+    with django_assert_num_queries(12):
         as_viewer.get(URL)

@@ -56,11 +56,11 @@ def test_list_without_any_says_what_will_come(as_bob):
 def test_list_takes_the_same_queries_for_one_and_for_many(as_bob, bob, django_assert_num_queries):
     tell(bob, 1)
     as_bob.get("/notifications/")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(6):
         as_bob.get("/notifications/")
     for number in range(2, 12):
         tell(bob, number)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(6):
         as_bob.get("/notifications/")
 
 

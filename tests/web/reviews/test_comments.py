@@ -26,7 +26,7 @@ def test_comment_on_a_field_links_to_it_and_is_named_in_the_review(as_viewer, pl
 
     address = reverse("reviews:show-object", args=[plan.review.number, 1, 0, "changes"])
     page = as_viewer.get(address).content.decode()
-    assert f'href="{address}?show=all#field-1"' in page
+    assert f'href="{address}?field=1#field-1"' in page
     assert f'href="{address}#comment-{Comment.objects.get().pk}"' in page
 
 

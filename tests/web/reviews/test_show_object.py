@@ -1,7 +1,13 @@
 """One object in its views, as page and as fragment."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from django.urls import reverse
+
+from applyviz.engine.planning.plan import Versions
+from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}
 
@@ -73,3 +79,57 @@ def test_unknown_field_is_not_found(as_viewer, plan):
     address = reverse("reviews:show-field", args=[plan.review.number, 1, 0, 99])
 
     assert as_viewer.get(address).status_code == 404
+
+
+def test_field_named_in_the_address_comes_open_whatever_is_filtered(as_viewer, plan):
+    fields = plan.changes.get().document["fields"]
+    calm = next(n for n, f in enumerate(fields) if f["path"][-1] == "f:terminationGracePeriodSeconds")
+
+    page = as_viewer.get(f"{url(plan)}?field={calm}&show=removed").content.decode()
+    gone = as_viewer.get(f"{url(plan)}?field=999").content.decode()
+
+    assert f'id="field-{calm}" data-field-row open data-linked' in page
+    assert f'href="{url(plan)}?field={calm}#field-{calm}"' in page
+    assert re.search(r"show=all[^>]+ aria-current", page)
+    assert "data-linked" not in gone
+
+
+def test_search_in_a_version_keeps_how_the_list_is_narrowed(as_viewer, plan):
+    page = as_viewer.get(f"{url(plan, 'yaml')}?q=front&kind=Deployment").content.decode()
+
+    form = page.split('class="find-text"')[1].split("</form>")[0]
+    kept = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
+    assert kept == [("version", "after"), ("q", "front"), ("kind", "Deployment")]
+
+
+def test_owners_name_what_they_keep(as_viewer, plan):
+    page = as_viewer.get(url(plan, "owners"), headers=HTMX).content.decode().replace("<wbr>", "")
+
+    autoscaler = page.split("<tbody>")[1].split("kube-controller-manager", 1)[1].split("</tr>")[0]
+    assert re.search(r'data-label="keeps">.*?<code>spec.replicas</code>', autoscaler, re.DOTALL)
+
+
+def test_diff_beside_each_other_says_which_side_is_which(as_viewer, plan):
+    one, two = (
+        as_viewer.get(f"{url(plan, 'diff')}?view={v}", headers=HTMX).content.decode() for v in ("unified", "split")
+    )
+
+    assert ["<b>+</b> after apply" in one, "<b>+</b> after apply" in two] == [True, False]
+    assert "left: live, right: after apply" in two
+
+
+def test_text_that_holds_yaml_is_compared_by_its_fields_or_as_it_stands(as_viewer, alice):
+    def config(text):
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"app.yaml": text}}
+
+    live, after = config("b: 1\na: 1\n"), config("a: 1\nb: 2\n")
+    change = replace(builders.build_change(), versions=Versions(None, after, live, after, after), conflicts=())
+    plan = rows.make_plan(alice, [change])
+
+    inside = as_viewer.get(url(plan, "diff"), headers=HTMX).content.decode()
+    raw = as_viewer.get(f"{url(plan, 'diff')}?raw=1", headers=HTMX).content.decode()
+
+    assert (inside.count('class="is-removed"'), raw.count('class="is-removed"')) == (1, 1)
+    assert "YAML, by its fields" in inside
+    assert "YAML, by its fields" not in raw
+    assert re.search(r'raw=1" hx-target[^>]+>Texts as they stand', inside)

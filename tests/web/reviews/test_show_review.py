@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from tests.web import builders, rows
 
@@ -120,5 +121,22 @@ def test_review_asks_the_database_a_fixed_number_of_times(as_alice, alice, objec
     plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(objects)])
     as_alice.get(url(plan))
 
-    with django_assert_num_queries(52):
+    with django_assert_num_queries(36):
         as_alice.get(url(plan))
+
+
+@pytest.mark.parametrize(("waits", "told"), [(False, "rollouts not awaited"), (True, "rollouts were awaited")])
+def test_track_says_whether_rollouts_were_awaited(as_viewer, plan, bob, waits, told):
+    run = rows.make_run(plan, bob)
+    type(run).objects.filter(pk=run.pk).update(state="succeeded", rules={"waits_for_rollout": waits})
+
+    assert told in as_viewer.get(url(plan)).content.decode()
+
+
+def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
+    danger = Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.DANGER, builders.REPLICAS, {"owners": "x"})
+    risky = rows.make_plan(alice, [replace(builders.build_change(), hazards=(danger,))])
+
+    pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
+
+    assert ["underlined: has a danger" in page for page in pages] == [False, True]

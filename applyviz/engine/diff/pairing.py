@@ -1,0 +1,281 @@
+"""Which lines of two objects stand beside each other: field by field, list entries by their keys, text by its lines.
+
+Rule: lists pair as server-side apply names their entries; lists without keys pair by what is equal. Text that is
+JSON or YAML on both sides is compared by its own fields (`inside`); quantities of one amount are the same line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from applyviz.engine.diff.inside import lay_out_json, name_by_guess, read_yaml
+from applyviz.engine.diff.structural import is_equal_in_meaning
+from applyviz.engine.diff.words import align
+from applyviz.engine.diff.yamltext import (
+    Line,
+    below,
+    block_mark,
+    dash,
+    is_block,
+    name_entries,
+    render_entry,
+    render_field,
+    render_lines,
+    show_escapes,
+    sort_names,
+    write_scalar,
+)
+from applyviz.engine.objects.paths import FieldPath, PathElement
+from applyviz.engine.objects.values import JSONValue, canonical_json, is_same_json
+from applyviz.engine.schema.topology import Topology
+
+LinePair = tuple[Line | None, Line | None]
+_ABSENT: Any = object()
+# Reading YAML inside one object costs at most this many characters; what comes then is compared by lines.
+_BUDGET = 1_000_000
+
+
+def _is_filled(value: JSONValue, kind: Any) -> bool:
+    return isinstance(value, kind) and bool(value)
+
+
+def _beside(before: Iterable[Line], after: Iterable[Line]) -> Iterator[LinePair]:
+    """Lines of two renderings: equal ones beside each other, others one by one."""
+    old, new = list(before), list(after)
+    texts = [["  " * line.depth + (line.meaning or line.text) for line in lines] for lines in (old, new)]
+    for a, b, c, d, is_same in align(*texts):
+        if is_same or b - a == d - c:
+            yield from zip(old[a:b], new[c:d], strict=True)
+        else:
+            yield from ((line, None) for line in old[a:b])
+            yield from ((None, line) for line in new[c:d])
+
+
+def _interleave(old: list[PathElement], new: list[PathElement]) -> Iterator[PathElement]:
+    """Entries in their order after; what is gone stands behind the entry that it followed."""
+    remaining = set(new)
+    gone_after: dict[PathElement, list[PathElement]] = {}
+    anchor = ""
+    for element in old:
+        if element in remaining:
+            anchor = element
+        else:
+            gone_after.setdefault(anchor, []).append(element)
+    yield from gone_after.get("", ())
+    for element in new:
+        yield element
+        yield from gone_after.get(element, ())
+
+
+def _dash(pairs: Iterable[LinePair], depth: int) -> Iterator[LinePair]:
+    """Begin an entry on both sides: the first line of each gets the dash."""
+    is_open = [True, True]
+    for pair in pairs:
+        sides: list[Line | None] = list(pair)
+        for side, line in enumerate(pair):
+            if line is not None and is_open[side]:
+                sides[side] = dash(line, depth)
+                is_open[side] = False
+        yield sides[0], sides[1]
+
+
+def _head(path: FieldPath, depth: int, name: str, text: str, inside: str) -> Line:
+    """The line above a text that is not shown as it is."""
+    label = write_scalar(name)
+    return Line(path, depth, f"{label}: {block_mark(text)}", meaning=f"{label}: |", inside=inside)
+
+
+def _place(line: Line | None, path: FieldPath) -> Line | None:
+    """A line of a text: it belongs to the field that holds the text."""
+    return line and line._replace(path=path)
+
+
+def _has_lines(value: JSONValue) -> bool:
+    return isinstance(value, str) and "\n" in value.rstrip("\n")
+
+
+class Pairer:
+    """Pairs the lines of two objects; `looks_inside` says whether text is compared by its own fields."""
+
+    def __init__(self, *, looks_inside: bool) -> None:
+        self._looks_inside = looks_inside
+        self._budget = _BUDGET
+        self._is_inside = False
+
+    def pair_maps(
+        self,
+        place: Topology | None,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        path: FieldPath,
+        depth: int,
+    ) -> Iterator[LinePair]:
+        """The lines of two maps; `path` and `depth` are those of their fields."""
+        for name in sort_names({*before, *after}):
+            element = "f:" + name
+            old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
+            yield from self._pair_field(below(place, element), name, old, new, (*path, element), depth)
+
+    def _pair_field(
+        self, place: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
+    ) -> Iterator[LinePair]:
+        if before is _ABSENT:
+            yield from ((None, line) for line in render_field(place, name, after, path, depth))
+        elif after is _ABSENT:
+            yield from ((line, None) for line in render_field(place, name, before, path, depth))
+        elif _is_filled(before, Mapping) and _is_filled(after, Mapping):
+            head = Line(path, depth, f"{write_scalar(name)}:")
+            yield head, head
+            yield from self.pair_maps(place, before, after, path, depth + 1)
+        elif _is_filled(before, list) and _is_filled(after, list):
+            head = Line(path, depth, f"{write_scalar(name)}:")
+            yield head, head
+            yield from self._pair_lists(place, before, after, path, depth)
+        elif place is not None and place.is_quantity and is_equal_in_meaning(before, after):
+            lines = [Line(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
+            yield lines[0]._replace(meaning=lines[1].text), lines[1]._replace(meaning=lines[1].text)
+        else:
+            yield from self._pair_values(place, name, before, after, path, depth)
+
+    def _pair_values(
+        self, place: Topology | None, name: str, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
+    ) -> Iterator[LinePair]:
+        if before != after and self._looks_inside and isinstance(before, str) and isinstance(after, str):
+            found = self._pair_texts(name, before, after, path, depth)
+            if found is not None:
+                yield from found
+                return
+        old, new = render_field(place, name, before, path, depth), render_field(place, name, after, path, depth)
+        yield from _beside(old, new)
+
+    def _pair_texts(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterable[LinePair] | None:
+        """Two texts that differ, by what they hold; None where their own lines tell best."""
+        laid = lay_out_json(before, after)
+        if laid is not None:
+            return self._pair_json(name, *laid, path, depth)
+        if not (_has_lines(before) or _has_lines(after)):
+            return None
+        by_fields = self._pair_yaml(name, before, after, path, depth)
+        if by_fields is not None:
+            return by_fields
+        if is_block(before) and is_block(after):
+            return None
+        return self._pair_escaped(name, before, after, path, depth)
+
+    def _pair_json(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterator[LinePair]:
+        yield _head(path, depth, name, before, "json"), _head(path, depth, name, after, "json")
+        # A comma at the end of a line says that more follows, which the next line says too.
+        old, new = (
+            [Line(path, depth + 1, line, meaning=line.rstrip(",")) for line in text.split("\n")]
+            for text in (before, after)
+        )
+        yield from _beside(old, new)
+
+    def _pair_yaml(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> list[LinePair] | None:
+        if self._is_inside or len(before) + len(after) > self._budget:
+            return None
+        old = read_yaml(before)
+        new = read_yaml(after) if old is not None else None
+        if old is None or new is None:
+            return None
+        self._budget -= len(before) + len(after)
+        self._is_inside = True
+        found = [(_place(a, path), _place(b, path)) for a, b in self._pair_documents(old, new, path, depth + 1)]
+        self._is_inside = False
+        if all(a is not None and b is not None and (a.meaning or a.text) == (b.meaning or b.text) for a, b in found):
+            return None  # only the layout or the comments differ: the lines themselves tell
+        return [(_head(path, depth, name, before, "yaml"), _head(path, depth, name, after, "yaml")), *found]
+
+    def _pair_documents(
+        self, before: tuple[JSONValue, ...], after: tuple[JSONValue, ...], path: FieldPath, depth: int
+    ) -> Iterator[LinePair]:
+        names = [_name_documents(documents) for documents in (before, after)]
+        if None in names:
+            names = [[f"i:{n}" for n in range(len(documents))] for documents in (before, after)]
+        old, new = (dict(zip(n or (), d, strict=True)) for n, d in zip(names, (before, after), strict=True))
+        line, begun = Line(path, depth, "---"), [False, False]
+        for key in _interleave(list(old), list(new)):
+            sides = old.get(key, _ABSENT), new.get(key, _ABSENT)
+            between = [
+                line if is_begun and d is not _ABSENT else None for is_begun, d in zip(begun, sides, strict=True)
+            ]
+            if any(between):
+                yield between[0], between[1]
+            begun = [is_begun or d is not _ABSENT for is_begun, d in zip(begun, sides, strict=True)]
+            yield from self._pair_document(*sides, path, depth)
+
+    def _pair_document(self, before: JSONValue, after: JSONValue, path: FieldPath, depth: int) -> Iterator[LinePair]:
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            yield from self.pair_maps(None, before, after, path, depth)
+        elif isinstance(before, list) and isinstance(after, list):
+            yield from self._pair_lists(None, before, after, path, depth)
+        else:
+            yield from ((line, None) for line in _render_document(before, path, depth))
+            yield from ((None, line) for line in _render_document(after, path, depth))
+
+    def _pair_escaped(self, name: str, before: str, after: str, path: FieldPath, depth: int) -> Iterator[LinePair]:
+        """Texts that no literal block can hold: by their lines all the same, with escapes for what would not show."""
+        yield _head(path, depth, name, before, "escapes"), _head(path, depth, name, after, "escapes")
+        old, new = (
+            [Line(path, depth + 1, show_escapes(line)) for line in text.removesuffix("\n").split("\n")]
+            for text in (before, after)
+        )
+        yield from _beside(old, new)
+
+    def _pair_lists(
+        self, place: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
+    ) -> Iterator[LinePair]:
+        old, new = name_entries(place, before), name_entries(place, after)
+        if old[0][0] == "i" or new[0][0] == "i":
+            guessed = name_by_guess(before, after) if place is None else None
+            if guessed is None:
+                yield from self._pair_by_position(place, before, after, path, depth)
+                return
+            old, new = guessed
+        left = dict(zip(old, before, strict=True))
+        right = dict(zip(new, after, strict=True))
+        for element in _interleave(old, new):
+            item = below(place, element)
+            was, will = left.get(element, _ABSENT), right.get(element, _ABSENT)
+            yield from self._pair_entry(item, was, will, (*path, element), depth)
+
+    def _pair_by_position(
+        self, place: Topology | None, before: list[Any], after: list[Any], path: FieldPath, depth: int
+    ) -> Iterator[LinePair]:
+        texts = [[canonical_json(e) for e in entries] for entries in (before, after)]
+        item = below(place, "i:0")
+        for a, b, c, d, _ in align(*texts):
+            for n in range(max(b - a, d - c)):
+                old = before[a + n] if a + n < b else _ABSENT
+                new = after[c + n] if c + n < d else _ABSENT
+                position = c + n if new is not _ABSENT else a + n
+                yield from self._pair_entry(item, old, new, (*path, f"i:{position}"), depth)
+
+    def _pair_entry(
+        self, place: Topology | None, before: JSONValue, after: JSONValue, path: FieldPath, depth: int
+    ) -> Iterator[LinePair]:
+        if before is _ABSENT:
+            yield from ((None, line) for line in render_entry(place, after, path, depth))
+        elif after is _ABSENT:
+            yield from ((line, None) for line in render_entry(place, before, path, depth))
+        elif _is_filled(before, Mapping) and _is_filled(after, Mapping) and not is_same_json(before, after):
+            yield from _dash(self.pair_maps(place, before, after, path, depth + 1), depth)
+        else:
+            yield from _beside(render_entry(place, before, path, depth), render_entry(place, after, path, depth))
+
+
+def _render_document(document: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
+    return iter(()) if document is _ABSENT else render_lines(None, document, path, depth)
+
+
+def _name_documents(documents: tuple[JSONValue, ...]) -> list[str] | None:
+    """Documents by what they are called, where they are objects of Kubernetes; None where they are not."""
+    names = []
+    for document in documents:
+        about = document.get("metadata") if isinstance(document, Mapping) else None
+        if not isinstance(document, Mapping) or not isinstance(about, Mapping):
+            return None
+        parts = (document.get("apiVersion"), document.get("kind"), about.get("namespace"), about.get("name"))
+        names.append("/".join(map(str, parts)))
+    return names if len(set(names)) == len(names) else None
