@@ -1,7 +1,9 @@
 """The review page in a browser, on real manifests: arrivals, list, fields, diff, requests, owners, versions, plans."""
 
 import re
+import subprocess
 import time
+import zipfile
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -212,6 +214,42 @@ def test_diff_and_owners_show_what_is_new(boutique):
     expect(page.locator(".lanes tbody tr")).to_have_count(1)
     page.get_by_role("link", name="all it owns in this cluster").click()
     expect(page).to_have_url(re.compile(r"/clusters/[^/]+/managers/"))
+
+
+def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in, browser, product):
+    page = boutique
+    choose(page, "Deployment", "frontend")
+    page.get_by_role("link", name=re.compile("All fields")).click()
+    row = page.locator("[data-field-row]", has_text="serviceAccountName").first
+    row.locator("summary").click()
+    row.get_by_role("link", name="link to this field").click()
+    page.wait_for_url(re.compile(r"\?field=\d+#field-\d+"))
+    page.reload()
+    expect(page.locator("[data-linked]")).to_have_attribute("open", "")
+    expect(page.locator("[data-linked] .schema")).to_contain_text("ServiceAccount")
+
+    context = browser.new_context(base_url=product.url)
+    visitor = context.new_page()
+    visitor.goto(page.url)
+    visitor.get_by_label("Name").fill("charlie")
+    visitor.get_by_label("Password").fill(product.passwords["charlie"])
+    visitor.get_by_role("button", name="Sign in").click()
+    expect(visitor.locator("[data-linked]")).to_contain_text("serviceAccountName")
+    expect(visitor.locator("[data-linked]")).to_be_in_viewport()
+    context.close()
+
+
+def test_all_requests_of_a_plan_are_taken_away(boutique, tmp_path):
+    with boutique.expect_download() as saved:
+        boutique.get_by_role("link", name="all requests").click()
+    assert re.fullmatch(r"review-\d+-plan-1-requests.zip", saved.value.suggested_filename)
+    with zipfile.ZipFile(saved.value.path()) as archive:
+        archive.extractall(tmp_path)
+    (script,) = tmp_path.glob("*/replay.sh")
+    lines = script.read_text().splitlines()
+    subprocess.run(["sh", "-n", script], check=True)
+    bodies = {re.search(r"--filename=(\S+)", line)[1] for line in lines if line.startswith('"$KUBECTL" apply')}
+    assert bodies == {str(file.relative_to(script.parent)) for file in script.parent.glob("requests/*")}
 
 
 def test_version_is_folded_searched_and_kept(boutique):

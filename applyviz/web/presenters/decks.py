@@ -47,6 +47,8 @@ class Standing:
     hazard_blockers: tuple[str, ...] = ()
     hazard_url: str = ""
     waits_for_rollout: bool = False
+    replaced_by: int = 0
+    latest_url: str = ""
 
     @property
     def has_only_hazards(self) -> bool:
@@ -55,6 +57,8 @@ class Standing:
 
     def link(self, blocker: str) -> str:
         """Where to go about a blocker of the plan."""
+        if self.replaced_by:
+            return self.latest_url
         return self.hazard_url if blocker in self.hazard_blockers else self.attention_url
 
 
@@ -74,6 +78,8 @@ def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
         return Step(_("plan"), StepState.NOW, _("being calculated"))
     if plan.state == PlanState.FAILED:
         return Step(_("plan"), StepState.BAD, _("failed"))
+    if standing.replaced_by and run is None:
+        return Step(_("plan"), StepState.BAD, _("plan %(number)d took its place") % {"number": standing.replaced_by})
     refused = plan.counts.get(Operation.REFUSED, 0)
     if refused:
         note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}

@@ -100,6 +100,7 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 
 def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Standing:
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
+    latest = plan.review.latest_plan
     hazards = acknowledgements.find_open(plan)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person, policy=found.policy)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
@@ -122,6 +123,8 @@ def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Sta
         and plan.review.state == ReviewState.OPEN
         and plan.policy_version != found.policy.version,
         attention_url=attention_url,
+        replaced_by=latest.number if latest is not None and latest.number > plan.number else 0,
+        latest_url=reverse("reviews:show-plan", args=[plan.review.number, latest.number]) if latest else "",
         unopened_url=_object_url(plan, unopened[0].position) if unopened else "",
     )
 
