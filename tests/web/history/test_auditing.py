@@ -160,7 +160,7 @@ def test_life_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
         rows.make_plan(alice, [builders.build_change()])
         audit.record(AuditAction.OBJECT_INTENT, by=alice, about=audit.Subject(cluster="shop", ref=FRONTEND))
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(8):
         as_viewer.get(LIFE)
 
 
