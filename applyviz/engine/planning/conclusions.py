@@ -13,6 +13,7 @@ from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.complaints import read_complaints
 from applyviz.engine.planning.decisions import Dispute, leave_all
 from applyviz.engine.planning.desk import Desk
 from applyviz.engine.planning.noise import is_same_object
@@ -129,4 +130,5 @@ def conclude_error(desk: Desk, error: ApplyVizError) -> ObjectChange:
     if answer is not None and read_conflicts(answer):
         return _conclude_conflicts(desk, answer)
     text = describe_refusal(answer) if answer is not None else str(error)
-    return replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text)
+    complaints = read_complaints(answer.message if answer is not None else text, answer)
+    return replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text, complaints=complaints)

@@ -69,4 +69,5 @@ def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DE
         certainty_reason=shown_text(change.certainty_reason),
         warnings=tuple(map(shown_text, change.warnings)),
         error=shown_text(change.error),
+        complaints=tuple(replace(c, message=shown_text(c.message)) for c in change.complaints),
     )

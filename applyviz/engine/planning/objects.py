@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
+from applyviz.engine.planning.complaints import locate
 from applyviz.engine.planning.conclusions import conclude, conclude_error
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import Desk, unknown_kind
@@ -130,4 +131,7 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
     else:
         change = yield from _plan_settled(member, options=options, context=context, document=document)
     ignored = _list_ignored(change, context)
-    return replace(change, position=document.position, end_line=document.end_line, ignored=ignored)
+    complaints = locate(change.complaints, document)
+    return replace(
+        change, position=document.position, end_line=document.end_line, ignored=ignored, complaints=complaints
+    )

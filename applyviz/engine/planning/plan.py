@@ -16,6 +16,7 @@ from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.complaints import Complaint
 from applyviz.engine.planning.decisions import Answered, FieldWays
 from applyviz.engine.planning.fileedits import FilePatch
 from applyviz.engine.planning.releases import Release
@@ -64,7 +65,8 @@ class ObjectChange:
     """Everything about one object in a plan.
 
     `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
-    apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none.
+    apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none;
+    `complaints` are the fields that it names, with their lines.
 
     - `ways`: what can be decided of its open conflicts; `answers`: what decisions and standing rules say of the
       others, `patch` the edit of the file for all of them when they are several.
@@ -85,6 +87,7 @@ class ObjectChange:
     method: str = ""
     warnings: tuple[str, ...] = ()
     error: str = ""
+    complaints: tuple[Complaint, ...] = ()
     position: SourcePosition = field(default_factory=SourcePosition)
     end_line: int = 0
     step: int = 0

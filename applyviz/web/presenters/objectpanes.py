@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.planning.complaints import Complaint
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
@@ -179,11 +180,19 @@ def _tell_refusal(change: ObjectChange) -> str:
     )
 
 
+def _tell_complaint(complaint: Complaint) -> str:
+    """A problem of one field behind its place in the file."""
+    place = f"{complaint.position}: " if complaint.position.line else ""
+    return f"{place}{complaint.field}: {complaint.message}"
+
+
 def present_notices(change: ObjectChange, acts: Mapping[HazardKind, HazardAct] | None = None) -> tuple[Notice, ...]:
     """What must be said of the object before its fields: error, refusal, hazards, warnings."""
     notices = []
     if change.error:
-        notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], _("This object could not be planned"), change.error))
+        title = _("This object could not be planned")
+        lines = tuple(_tell_complaint(complaint) for complaint in change.complaints)
+        notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], title, change.error, lines=lines))
     if change.operation is Operation.REFUSED:
         notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), _tell_refusal(change)))
     notices.extend(_present_hazards(change.hazards, acts or {}))

@@ -1,0 +1,137 @@
+"""Where in the manifest is what a server complains of: each problem with its field, and the line of its file.
+
+Rule: the server names fields in four ways: causes of validation (`spec.containers[0].image`), strict validation
+(`unknown field "spec.x"`), Go's JSON reader (`Container.spec.containers.image`, without places in lists), and
+server-side apply (`.spec.containers[name="app"].image: …`). A field that is missing leads to what it is missing in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
+from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.values import JSONValue, get_at
+
+_STRICT = re.compile(r'(?:unknown|duplicate) field "((?:[^"\\]|\\.)*)"')
+_UNREADABLE = re.compile(r"cannot unmarshal (\S+).* into Go struct field (\w*)\.(\S+) of type \S+")
+_TYPED = re.compile(r"^(?:.*\): )?\s*(\.\S(?:[^:\[]|\[(?:[^]\"]|\"(?:[^\"\\]|\\.)*\")*\])*): (.+)$")
+_STEP = re.compile(r'\[((?:[^]"]|"(?:[^"\\]|\\.)*")*)\]|\.?([^.\[]+)')
+_UNFIT = "a value of type "
+_WORDS = {"bool": (bool,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One problem that a server has with an object: the field as it names it, and where that stands in the file."""
+
+    field: str
+    message: str
+    position: SourcePosition = field(default_factory=SourcePosition)
+
+
+def read_complaints(message: str, answer: Answer | None = None) -> tuple[Complaint, ...]:
+    """The problems that a refusal names a field for, in its order, without positions."""
+    causes = get_at(answer.body, ("details", "causes")) if answer is not None else None
+    found = [
+        Complaint(cause["field"], cause.get("message", ""))
+        for cause in (causes if isinstance(causes, list) else ())
+        if isinstance(cause, dict) and cause.get("field") not in (None, "", "patch", "<nil>")
+    ]
+    return tuple(dict.fromkeys(found or _read_text(message)))
+
+
+def _read_text(message: str) -> Iterator[Complaint]:
+    for match in _STRICT.finditer(message):
+        yield Complaint(match[1], match[0].partition(" field")[0] + " field")
+    if unreadable := _UNREADABLE.search(message):
+        yield Complaint(unreadable[3], f"{_UNFIT}{unreadable[1]} does not fit")
+    for line in message.splitlines():
+        if typed := _TYPED.match(line):
+            yield Complaint(typed[1], typed[2])
+
+
+def locate(complaints: tuple[Complaint, ...], document: ManifestDocument) -> tuple[Complaint, ...]:
+    """The same problems, each with the line of the manifest that it is about."""
+    return tuple(replace(c, position=document.positions.nearest(find_path(c, document.obj))) for c in complaints)
+
+
+def find_path(complaint: Complaint, obj: JSONValue) -> PlainPath:
+    """The place in an object that a complaint names, as far as it is there."""
+    if complaint.message.startswith(_UNFIT):
+        return _find_unindexed(complaint, obj)
+    path: list[str | int] = []
+    text, value = complaint.field, obj
+    while text:
+        step, text = _take_step(text, value)
+        if step is None:
+            break
+        path.append(step)
+        value = value[step] if _has(value, step) else None
+    return tuple(path)
+
+
+def _has(value: JSONValue, step: str | int) -> bool:
+    if isinstance(step, int):
+        return isinstance(value, list) and step < len(value)
+    return isinstance(value, Mapping) and step in value
+
+
+def _take_step(text: str, value: JSONValue) -> tuple[str | int | None, str]:
+    """The next step of a path and the rest of its text; names of a map may hold dots, so the longest there wins."""
+    text = text.removeprefix(".")
+    if isinstance(value, Mapping) and not text.startswith("["):
+        names = [name for name in value if text == name or text.startswith((f"{name}.", f"{name}["))]
+        if names:
+            name = max(names, key=len)
+            return name, text[len(name) :]
+    match = _STEP.match(text)
+    if match is None:
+        return None, ""
+    rest = text[match.end() :]
+    return (match[2] if match[1] is None else _read_brackets(match[1], value)), rest
+
+
+def _read_brackets(inner: str, value: JSONValue) -> str | int | None:
+    """An index, a key of a map, or the entry that has these keys or is this value."""
+    if isinstance(value, Mapping):
+        return inner
+    if inner.isdigit():
+        return int(inner)
+    items = value if isinstance(value, list) else []
+    if inner.startswith("="):
+        return next((n for n, item in enumerate(items) if json.dumps(item) == inner[1:]), None)
+    wanted = dict(re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^,]+)', inner))
+    return next((n for n, item in enumerate(items) if _fits(item, wanted)), None)
+
+
+def _fits(item: JSONValue, wanted: Mapping[str, str]) -> bool:
+    """Whether an entry has these keys; one that leaves a key out may have its default."""
+    return isinstance(item, Mapping) and all(k not in item or json.dumps(item[k]) == v for k, v in wanted.items())
+
+
+def _find_unindexed(complaint: Complaint, obj: JSONValue) -> PlainPath:
+    """The first place of the named fields that holds a value of the named type, else the first of them."""
+    types = _WORDS.get(complaint.message.removeprefix(_UNFIT).split()[0], ())
+    places = list(_walk(obj, complaint.field.split("."), ()))
+    wrong = (path for path, value in places if isinstance(value, types) and isinstance(value, bool) == (bool in types))
+    return next(wrong, places[0][0] if places else ())
+
+
+def _walk(value: JSONValue, names: list[str], path: PlainPath) -> Iterator[tuple[PlainPath, JSONValue]]:
+    """Every place that the names lead to, with what it holds; names of embedded Go structs stand for no field."""
+    if not names:
+        yield path, value
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _walk(item, names, (*path, number))
+    elif isinstance(value, Mapping) and not names:
+        yield from (((*path, name), item) for name, item in value.items())
+    elif isinstance(value, Mapping) and names[0] in value:
+        yield from _walk(value[names[0]], names[1:], (*path, names[0]))
+    elif names and names[0][:1].isupper():
+        yield from _walk(value, names[1:], path)
