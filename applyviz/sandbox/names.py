@@ -164,16 +164,16 @@ def validate_metadata(meta: JSONObject, problems_of_name: list[str], path: str =
     yield from validate_labels(meta.get("labels"), f"{path}.labels")
     yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")
-    for i, finalizer in enumerate(meta.get("finalizers") or ()):
+    for finalizer in meta.get("finalizers") or ():
         for problem in qualified_name_problems(finalizer):
-            yield invalid(f"{path}.finalizers[{i}]", finalizer, problem)
+            yield invalid(f"{path}.finalizers", finalizer, problem)
         if (
             "/" not in finalizer
             and finalizer not in ("foregroundDeletion", "orphan", "kubernetes")
             and ("." not in finalizer)
         ):
             yield invalid(
-                f"{path}.finalizers[{i}]",
+                f"{path}.finalizers",
                 finalizer,
                 "name is neither a standard finalizer name nor is it fully qualified",
             )

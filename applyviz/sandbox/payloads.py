@@ -125,7 +125,37 @@ def read_yaml(text: bytes) -> JSONValue:
         return read_tree(text, "", 1, DEFAULT_LIMITS, {}).value
     except ManifestError as error:
         # Go reads the whole text before it looks at what it means.
-        raise UnreadableError(_word_yaml(_find_syntax_error(text) or error)) from None
+        fault = _find_syntax_error(text)
+        key = _find_bad_key(yaml.compose(text, Loader=yaml.CSafeLoader)) if _is_bad_key(fault, error) else None
+        if key is not None:
+            raise UnreadableError(f"yaml: invalid map key: {_print_key(key)}") from None
+        raise UnreadableError(_word_yaml(fault or error)) from None
+
+
+def _is_bad_key(fault: ManifestError | None, error: ManifestError) -> bool:
+    return fault is None and error.reason.startswith("invalid map key")
+
+
+def _find_bad_key(node: yaml.Node | None) -> yaml.Node | None:
+    """The first key of a map that is itself a map or a list, in the order in which Go meets it."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            found = key if not isinstance(key, yaml.ScalarNode) else _find_bad_key(value)
+            if found is not None:
+                return found
+    elif isinstance(node, yaml.SequenceNode):
+        return next((found for item in node.value if (found := _find_bad_key(item)) is not None), None)
+    return None
+
+
+def _print_key(node: yaml.Node) -> str:
+    """A key as Go's `%#v` prints it."""
+    if isinstance(node, yaml.SequenceNode):
+        return "[]interface {}{" + ", ".join(map(_print_key, node.value)) + "}"
+    if isinstance(node, yaml.MappingNode):
+        pairs = sorted(f"{_print_key(key)}:{_print_key(value)}" for key, value in node.value)
+        return "map[interface {}]interface {}{" + ", ".join(pairs) + "}"
+    return quote(node.value) if node.tag.endswith(":str") else str(node.value)
 
 
 def _find_syntax_error(text: bytes) -> ManifestError | None:

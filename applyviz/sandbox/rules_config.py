@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
-from applyviz.sandbox.names import config_key_problems, label_1035_problems, subdomain_problems
+from applyviz.sandbox.names import config_key_problems, label_1035_problems
 from applyviz.sandbox.rules_claims import validate_claim_spec
 from applyviz.sandbox.rules_workloads import IMMUTABLE, check_int_or_percent, check_whole, validate_selector
 from applyviz.sandbox.status import (
@@ -143,6 +143,9 @@ def _role(obj: JSONObject) -> Iterator[FieldError]:
             yield required(f"rules[{i}].resources", "resource rules must supply at least one resource")
 
 
+_RBAC = "rbac.authorization.k8s.io"
+
+
 def _binding(obj: JSONObject) -> Iterator[FieldError]:
     ref, is_namespaced = obj["roleRef"], obj["kind"] == "RoleBinding"
     if ref.get("apiGroup") != _RBAC:
@@ -157,6 +160,10 @@ def _binding(obj: JSONObject) -> Iterator[FieldError]:
             yield required(f"subjects[{i}].name")
         if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
             yield not_supported(f"subjects[{i}].kind", subject.get("kind"), ("ServiceAccount", "User", "Group"))
+        elif subject["kind"] != "ServiceAccount" and subject.get("apiGroup") != _RBAC:
+            yield not_supported(f"subjects[{i}].apiGroup", subject.get("apiGroup") or "", (_RBAC,))
+        elif subject["kind"] == "ServiceAccount" and subject.get("apiGroup"):
+            yield not_supported(f"subjects[{i}].apiGroup", subject["apiGroup"], ("",))
         elif subject["kind"] == "ServiceAccount" and not is_namespaced and not subject.get("namespace"):
             yield required(f"subjects[{i}].namespace")
 
@@ -238,24 +245,6 @@ def _definition_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError
             yield invalid("spec." + ".".join(path), value, IMMUTABLE)
 
 
-def _service_account(obj: JSONObject) -> Iterator[FieldError]:
-    for i, secret in enumerate(obj.get("secrets") or ()):
-        name = secret.get("name", "")
-        for problem in subdomain_problems(name) if name else ():
-            yield invalid(f"secrets[{i}].name", name, problem)
-
-
-def _storage_class(obj: JSONObject) -> Iterator[FieldError]:
-    if not obj.get("provisioner"):
-        yield required("provisioner")
-
-
-def _storage_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
-    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        if obj.get(name) != live.get(name):
-            yield invalid(name, obj.get(name), IMMUTABLE)
-
-
 def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if obj.get("value") != live.get("value"):
         yield forbidden("value", "may not be changed in an update.")
@@ -293,8 +282,6 @@ CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "rolebindings": _binding,
     "clusterrolebindings": _binding,
     "customresourcedefinitions": _definition,
-    "serviceaccounts": _service_account,
-    "storageclasses": _storage_class,
 }
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "configmaps": _immutable_data,
@@ -303,7 +290,6 @@ UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] =
     "rolebindings": _binding_update,
     "clusterrolebindings": _binding_update,
     "customresourcedefinitions": _definition_update,
-    "storageclasses": _storage_class_update,
     "priorityclasses": _priority_class_update,
     "persistentvolumes": _volume_update,
 }

@@ -233,52 +233,9 @@ def _peer(peer: JSONObject, path: str) -> Iterator[FieldError]:
         yield forbidden(path, "may not specify both ipBlock and another peer")
 
 
-_METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-
-
-def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
-    spec = obj["spec"]
-    low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
-    if low < 1:
-        yield invalid("spec.minReplicas", low, "must be greater than or equal to 1")
-    if high == 0:
-        yield required("spec.maxReplicas")
-    if high < 1:
-        yield invalid("spec.maxReplicas", high, "must be greater than 0")
-    if high < low:
-        yield invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
-    target = spec.get("scaleTargetRef") or {}
-    for name in ("kind", "name"):
-        if not target.get(name):
-            yield required(f"spec.scaleTargetRef.{name}")
-    metrics = spec.get("metrics") or ()
-    if low == 0 and not any(m.get("type") in ("Object", "External") for m in metrics):
-        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden("spec.metrics", detail)
-    for i, metric in enumerate(spec.get("metrics") or ()):
-        yield from _metric(metric, f"spec.metrics[{i}]")
-
-
-def _metric(metric: JSONObject, path: str) -> Iterator[FieldError]:
-    kind = metric.get("type")
-    if kind not in _METRIC_TYPES:
-        yield not_supported(f"{path}.type", kind or "", _METRIC_TYPES)
-        return
-    source = metric.get(kind[0].lower() + kind[1:])
-    name = kind[0].lower() + kind[1:]
-    if source is None:
-        yield required(f"{path}.{name}", "must populate information for the given metric source")
-        return
-    target = source.get("target") or {}
-    if not any(target.get(n) is not None for n in ("value", "averageValue", "averageUtilization")):
-        detail = "must set either a target raw value or a target utilization"
-        yield required(f"{path}.{name}.target.averageUtilization", detail)
-
-
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "services": _service,
     "ingresses": _ingress,
     "networkpolicies": _network_policy,
-    "horizontalpodautoscalers": _autoscaler,
 }
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {"services": _service_update}

@@ -186,6 +186,12 @@ def _validate_claims(spec: JSONObject) -> Iterator[FieldError]:
         yield from validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
 
 
+def _new_stateful_set(obj: JSONObject) -> Iterator[FieldError]:
+    """Claims cannot be changed, so that they are looked at once."""
+    yield from _stateful_set(obj)
+    yield from _validate_claims(obj["spec"])
+
+
 def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
     spec = obj["spec"]
     policy, strategy = spec.get("podManagementPolicy"), spec.get("updateStrategy") or {}
@@ -208,7 +214,6 @@ def _stateful_set(obj: JSONObject) -> Iterator[FieldError]:
         yield from check_not_negative(
             strategy.get("rollingUpdate") or {}, "partition", "spec.updateStrategy.rollingUpdate"
         )
-    yield from _validate_claims(spec)
     if spec.get("serviceName"):
         for problem in label_problems(spec["serviceName"]):
             yield invalid("spec.serviceName", spec["serviceName"], problem)
@@ -319,13 +324,15 @@ def _pod_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
     "deployments": _deployment,
-    "statefulsets": _stateful_set,
+    "statefulsets": _new_stateful_set,
     "daemonsets": _daemon_set,
     "replicasets": _replica_set,
     "jobs": _job,
     "cronjobs": _cron_job,
     "pods": _pod,
 }
+# What a changed object is asked instead.
+CHANGED: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {"statefulsets": _stateful_set}
 UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
     "deployments": _immutable("selector"),
     "daemonsets": _immutable("selector"),

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.sandbox import rules_config, rules_network, rules_workloads, structural
+from applyviz.sandbox import (
+    rules_autoscaling,
+    rules_config,
+    rules_limits,
+    rules_network,
+    rules_storage,
+    rules_workloads,
+    structural,
+)
 from applyviz.sandbox.names import (
     label_problems,
     path_segment_problems,
@@ -36,8 +44,29 @@ _NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
     "customresourcedefinitions": lambda name: [],
     "cronjobs": rules_workloads.cron_job_name_problems,
 }
-_CREATE: Mapping[str, Rule] = {**rules_workloads.CREATE, **rules_network.CREATE, **rules_config.CREATE}
-_UPDATE: Mapping[str, UpdateRule] = {**rules_workloads.UPDATE, **rules_network.UPDATE, **rules_config.UPDATE}
+_CREATE: Mapping[str, Rule] = {
+    **rules_workloads.CREATE,
+    **rules_network.CREATE,
+    **rules_config.CREATE,
+    **rules_storage.CREATE,
+    **rules_limits.CREATE,
+    **rules_autoscaling.CREATE,
+}
+_UPDATE: Mapping[str, UpdateRule] = {
+    **rules_workloads.UPDATE,
+    **rules_network.UPDATE,
+    **rules_config.UPDATE,
+    **rules_storage.UPDATE,
+    **rules_limits.UPDATE,
+}
+
+# Their rules for a change ask all that their rules for a new object ask, the metadata too.
+_WHOLE_ON_UPDATE = frozenset(
+    {
+        *("configmaps", "secrets", "services", "serviceaccounts", "limitranges", "ingressclasses"),
+        *("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
+    }
+)
 
 
 def _name_problems(target: Target, name: str) -> list[str]:
@@ -98,5 +127,8 @@ def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresour
     if target.struct is None:
         yield from _validate_custom(target, obj)
     elif not subresource:
-        create, update = _CREATE.get(target.plural), _UPDATE.get(target.plural)
+        if target.plural in _WHOLE_ON_UPDATE:
+            yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
+        create = rules_workloads.CHANGED.get(target.plural) or _CREATE.get(target.plural)
+        update = _UPDATE.get(target.plural)
         yield from chain(create(obj) if create else (), update(obj, live) if update else ())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.objects.errors import SourcePosition
@@ -31,7 +31,7 @@ class Complaint:
 
     field: str
     message: str
-    position: SourcePosition = field(default_factory=SourcePosition)
+    position: SourcePosition = SourcePosition()  # noqa: RUF009 - frozen
 
 
 def read_complaints(message: str, answer: Answer | None = None) -> tuple[Complaint, ...]:
