@@ -9,6 +9,7 @@ import os
 
 from celery import Celery
 from celery.signals import task_postrun, task_prerun
+from django.conf import settings
 
 from applyviz import origins, request_ids
 
@@ -29,7 +30,11 @@ app.conf.update(
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
     beat_schedule={
-        "sweep": {"task": "applyviz.sweep", "schedule": 5.0},
+        "sweep": {
+            "task": "applyviz.sweep",
+            "schedule": float(settings.APPLYVIZ_SWEEP_SECONDS),
+            "options": {"expires": 4 * settings.APPLYVIZ_SWEEP_SECONDS},  # so that they do not pile up unheard
+        },
         "prune": {"task": "applyviz.prune_history", "schedule": 3600.0},
     },
 )
