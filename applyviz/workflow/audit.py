@@ -160,7 +160,7 @@ def record(
     - `by` None means that applyviz itself acted (a worker).
     - The head of the entry's chain is locked until that transaction ends, so that the chain has one order.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):  # whoever cannot tell must not act: the whole transaction goes
         told = _tell_end(action, about, detail)
         head = hold_head(_choose_chain(action, about))
         entry = AuditEntry(
