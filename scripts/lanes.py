@@ -28,7 +28,7 @@ BIN = ROOT / ".venv" / "bin"
 
 # Two processes, each with installations of its own; the tests of one file share them.
 BY_FILE = ("-n", "2", "--dist", "loadfile")
-FAULTS = ("-m", "faults and not long", *BY_FILE)
+FAULTS = ("-m", "faults and not long", *BY_FILE, "--no-loadscope-reorder")
 # Every branch of the engine is taken by its own tests and by the recorded answers; no test runs in two lanes for that.
 UNITS = ("--ignore=tests/engine", "--ignore=tests/guide", "-n", "2")
 ENGINE = (

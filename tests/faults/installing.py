@@ -20,7 +20,7 @@ from tests.faults.servers import CommitCutter, Postgres, Redis
 from tests.faults.trials import Durable, Stage, config_map
 from tests.services.team import Team
 
-SECONDS = 60
+SECONDS = 120
 
 
 class Installation:
@@ -54,6 +54,7 @@ class Installation:
         deadline = time.monotonic() + seconds
         while set(states := self.stage.forge.call("list_states", run_ids=runs)) & {"queued", "running"}:
             assert time.monotonic() < deadline, f"{states}; worker: {self.team.log('worker')}"
+            self.revive_worker()
             time.sleep(0.1)
         told = self.stage.tell(*runs)
         own = {item.path for run in told.runs for item in run.items}
@@ -101,8 +102,8 @@ def open_installation(folder: Path) -> Iterator[Installation]:
     postgres, redis = Postgres(), Redis()
     durable, cutter = Durable(postgres.url), CommitCutter(postgres.port)
     try:
-        team = Team(folder, database=postgres.url, broker=redis.url)
-        team.environment |= {"APPLYVIZ_LEASE_SECONDS": "6", "APPLYVIZ_MUST_OPEN_DANGERS": "off"}
+        team = Team(folder, database=postgres.url, broker=redis.url, has_web=False)
+        team.environment |= {"APPLYVIZ_LEASE_SECONDS": "9", "APPLYVIZ_MUST_OPEN_DANGERS": "off"}
         with ApiServer(durable=durable) as api, team:
             settings = {**team.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", "LOG_LEVEL": "CRITICAL"}
             forge = Forge(folder, settings)

@@ -68,7 +68,6 @@ def test_broker_that_takes_no_writes_delays_and_loses_nothing(installation):
         time.sleep(1)
     finally:
         broker.replicaof("NO", "ONE")
-        installation.revive_worker()
 
     installation.wait(runs)
 
@@ -91,7 +90,7 @@ def test_many_sweeps_and_many_messages_make_one_claim(installation):
         runs = installation.bring(2)
         sweep = _forge_message("applyviz.sweep", {})
         asked = [_forge_message("applyviz.execute_run", {"run_id": run}) for run in runs]
-        for _ in range(20):
+        for _ in range(8):
             installation.broker().rpush(QUEUE, sweep, *asked)
 
     assert [run.epoch for run in installation.wait(runs).runs] == [1, 1]
@@ -164,12 +163,14 @@ def test_broker_that_makes_messages_up_has_nothing_written(installation, tmp_pat
 def test_killed_workers_lose_nothing(installation, point):
     installation.kill_worker()
     installation.team.environment["APPLYVIZ_FAILPOINT"] = point
-    installation.team.start("worker")
-    runs = installation.bring(2)
-    installation.wait_until_taken(runs)
-    installation.kill_worker()
-    del installation.team.environment["APPLYVIZ_FAILPOINT"]
-    installation.team.start("worker")
+    try:
+        installation.team.start("worker")
+        runs = installation.bring(2)
+        installation.wait_until_taken(runs)
+    finally:
+        installation.kill_worker()
+        del installation.team.environment["APPLYVIZ_FAILPOINT"]
+        installation.team.start("worker")
 
     assert [run.epoch > 1 for run in installation.wait(runs).runs] == [True, True]
 
@@ -181,7 +182,7 @@ def test_confirmation_whose_process_dies_before_it_sends_is_found(installation):
 
     began = time.monotonic()
     installation.wait([installation.stage.forge.call("find_run", plan_id=plan)])
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
 
 
 def test_crashed_database_comes_back_and_everything_ends(installation):

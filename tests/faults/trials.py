@@ -66,7 +66,7 @@ class Durable:
         self.since = 0.0
 
     def __call__(self, place: str) -> tuple[str, ...]:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         with self._lock:
             while True:
                 try:

@@ -25,8 +25,9 @@ STOP_SECONDS = 90
 class Team:
     """web, worker and beat of one team installation; use it as a context manager."""
 
-    def __init__(self, folder: Path, *, database: str, broker: str) -> None:
+    def __init__(self, folder: Path, *, database: str, broker: str, has_web: bool = True) -> None:
         self.folder, self.port, self._database = folder, free_port(), database
+        self.has_web = has_web
         self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         secrets = {
@@ -49,9 +50,10 @@ class Team:
 
     def __enter__(self) -> Self:
         self.run("migrate")
-        for name in ("worker", "beat", "web"):
+        for name in ("worker", "beat", "web") if self.has_web else ("worker", "beat"):
             self.start(name)
-        wait_for_port(self.port, self._processes["web"], "web")
+        if self.has_web:
+            wait_for_port(self.port, self._processes["web"], "web")
         return self
 
     def __exit__(
