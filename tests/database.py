@@ -10,7 +10,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +44,23 @@ def _migrate_once(command: migrate.Command, *words: Any, **options: Any) -> None
     if connection.vendor != "sqlite" or not connection.is_in_memory_db() or connection.introspection.table_names():
         _migrate(command, *words, **options)
         return
-    folder = cache_folder() / "migrated"
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{_name()}.sqlite3"
+    kept = cache_folder() / "migrated" / f"{_name()}.sqlite3"
     if kept.exists():
         with closing(sqlite3.connect(f"file:{kept}?mode=ro", uri=True)) as source:
             source.backup(connection.connection)
         return
     _migrate(command, *words, **options)
+    with suppress(OSError, sqlite3.Error):  # where nothing can be kept, every process migrates
+        _keep(connection.connection, kept)
+
+
+def _keep(made: sqlite3.Connection, kept: Path) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
     partial = kept.with_suffix(f".{os.getpid()}")
     with closing(sqlite3.connect(partial)) as target:
-        connection.connection.backup(target)
+        made.backup(target)
     partial.replace(kept)  # whole, or not there
-    _forget_old(folder)
+    _forget_old(kept.parent)
 
 
 def migrate_once() -> None:
