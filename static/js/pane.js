@@ -26,16 +26,10 @@ function reveal() {
   for (const button of document.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
 }
 
-/** A row that the address names comes open: what is known of it is fetched like that of any other. */
-function openLinked() {
-  document.querySelector("[data-linked] [data-schema]")?.dispatchEvent(new Event("opened"));
-}
-
 document.addEventListener("toggle", openRow, true);
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-copy]");
   if (button) copy(button);
 });
 document.addEventListener("htmx:after:swap", reveal);
-addEventListener("load", openLinked);
 reveal();
