@@ -334,6 +334,8 @@ def _say_rules(run: ApplyRun) -> tuple[str, ...]:
     ]
     if rules.waits_for_rollout:
         told.append(_("waits for rollouts, at most %(seconds)d s each") % {"seconds": rules.rollout_seconds})
+    else:
+        told.append(_("does not wait until workloads are ready"))
     return tuple(told)
 
 

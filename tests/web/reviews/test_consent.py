@@ -142,7 +142,7 @@ def test_confirm_names_policy_and_who_still_may(as_bob, alice):
 
     page = as_bob.get(url(plan)).content.decode()
 
-    assert all(text in page for text in ("two@1", "2 approvals", "2 are missing", "bob, carol", "Way back"))
+    assert all(text in page for text in ("two@1", "2 approvals", "2 are still missing", "bob, carol", "Way back"))
     assert "Approve and apply" not in page
 
 
