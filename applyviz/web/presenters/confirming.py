@@ -16,7 +16,7 @@ from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.presenters.consent import Consent, present_consent
 from applyviz.web.presenters.dangers import Danger, list_dangers
-from applyviz.web.presenters.decks import MODE_WORDS, count_effects, name_target
+from applyviz.web.presenters.decks import MODE_WORDS, can_wait, count_effects, name_target
 from applyviz.web.presenters.objects import ObjectItem, present_item
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Blocker
@@ -61,6 +61,7 @@ class Confirmation:
     way_back: str
     consent: Consent
     can_apply_now: bool
+    can_wait: bool
     must_wait: bool
     can_object: bool
     back_url: str
@@ -168,6 +169,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         blockers=_list_blockers(plan, for_user),
         way_back=_describe_way_back(changes),
         consent=present_consent(plan, found, for_user=for_user),
+        can_wait=can_wait(plan),
         must_wait=found.policy.waits_for_rollout,
         can_apply_now=_can_apply_now(plan, found, for_user),
         can_object=_can_object(plan, for_user),

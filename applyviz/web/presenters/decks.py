@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.records.enums import Outcome, PlanState, RunState, Verdict, VerificationState
+from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, Verdict, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.presenters.plans import Blocker, Button, Deck, Step, StepState
 from applyviz.workflow.runs.rules import RunRules
@@ -66,6 +66,11 @@ def count_effects(plan: Plan) -> int:
     """How many objects the plan would write."""
     calm = (Operation.UNCHANGED, Operation.REFUSED, Operation.ERROR)
     return sum(number for operation, number in plan.counts.items() if operation not in calm)
+
+
+def can_wait(plan: Plan) -> bool:
+    """Whether a run can wait until workloads are ready: in a sandbox no pod ever runs."""
+    return plan.target.cluster.kind != ClusterKind.SANDBOX
 
 
 def name_target(plan: Plan, options: ApplyOptions) -> str:
@@ -196,7 +201,7 @@ def _present_apply(plan: Plan, standing: Standing) -> Button:
         return Button(text, blockers=tuple(Blocker(text) for text in standing.closed))
     note = _("It waits until workloads are ready, as the policy asks.") if standing.waits_for_rollout else ""
     url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
-    return Button(text, form_url=url, note=note, can_wait=not standing.waits_for_rollout)
+    return Button(text, form_url=url, note=note, can_wait=can_wait(plan) and not standing.waits_for_rollout)
 
 
 def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:

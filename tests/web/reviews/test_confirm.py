@@ -2,7 +2,8 @@
 
 from django.urls import reverse
 
-from applyviz.records.models import ApplyRun, Approval
+from applyviz.records.enums import ClusterKind
+from applyviz.records.models import ApplyRun, Approval, Cluster
 from tests.builders import make_policy
 
 
@@ -38,6 +39,7 @@ def test_approving_and_applying_starts_the_run(as_bob, plan):
 
 
 def test_run_waits_for_workloads_when_asked_to(as_bob, plan):
+    Cluster.objects.update(kind=ClusterKind.LIVE)
     page = as_bob.get(url(plan)).content.decode()
     as_bob.post(url(plan), {"digest": plan.digest, "then": "apply", "waits": "on"})
 
@@ -45,7 +47,12 @@ def test_run_waits_for_workloads_when_asked_to(as_bob, plan):
     assert ApplyRun.objects.get().rules["waits_for_rollout"] is True
 
 
+def test_sandbox_runs_no_pods_to_wait_for(as_bob, plan):
+    assert "Wait until workloads are ready" not in as_bob.get(url(plan)).content.decode()
+
+
 def test_policy_that_waits_leaves_no_choice(as_bob, plan):
+    Cluster.objects.update(kind=ClusterKind.LIVE)
     make_policy(waits_for_rollout=True)
     page = as_bob.get(url(plan)).content.decode()
 
