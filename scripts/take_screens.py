@@ -153,6 +153,17 @@ def take_note_of_dangers(bob: Walk, address: str) -> None:
         bob.page.goto(address)
 
 
+def show_what_a_look_found(bob: Walk) -> None:
+    """The cluster, once it was looked at after the run."""
+    deadline = time.monotonic() + PATIENCE
+    bob.page.goto("/clusters/demo/")
+    while not bob.page.get_by_text("What runs applied is as they applied it").count():
+        if time.monotonic() > deadline:
+            sys.exit("nobody looked at the cluster after the run")
+        bob.page.wait_for_timeout(1000)
+        bob.page.goto("/clusters/demo/")
+
+
 def walk_as_approver(bob: Walk, address: str) -> None:
     """Consent on a phone, the run, the history, the cluster."""
     take_note_of_dangers(bob, address)
@@ -167,7 +178,7 @@ def walk_as_approver(bob: Walk, address: str) -> None:
     bob.take("10-apply-run")
     bob.page.goto("/history/")
     bob.take("11-history")
-    bob.page.goto("/clusters/demo/")
+    show_what_a_look_found(bob)
     bob.take("12-cluster")
 
 
