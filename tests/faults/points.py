@@ -127,8 +127,8 @@ def list_points() -> dict[str, list[Point]]:
 # A kill of the worker is at a named point or at a system call: thirty in every run, all and very many in the long one.
 KILLS = ("kill", "system call")
 FEWEST_KILLS = 300
-QUICK = {"kill": 12, "halt": 2, "system call": 18, "api": 6, "actor": 3, "commit": 3}
-LONG = {"kill": 40, "halt": 40, "system call": 330, "api": 160, "actor": 60, "commit": 16}
+QUICK = {"kill": 12, "halt": 2, "system call": 24, "api": 6, "actor": 3, "commit": 3}
+LONG = {"kill": 40, "halt": 40, "system call": 440, "api": 160, "actor": 60, "commit": 16}
 
 
 def find_seed() -> int:
