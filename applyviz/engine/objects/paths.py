@@ -41,15 +41,26 @@ _ONE_SPELLING = re.compile(f"v:{_PLAIN}|k:{{{_PLAIN}:{_PLAIN}}}")
 
 
 class ExactElement(str):
-    """An element with an integer that floats cannot hold: equal to its float form, written as it is."""
+    """An element with an integer that floats cannot hold: equal to its float form, written as it is.
+
+    - Two integers are compared as such, so that two of one float form are two elements.
+    """
 
     __slots__ = ("written",)
 
     written: str
 
+    def __eq__(self, other: object) -> bool:
+        return self.written == other.written if type(other) is ExactElement else str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
 
 def _is_inexact(item: JSONValue) -> bool:
-    return type(item) is int and not -_EXACT_LIMIT <= item <= _EXACT_LIMIT
+    return type(item) is int and not -_EXACT_LIMIT < item < _EXACT_LIMIT
 
 
 def _make_exact(element: PathElement, rounded: JSONValue) -> PathElement:

@@ -45,6 +45,14 @@ def test_path_from_managed_fields_prints_numbers_as_floats():
     assert render_path(path, is_stored=True) == '.spec[id=1.234567e+06,name="x"][=8080]'
 
 
+def test_large_integers_of_one_float_are_two():
+    one, other = value(9007199254740992), value(9007199254740993)
+
+    assert (one == other, one != other, len({one, other})) == (False, True, 2)
+    assert one == other[:] == value(9007199254740992.0)
+    assert value(9007199254740993) == other
+
+
 def test_large_integer_equals_its_float_and_keeps_its_digits():
     element = value(9007199254740993)
 
