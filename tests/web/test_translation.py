@@ -71,7 +71,7 @@ class Reader(HTMLParser):
 @pytest.fixture
 def marked(monkeypatch):
     """Puts marks around everything that is translated."""
-    catalogue = translation._trans
+    catalogue = translation._trans  # type: ignore[attr-defined]  # private in Django's stubs
     for name in ("gettext", "ngettext", "pgettext", "npgettext"):
         real = getattr(catalogue, name)
         monkeypatch.setattr(
