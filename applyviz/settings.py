@@ -159,10 +159,6 @@ APPLYVIZ_SCAN_MINUTES = env.number("APPLYVIZ_SCAN_MINUTES", 15)
 APPLYVIZ_HEAD_FILE = env.text("APPLYVIZ_HEAD_FILE")
 APPLYVIZ_HEAD_MINUTES = env.number("APPLYVIZ_HEAD_MINUTES", 60)
 
-# Agreeing -----------------------------------------------------------------------------------------
-# Whether who approves must have opened every object with a danger.
-APPLYVIZ_MUST_OPEN_DANGERS = env.flag("APPLYVIZ_MUST_OPEN_DANGERS", default=not APPLYVIZ_IS_PERSONAL)
-
 # Guide and playground ----------------------------------------------------------------------------
 APPLYVIZ_PUBLIC_PLAYGROUND = env.flag("APPLYVIZ_PUBLIC_PLAYGROUND", default=APPLYVIZ_IS_PERSONAL)
 APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)

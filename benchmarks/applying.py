@@ -109,7 +109,7 @@ class Product:
         from applyviz.engine.requests.options import ApplyMode, ApplyOptions
         from applyviz.records.models import ApplyRun
         from applyviz.sources.bundle import SourceBundle, SourceFile
-        from applyviz.workflow import plans, reviews, runs
+        from applyviz.workflow import plans, reviews, runs, viewing
 
         bundle = SourceBundle(tuple(SourceFile(name, text.encode(), {}) for name, text in files.items()))
         review = reviews.create_review(
@@ -129,6 +129,8 @@ class Product:
             time.sleep(0.05)
             plan.refresh_from_db()
         assert plan.state == "complete", plan.error
+        for row in viewing.find_unopened(plan, by=self.bob):
+            viewing.record_viewed(row, plan, by=self.bob)
         run = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         if rules:
             ApplyRun.objects.filter(pk=run.pk).update(rules={**run.rules, **rules})

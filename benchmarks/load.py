@@ -40,7 +40,6 @@ def open_installation() -> Iterator[Stage]:
         cutter = CommitCutter(postgres.port)
         try:
             team = Team(Path(folder), database=postgres.url, broker=redis.url)
-            team.environment |= {"APPLYVIZ_MUST_OPEN_DANGERS": "off"}
             with ApiServer() as api, team:
                 settings = {**team.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", "LOG_LEVEL": "CRITICAL"}
                 forge = Forge(Path(folder), settings)

@@ -15,15 +15,17 @@ from django.utils import timezone
 
 from applyviz.clusters import connect
 from applyviz.clusters.errors import NotSentError
+from applyviz.clusters.identity import Identity
 from applyviz.clusters.sandbox import SandboxTransport, open_sandbox
 from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
+from applyviz.engine.objects.values import get_at
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
-from tests.builders import make_person
+from tests.builders import make_person, open_dangers
 
 SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
 
@@ -54,18 +56,32 @@ class Wire:
     effective: list[Request] = field(default_factory=list)
     fault: Callable[[Request, int], str] = lambda request, number: ""
     leads_to: Cluster | None = None
+    identities: list[tuple[Identity, Request]] = field(default_factory=list)
+    denied: set[str] = field(default_factory=set)
 
     def connect(self, cluster: Cluster) -> _Wired:
         """A transport to a cluster that goes over this wire."""
         return _Wired(self, SandboxTransport(self.leads_to or cluster))
+
+    def denies(self, request: Request) -> bool:
+        """Whether an access review asks about a verb that nobody has here."""
+        attributes = get_at(request.body, ("spec", "resourceAttributes"), {}) if request.purpose == "access" else {}
+        return attributes.get("verb") in self.denied
 
 
 @dataclass
 class _Wired:
     wire: Wire
     inner: SandboxTransport
+    identity: Identity = field(default_factory=Identity)
+
+    def acting_as(self, identity: Identity) -> _Wired:
+        return _Wired(self.wire, self.inner.acting_as(identity), identity)
 
     def send(self, request: Request) -> Answer:
+        self.wire.identities.append((self.identity, request))
+        if self.wire.denies(request):
+            return Answer(201, {"status": {"allowed": False}})
         is_write = request.is_write and not request.is_dry_run
         if not is_write:
             return self.inner.send(request)
@@ -122,6 +138,7 @@ class Team:
         """Bob takes note of what is dangerous, approves and starts; no worker has picked it up yet."""
         for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
             acknowledgements.acknowledge_hazards(plan, kind, by=self.bob)
+        open_dangers(plan, self.bob)
         return runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
 
     def work(self, run: ApplyRun) -> ApplyRun:

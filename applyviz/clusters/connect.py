@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from applyviz.clusters import live
+from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.sandbox import SandboxTransport
@@ -11,6 +12,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import Cluster
 
+_OWN = Identity()
 OWN_CONTEXT, SERVICE_ACCOUNT, UPLOADED = "own-context", "service-account", "uploaded"
 
 
@@ -40,9 +42,15 @@ def reader_over(cluster: Cluster, transport: Transport) -> ClusterReader:
     return ClusterReader(transport, parallel=1) if cluster.is_sandbox else ClusterReader(transport)
 
 
-def open_reader(cluster: Cluster) -> ClusterReader:
-    """Connect for reading and dry runs."""
-    return reader_over(cluster, open_transport(cluster))
+def act_as(transport: Transport, identity: Identity) -> Transport:
+    """The same connection as one identity, the same on every request; raises `ClusterError` for a forbidden one."""
+    return transport if identity.is_own else transport.acting_as(identity)
+
+
+def open_reader(cluster: Cluster, identity: Identity = _OWN) -> ClusterReader:
+    """Connect for reading and dry runs, as one identity."""
+    identity.list_headers()
+    return reader_over(cluster, act_as(open_transport(cluster), identity))
 
 
 def server_of(credential: JSONValue) -> str:

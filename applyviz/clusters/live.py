@@ -8,6 +8,7 @@ is sent again only when the server said that it did not take it, or when the con
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import os
 import re
@@ -16,13 +17,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 import urllib3
 import yaml
 from kubernetes import client, config
 from kubernetes.client.rest import RESTClientObject
+from urllib3 import HTTPHeaderDict
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -35,6 +37,7 @@ from urllib3.exceptions import (
 from applyviz import __version__
 from applyviz.clusters.deadlines import hurry
 from applyviz.clusters.errors import NotSentError
+from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -108,6 +111,7 @@ class LiveTransport:
         self._limits = limits or Limits()
         self._folder = folder
         self._sleep, self._clock = sleep, clock
+        self._acting: tuple[tuple[str, str], ...] = ()
 
     @property
     def server(self) -> str:
@@ -126,18 +130,26 @@ class LiveTransport:
             self._sleep(wait)
         return self._send_once(request)
 
+    def acting_as(self, identity: Identity) -> Self:
+        """The same connections, with the headers of an impersonated identity on every request."""
+        twin = copy.copy(self)
+        twin._acting = identity.list_headers()
+        return twin
+
     def close(self) -> None:
         """Give connections back; remove the files of a client certificate."""
         self._pool.clear()
         if self._folder is not None:
             self._folder.cleanup()
 
-    def _headers(self, request: Request) -> dict[str, str]:
-        headers = {"Accept": _accept(request), "User-Agent": f"applyviz/{__version__}"}
+    def _headers(self, request: Request) -> HTTPHeaderDict:
+        headers = HTTPHeaderDict({"Accept": _accept(request), "User-Agent": f"applyviz/{__version__}"})
         if request.content_type:
             headers["Content-Type"] = request.content_type
         for setting in self._configuration.auth_settings().values():
             headers[setting["key"]] = setting["value"]
+        for name, value in self._acting:
+            headers.add(name, value)
         return headers
 
     def _send_once(self, request: Request) -> Answer:

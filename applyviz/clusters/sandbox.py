@@ -7,10 +7,12 @@ import hmac
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from applyviz.clusters.identity import Identity
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
 from applyviz.sandbox.http import HttpFace, Response
+from applyviz.sandbox.reviews import Caller
 from applyviz.sandbox.server import Sandbox
 
 USER = "applyviz"
@@ -28,15 +30,23 @@ def open_sandbox(cluster: Cluster) -> Sandbox:
 class SandboxTransport:
     """Carries requests to a sandbox in this process; requests go one after the other."""
 
-    def __init__(self, cluster: Cluster, *, user: str = USER) -> None:
+    def __init__(self, cluster: Cluster, *, user: str = USER, identity: Identity | None = None) -> None:
+        self._cluster = cluster
         self._sandbox = open_sandbox(cluster)
         self._user = user
+        self._identity = identity or Identity()
 
     def send(self, request: Request) -> Answer:
         """Hand the request over; a sandbox always answers, discovery in the aggregated form."""
         if request.method == "GET" and request.path in ("/api", "/apis"):
             return Answer(200, self._sandbox.discover(request.path))
-        return self._sandbox.handle(request, user=self._user)
+        identity = self._identity
+        return self._sandbox.handle(request, user=self._user, caller=Caller(identity.user, identity.groups))
+
+    def acting_as(self, identity: Identity) -> SandboxTransport:
+        """The same sandbox; it takes us for somebody else, as an API server would, and allows as much."""
+        identity.list_headers()
+        return SandboxTransport(self._cluster, user=self._user, identity=identity)
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from applyviz.clusters.identity import Identity
 from applyviz.engine.objects.exchange import Answer, Request
 
 
@@ -15,5 +16,8 @@ class Transport(Protocol):
     """
 
     def send(self, request: Request) -> Answer: ...
+
+    def acting_as(self, identity: Identity) -> Transport:
+        """The same connection, whose every request goes out as this identity."""
 
     def close(self) -> None: ...

@@ -121,6 +121,14 @@ class Role(models.TextChoices):
     BREAK_GLASS = "break-glass", _("break-glass")
 
 
+class TokenScope(models.TextChoices):
+    """What a program may do with a token; each includes the one before, and none lets it approve."""
+
+    READ = "read", _("look at reviews and runs")
+    PLAN = "plan", _("… and create reviews and plans")
+    APPLY = "apply", _("… and start approved runs")
+
+
 class LimitKind(models.TextChoices):
     """What failed sign-ins are counted by, and questions to the playground (`VISITOR`)."""
 
@@ -222,6 +230,11 @@ class AuditAction(models.TextChoices):
     TEAM_CHANGED = "team.changed", _("changed a team")
     ROLE_GRANTED = "role.granted", _("granted a role")
     ROLE_ENDED = "role.ended", _("ended a grant")
+    IDENTITY_MAPPED = "identity.mapped", _("mapped an identity")
+    IDENTITY_ENDED = "identity.ended", _("ended the mapping of an identity")
+    SERVICE_MADE = "service.made", _("made a service account")
+    TOKEN_MADE = "token.made", _("made an API token")
+    TOKEN_REVOKED = "token.revoked", _("revoked an API token")
     POLICY_CHANGED = "policy.changed", _("changed a policy")
     CHANGES_REQUESTED = "changes.requested", _("requested changes")
     REQUEST_WITHDRAWN = "changes.withdrawn", _("withdrew a request for changes")

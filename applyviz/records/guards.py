@@ -6,6 +6,8 @@
 - Nobody agrees to a standing rule of their own; what a rule says is never changed, and none is deleted.
 - Versions of policies and records of broken glass are never changed; grants and memberships are only ever ended.
 - A plan that is complete or failed stays as it is, and so do its object changes.
+- A run is of a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
+- A program approves nothing, and its owner nothing that it asked for; tokens and mappings are only ever ended.
 Installed after every migration because SQLite loses triggers when a table is rebuilt.
 """
 
@@ -32,11 +34,38 @@ _INVOLVED = (
     ),
     (f"SELECT 1 {_PLAN} JOIN records_decision d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
 )
+# A program counts as whoever owns it, whether its account is linked or not.
+_OWNED = (
+    "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0} AND "
+    "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = sa.owner_id), 'account-' || sa.owner_id)"
+    " = {1})"
+)
+_IS_PROGRAM = "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0})"
 _SAME_DIGEST = (
     "SELECT 1 FROM records_approval a JOIN records_plan o ON o.id = a.plan_id JOIN records_plan p ON p.id = NEW.plan_id"
     " WHERE o.review_id = p.review_id AND a.digest = NEW.digest AND a.revoked_at IS NULL AND a.spent_at IS NULL"
 )
 _REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
+
+# A run stands on approvals that were spent on it, or on broken glass; none are asked for only by a policy's word.
+_SPENT = (
+    "(SELECT COUNT(*) FROM records_approval a JOIN records_plan o ON o.id = a.plan_id"
+    " JOIN records_plan p ON p.id = NEW.plan_id WHERE a.run_id = NEW.id AND o.review_id = p.review_id"
+    " AND a.spent_at IS NOT NULL AND a.revoked_at IS NULL AND a.digest = p.digest)"
+)
+_GLASS = (
+    "EXISTS (SELECT 1 FROM records_breakglass b JOIN records_plan p ON p.id = b.plan_id"
+    " WHERE b.plan_id = NEW.plan_id AND b.digest = p.digest)"
+)
+_ASKS_NOTHING = (
+    "EXISTS (SELECT 1 FROM records_policyversion v JOIN records_policy o ON o.id = v.policy_id"
+    " JOIN records_plan p ON p.id = NEW.plan_id WHERE CAST(v.rules ->> 'approvals' AS integer) = 0"
+    " AND (' ' || p.policy_version || ' ') LIKE ('% ' || o.slug || '@' || CAST(v.number AS text) || ' %'))"
+)
+_RUNNABLE = (
+    "EXISTS (SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
+    " AND p.state = 'complete' AND r.applied_by = '')"
+)
 
 _FIXED = (
     *("id", "chain", "sequence", "form", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
@@ -76,7 +105,10 @@ GUARDS = (
         "approval_not_ones_own",
         _APPROVED,
         "INSERT",
-        " OR ".join(f"EXISTS ({rows} AND {_HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED),
+        " OR ".join(
+            f"EXISTS ({rows} AND ({_HUMAN.format(who)} = {_ME} OR {_OWNED.format(who, _ME)}))"
+            for rows, who in _INVOLVED
+        ),
         "nobody approves what they wrote, edited, decided or requested",
     ),
     _Guard(
@@ -159,6 +191,96 @@ GUARDS = (
         "a membership is only ever ended, once",
     ),
     _Guard("member_no_delete", "records_teammember", "DELETE", "", "memberships are never deleted"),
+    _Guard(
+        "approval_of_a_person",
+        _APPROVED,
+        "INSERT",
+        _IS_PROGRAM.format("NEW.by_id"),
+        "a program never approves",
+    ),
+    _Guard(
+        "glass_of_a_person",
+        "records_breakglass",
+        "INSERT",
+        _IS_PROGRAM.format("NEW.by_id"),
+        "a program breaks no glass",
+    ),
+    _Guard(
+        "rule_of_a_person",
+        "records_standingrule",
+        "UPDATE",
+        "NEW.agreed_by_id IS NOT NULL AND "
+        f"({_IS_PROGRAM.format('NEW.agreed_by_id')}"
+        f" OR {_OWNED.format('NEW.proposed_by_id', _HUMAN.format('NEW.agreed_by_id'))})",
+        "a program agrees to no standing rule, nor does its owner to what it proposed",
+    ),
+    _Guard(
+        "service_is_fixed",
+        "records_serviceaccount",
+        "UPDATE",
+        "OLD.person_id <> NEW.person_id OR OLD.owner_id <> NEW.owner_id",
+        "a service account stays with who made it",
+    ),
+    _Guard("service_no_delete", "records_serviceaccount", "DELETE", "", "service accounts are never deleted"),
+    _Guard(
+        "token_is_fixed",
+        "records_apitoken",
+        "UPDATE",
+        "OLD.person_id <> NEW.person_id OR OLD.made_by_id <> NEW.made_by_id OR OLD.scope <> NEW.scope"
+        " OR OLD.token_hash <> NEW.token_hash OR OLD.expires_at <> NEW.expires_at"
+        " OR (OLD.revoked_at IS NOT NULL AND OLD.revoked_at IS DISTINCT FROM NEW.revoked_at)",
+        "a token is only ever revoked, once",
+    ),
+    _Guard("token_no_delete", "records_apitoken", "DELETE", "", "tokens are never deleted"),
+    _Guard(
+        "mapping_is_fixed",
+        "records_identitymapping",
+        "UPDATE",
+        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.cluster_id <> NEW.cluster_id"
+        ' OR OLD.number <> NEW.number OR OLD."user" <> NEW."user" OR OLD.since <> NEW.since'
+        " OR CAST(OLD.groups AS text) <> CAST(NEW.groups AS text)"
+        " OR OLD.person_id IS DISTINCT FROM NEW.person_id OR OLD.team_id IS DISTINCT FROM NEW.team_id",
+        "a mapping is only ever ended, once",
+    ),
+    _Guard("mapping_no_delete", "records_identitymapping", "DELETE", "", "mappings are never deleted"),
+    _Guard(
+        "review_keeps_its_applier",
+        "records_review",
+        "UPDATE",
+        "OLD.applied_by <> NEW.applied_by",
+        "who applies a review never changes",
+    ),
+    _Guard(
+        "run_is_possible",
+        "records_applyrun",
+        "INSERT",
+        f"NOT {_RUNNABLE}",
+        "a run is of a complete plan, and never of what another tool applies",
+    ),
+    _Guard(
+        "run_begins_waiting",
+        "records_applyrun",
+        "INSERT",
+        f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_GLASS} AND NOT {_ASKS_NOTHING})",
+        "a run begins waiting for a worker, and asks for what its policy asks for",
+    ),
+    _Guard(
+        "run_is_consented",
+        "records_applyrun",
+        "UPDATE",
+        f"NEW.epoch > OLD.epoch AND {_SPENT} < NEW.needed AND NOT {_GLASS}",
+        "no run without the approvals spent on it",
+    ),
+    _Guard(
+        "run_is_claimed",
+        "records_applyrun",
+        "UPDATE",
+        "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
+        " OR (NEW.state = 'running' AND NEW.epoch = 0)"
+        " OR (OLD.state NOT IN ('queued', 'running') AND NEW.state IN ('queued', 'running'))",
+        "a run stays with its plan, and is picked up by a worker",
+    ),
+    _Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
     _Guard(
         "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
     ),

@@ -19,6 +19,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.sandbox.jsontext import simplify
 from applyviz.sandbox.payloads import Payload, UnreadableError, read_yaml
+from applyviz.sandbox.reviews import Caller
 from applyviz.sandbox.routing import parse_path
 from applyviz.sandbox.server import Sandbox
 from applyviz.sandbox.status import StatusError
@@ -26,6 +27,7 @@ from applyviz.sandbox.tables import render_table
 
 BODY_LIMIT = 3 * 1024 * 1024
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_IMPERSONATING = ("impersonate-group", "impersonate-uid")
 _METADATA_KINDS = {"PartialObjectMetadata", "PartialObjectMetadataList"}
 
 
@@ -55,10 +57,11 @@ class HttpFace:
         try:
             if not self._authenticate(given):
                 raise StatusError(401, "Unauthorized", "Unauthorized")
+            caller = _read_caller(given)
             request, payload = _read_request(method, unquote(path), query, given, body)
             if request.query.get("watch") in ("true", "1"):
                 return self._watch(request)
-            return self._answer(request, payload, given)
+            return self._answer(request, payload, given, caller)
         except StatusError as error:
             return _render(Answer(error.code, error.render()))
 
@@ -66,12 +69,12 @@ class HttpFace:
         token = _read_token(headers.get("authorization", ""))
         return bool(token) and self._find_user(token) is not None
 
-    def _answer(self, request: Request, payload: Payload, headers: Mapping[str, str]) -> Response:
+    def _answer(self, request: Request, payload: Payload, headers: Mapping[str, str], caller: Caller) -> Response:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
         user = _manager(headers.get("user-agent", ""))
-        answer = self._sandbox.handle(request, user=user, payload=payload)
+        answer = self._sandbox.handle(request, user=user, payload=payload, caller=caller)
         if answer.is_ok and isinstance(answer.body, Mapping):
             answer = Answer(answer.status, self._shape(request, accept, answer.body), answer.warnings)
         return _render(answer)
@@ -120,6 +123,16 @@ def _read_token(authorization: str) -> str:
         except (ValueError, binascii.Error):
             return ""
     return text.strip() if scheme.lower() == "bearer" else ""
+
+
+def _read_caller(headers: Mapping[str, str]) -> Caller:
+    """Whom `kubectl --as` acts as; groups come as one header, joined by what stands between the servers."""
+    user = headers.get("impersonate-user", "")
+    told = next((name for name in _IMPERSONATING if headers.get(name)), "")
+    if not user and told:
+        message = f"requested {headers[told]!r} without impersonating a user"
+        raise StatusError(500, "InternalError", f"Internal error occurred: {message}")
+    return Caller(user, tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip()))
 
 
 def _manager(agent: str) -> str:

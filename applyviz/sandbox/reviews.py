@@ -1,9 +1,12 @@
 """Access reviews: questions that kubectl asks before it acts; in a sandbox everything is allowed.
 
-Who may reach a sandbox at all is decided by its callers.
+Who may reach a sandbox at all is decided by its callers. Whom it takes a caller for follows the rule of a server:
+https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import MutableObject
@@ -12,7 +15,23 @@ from applyviz.sandbox.routing import Route
 _ALLOWED = frozenset({"selfsubjectaccessreviews", "subjectaccessreviews", "localsubjectaccessreviews"})
 
 
-def answer_review(request: Request, route: Route) -> Answer | None:
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: somebody that is impersonated, or ("" for no user) the sandbox's own administrator."""
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+    def render(self) -> MutableObject:
+        """As `kubectl auth whoami` prints it."""
+        if not self.user:
+            return {"username": "sandbox", "groups": ["system:masters"]}
+        added = "system:unauthenticated" if self.user == "system:anonymous" else "system:authenticated"
+        groups = self.groups if added in self.groups else (*self.groups, added)
+        return {"username": self.user, "groups": list(groups)}
+
+
+def answer_review(request: Request, route: Route, caller: Caller) -> Answer | None:
     """The answer to an access review, None when the request is none."""
     if request.method != "POST" or not isinstance(request.body, dict):
         return None
@@ -23,7 +42,7 @@ def answer_review(request: Request, route: Route) -> Answer | None:
         rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
         status = {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
     elif route.group == "authentication.k8s.io" and route.plural == "selfsubjectreviews":
-        status = {"userInfo": {"username": "sandbox", "groups": ["system:masters"]}}
+        status = {"userInfo": caller.render()}
     else:
         return None
     return Answer(201, {**request.body, "status": status})

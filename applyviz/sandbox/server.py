@@ -20,7 +20,7 @@ from applyviz.sandbox.deletes import Deleter
 from applyviz.sandbox.documents import find_aggregated, find_document
 from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.reads import list_objects, read_object
-from applyviz.sandbox.reviews import answer_review
+from applyviz.sandbox.reviews import Caller, answer_review
 from applyviz.sandbox.routing import Route, parse_path
 from applyviz.sandbox.scale_writes import write_scale
 from applyviz.sandbox.scaling import render_scale
@@ -30,6 +30,7 @@ from applyviz.sandbox.targets import Registry, Target
 from applyviz.sandbox.writes import Writer
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_SELF = Caller()
 
 
 def _new_uid() -> str:
@@ -59,17 +60,20 @@ class Sandbox:
         self._store = store
         self._is_started = False
 
-    def handle(self, request: Request, *, user: str = "", payload: Payload | None = None) -> Answer:
+    def handle(
+        self, request: Request, *, user: str = "", payload: Payload | None = None, caller: Caller = _SELF
+    ) -> Answer:
         """Answer one request; `user` names the field manager when the query does not.
 
         - `payload`: the body as it came over the wire; without one, that of the request is the value itself.
+        - `caller`: whom it is taken for; that changes no object and no field owner.
         """
         try:
             if not self._is_started:
                 bootstrap.ensure(self._cluster)
                 self._is_started = True
             payload = payload if payload is not None else Payload(request.content_type, None, request.body)
-            return self._route(request, user, payload)
+            return self._route(request, user, payload, caller)
         except StatusError as error:
             return Answer(error.code, error.render(), error.warnings)
         except RecursionError:
@@ -79,14 +83,14 @@ class Sandbox:
         """The aggregated discovery document of `/api` or `/apis`."""
         return find_aggregated(path, self._cluster)
 
-    def _route(self, request: Request, user: str, payload: Payload) -> Answer:
+    def _route(self, request: Request, user: str, payload: Payload, caller: Caller) -> Answer:
         route = parse_path(request.path)
         if route is None:
             document = find_document(request.path, self._cluster)
             if document is None or request.method not in ("GET", "HEAD"):
                 raise no_such_path()
             return Answer(200, document)
-        review = answer_review(request, route)
+        review = answer_review(request, route, caller)
         if review is not None:
             return review
         target = self.registry.find(route)

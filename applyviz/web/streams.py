@@ -1,4 +1,4 @@
-"""Server-sent events: what moved since the last look, told while it happens.
+"""Server-sent events: what moved since the last look, told while it happens; and JSON that waits for something new.
 
 Rule: https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream lives for seconds, not for good: the
 browser comes again by itself and names the last event it had. Between looks it waits in the event loop and holds
@@ -9,19 +9,25 @@ bounded number of streams; who gets none, and who sits behind a server that cann
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.db import close_old_connections
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+
+from applyviz.engine.objects.errors import ApplyVizError
 
 LIFETIME, PAUSE, SILENCE = 25.0, 0.2, 5.0
 RETRY_MILLISECONDS = 500
+WAITING_PAUSE = 0.7
 SEATS = threading.BoundedSemaphore(64)
 
 
@@ -56,9 +62,12 @@ class Pace:
     silence: float = SILENCE
 
 
-def _look_and_let_go(look: Look, place: str) -> Event | None:
+T = TypeVar("T")
+
+
+def _do_and_let_go(do: Callable[[], T]) -> T:
     try:
-        return look(place)
+        return do()
     finally:
         close_old_connections()
 
@@ -70,7 +79,7 @@ async def _tell(look: Look, place: str, pace: Pace) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MILLISECONDS}\n\n"
         spoke = began = pace.now()
         while pace.now() - began < pace.lifetime:
-            event = await sync_to_async(_look_and_let_go)(look, place)
+            event = await sync_to_async(_do_and_let_go)(partial(look, place))
             if event is not None:
                 place, spoke = event.place, pace.now()
                 yield str(event)
@@ -93,4 +102,54 @@ def tell(request: HttpRequest, look: Look, *, pace: Pace | None = None) -> HttpR
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     response["Content-Encoding"] = "identity"  # packed, events would wait for one another
+    return response
+
+
+Document = Mapping[str, Any]
+
+
+async def _wait(
+    look: Callable[[], Document],
+    is_enough: Callable[[Document], bool],
+    finish: Callable[[Document], Document],
+    pace: Pace,
+) -> AsyncIterator[bytes]:
+    has_seat = SEATS.acquire(blocking=False)
+    try:
+        began = spoke = pace.now()
+        document = await sync_to_async(_do_and_let_go)(look)
+        while has_seat and not is_enough(document) and pace.now() - began < pace.lifetime:
+            if pace.now() - spoke >= pace.silence:
+                spoke = pace.now()
+                yield b"\n"  # JSON may begin with it; a connection that broke is noticed by writing to it
+            await pace.sleep(pace.pause)
+            document = await sync_to_async(_do_and_let_go)(look)
+        yield json.dumps(await sync_to_async(_do_and_let_go)(partial(finish, document))).encode()
+    except ApplyVizError as error:  # what may no longer be seen; the status went out long ago
+        yield json.dumps({"error": {"code": "not allowed", "message": str(error)}}).encode()
+    finally:
+        if has_seat:
+            SEATS.release()
+
+
+def answer_when(
+    request: HttpRequest,
+    look: Callable[[], Document],
+    *,
+    is_enough: Callable[[Document], bool],
+    finish: Callable[[Document], Document],
+    seconds: float,
+    pace: Pace | None = None,
+) -> HttpResponseBase:
+    """Answer with JSON as soon as it says something new, at the latest after some seconds.
+
+    - What is refused is refused at once: the first look is taken before anything is answered.
+    - At once as well where the server cannot wait without a thread, and while too many wait already.
+    """
+    document = look()
+    if not seconds or is_enough(document) or not isinstance(request, ASGIRequest):
+        return JsonResponse(dict(finish(document)))
+    chosen = pace or Pace(lifetime=min(seconds, LIFETIME), pause=WAITING_PAUSE)
+    response = StreamingHttpResponse(_wait(look, is_enough, finish, chosen), content_type="application/json")
+    response["Content-Encoding"] = "identity"
     return response

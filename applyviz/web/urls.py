@@ -9,6 +9,8 @@ from applyviz.web.views import (
     accounts,
     acknowledging,
     agreement,
+    api,
+    apidoors,
     changerecords,
     clusters,
     comments,
@@ -19,6 +21,7 @@ from applyviz.web.views import (
     guide,
     history,
     home,
+    identities,
     notifications,
     people,
     playground,
@@ -26,6 +29,7 @@ from applyviz.web.views import (
     reviews,
     rules,
     runs,
+    tokens,
     watching,
     webhooks,
 )
@@ -139,6 +143,13 @@ notification_urls = [  # notifications/
     path("<int:number>/", notifications.open_notification, name="open-notification"),
 ]
 settings_urls = [  # settings/
+    path("identities/", identities.list_identities, name="list-identities"),
+    path("identities/new/", identities.add_identity, name="add-identity"),
+    path("identities/<int:pk>/end/", identities.end_identity, name="end-identity"),
+    path("tokens/", tokens.list_tokens, name="list-tokens"),
+    path("tokens/new/", tokens.add_token, name="add-token"),
+    path("tokens/accounts/new/", tokens.add_account, name="add-account"),
+    path("tokens/<int:pk>/revoke/", tokens.revoke_token, name="revoke-token"),
     path("webhooks/", webhooks.list_webhooks, name="list-webhooks"),
     path("webhooks/new/", webhooks.add_webhook, name="add-webhook"),
     path("webhooks/<int:number>/", webhooks.show_webhook, name="show-webhook"),
@@ -166,8 +177,20 @@ settings_urls = [  # settings/
     path("teams/<slug:slug>/grant/", people.grant_to_team, name="grant-to-team"),
     path("teams/<slug:slug>/retire/", people.retire_team, name="retire-team"),
 ]
+api_urls = [  # api/v1/
+    path("", api.show_caller, name="show-caller"),
+    path("reviews/", api.add_review, name="add-review"),
+    path("reviews/<int:number>/", api.show_latest, name="show-latest"),
+    path("reviews/<int:number>/plans/", api.add_plan, name="add-plan"),
+    path("reviews/<int:number>/plans/<int:plan>/", api.show_plan, name="show-plan"),
+    path("reviews/<int:number>/plans/<int:plan>/run/", api.start_run, name="start-run"),
+    path("runs/<int:number>/", api.show_run, name="show-run"),
+    path("runs/<int:number>/cancel/", api.cancel_run, name="cancel-run"),
+    path("<path:rest>", apidoors.find_no_address, name="no-address"),
+]
 
 urlpatterns = [
+    path("api/v1/", include((api_urls, "api"))),
     path("", home.show_home, name="home"),
     path("login/", accounts.sign_in, name="login"),
     path("prove/", accounts.prove, name="prove"),

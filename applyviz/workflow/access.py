@@ -21,7 +21,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from applyviz.records.enums import Role
-from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace
+from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace, ServiceAccount
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.places import Place, fits, holds_at, is_everywhere, select_covered
 
@@ -44,6 +44,7 @@ class Action(StrEnum):
     MANAGE = "manage clusters, people and policies"
     OVERSEE = "see accounts and grants"
     AUDIT = "verify and export the history"
+    CONNECT = "make and revoke API tokens"
 
 
 _ALL = frozenset(Role)
@@ -59,8 +60,11 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.BREAK_GLASS: frozenset({Role.BREAK_GLASS}),
     Action.MANAGE: frozenset({Role.ADMINISTRATOR}),
     Action.OVERSEE: frozenset({Role.ADMINISTRATOR, Role.AUDITOR}),
+    Action.CONNECT: _ALL - {Role.AUDITOR},
     Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR}),
 }
+OF_PROGRAMS = frozenset({Role.VIEWER, Role.AUTHOR, Role.OPERATOR})
+"""The roles that a service account can hold: a program asks and runs, it never agrees."""
 # What concerns the installation as a whole; a grant on some clusters only gives nothing of it.
 _OF_THE_WHOLE = frozenset({Action.MANAGE, Action.OVERSEE})
 
@@ -92,7 +96,9 @@ def list_grants(user: Visitor) -> tuple[Grant, ...]:
 
 def _read_grants(user: Person) -> tuple[Grant, ...]:
     through_team = Q(team__members__person=user, team__members__ended_at=None, team__retired_at=None)
-    return tuple(Grant.objects.filter(Q(person=user) | through_team, ended_at=None).distinct())
+    is_program = Exists(ServiceAccount.objects.filter(person=user))
+    allowed = Q(role__in=OF_PROGRAMS) | ~is_program
+    return tuple(Grant.objects.filter(Q(person=user) | through_team, allowed, ended_at=None).distinct())
 
 
 def _is_superuser(user: Visitor) -> bool:

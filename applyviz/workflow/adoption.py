@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from applyviz.clusters import connect, discovery
+from applyviz.clusters import discovery
 from applyviz.engine.diff import masking
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Request
@@ -21,7 +21,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import access, reviews
+from applyviz.workflow import access, identities, reviews
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotVisibleError
 
@@ -64,8 +64,10 @@ def make_manifest(live: JSONObject) -> JSONObject:
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, **rest}
 
 
-def _read(cluster: Cluster, group: str, kind: str, namespace: str, name: str) -> tuple[ObjectRef, JSONObject]:
-    with connect.open_reader(cluster) as reader:
+def _read(
+    cluster: Cluster, group: str, kind: str, namespace: str, name: str, by: Person
+) -> tuple[ObjectRef, JSONObject]:
+    with identities.open_reader(cluster, for_user=by) as reader:
         resource = discovery.load_catalog(reader).find_preferred(group, kind)
         if resource is None:
             raise NotVisibleError(f"the cluster does not serve {kind}")
@@ -82,7 +84,7 @@ def _render(obj: JSONValue) -> str:
 def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, name: str, by: Person) -> Adoption:
     """What adopting an object would begin with; raises `NotVisibleError` when it is not there."""
     access.require(by, Action.WRITE)
-    ref, live = _read(cluster, group, kind, namespace, name)
+    ref, live = _read(cluster, group, kind, namespace, name, by)
     manifest = make_manifest(live)
     masked = masking.mask(manifest, gvk=ref.gvk, tag_key=secrets.token_bytes(32), scope="/".join(ref.key))
     entries = live.get("metadata", {}).get("managedFields") or ()
@@ -104,7 +106,7 @@ def adopt(
 ) -> Review:
     """Open a review of the live object as its manifest, read now."""
     access.require(by, Action.WRITE)
-    _ref, live = _read(cluster, group, kind, namespace, name)
+    _ref, live = _read(cluster, group, kind, namespace, name, by)
     text = _render(make_manifest(live))
     file = SourceFile(f"{kind.lower()}-{name}.yaml", text.encode(), {"from": "live", "cluster": cluster.slug})
     return reviews.create_review(

@@ -15,7 +15,19 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Approval, ObjectChange, Objection, Plan, Review
-from applyviz.workflow import access, acknowledgements, audit, clock, people, policies, quorum, standing, viewing
+from applyviz.workflow import (
+    access,
+    acknowledgements,
+    audit,
+    clock,
+    identities,
+    people,
+    permissions,
+    policies,
+    quorum,
+    standing,
+    viewing,
+)
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.acknowledgements import OpenHazard
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
@@ -83,6 +95,17 @@ def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
             yield _("the policy lets only team %(teams)s ask for this") % {"teams": _(" or ").join(teams)}
 
 
+def _name_problems(plan: Plan) -> tuple[str, ...]:
+    """What could not be read or planned is not in the plan: nobody agrees to a part that stands for the whole."""
+    count = len(plan.problems)
+    text = ngettext(
+        "%(n)d problem in the manifests: plan again without what cannot be read",
+        "%(n)d problems in the manifests: plan again without what cannot be read",
+        count,
+    )
+    return (text % {"n": count},) if count else ()
+
+
 def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
     """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
     if plan.state == PlanState.PLANNING:
@@ -101,6 +124,9 @@ def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
     if plan.policy_version != policy.version:
         blockers.append(_("the policy changed since this plan was made: plan again"))
     blockers += standing.find_blockers(plan)
+    blockers += identities.find_moved(plan)
+    blockers += permissions.name_denied(identities.read_identity(plan), plan.denied)
+    blockers += _name_problems(plan)
     return (*blockers, *_find_object_blockers(plan, policy))
 
 

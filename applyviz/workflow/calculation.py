@@ -39,7 +39,6 @@ from applyviz.workflow.places import Place
 from applyviz.workflow.standing import thaw_rules
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
-IDENTITY = "cluster credential"
 
 
 def _drive(planner: sets.SetPlanner, reader: ClusterReader) -> Iterator[ObjectChange]:

@@ -20,7 +20,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
+from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs, viewing
 from applyviz.workflow.access import Person
 
 SLUG = "demo"
@@ -106,6 +106,8 @@ def _review(cluster: Cluster, title: str, reason: str, bundle: SourceBundle, *, 
 def _apply(plan: Plan, *, by: Person) -> None:
     for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
         acknowledgements.acknowledge_hazards(plan, kind, by=by, note="the first version")
+    for row in viewing.find_unopened(plan, by=by):
+        viewing.record_viewed(row, plan, by=by)
     started = runs.approve_and_run(plan, by=by, digest=plan.digest, note="the first version")
     runs.execute_run(started.pk)
     run = ApplyRun.objects.get(pk=started.pk)

@@ -21,6 +21,7 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectChange, ObjectResult, Plan
+from applyviz.workflow import identities
 from applyviz.workflow.changes import read_masked
 
 LOOKED_AT = 12
@@ -51,7 +52,7 @@ def find_kind(plan: Plan, gvk: GroupVersionKind) -> KindSchema | None:
     if found is not None:
         return found
     try:
-        with connect.open_reader(plan.target.cluster) as reader:
+        with connect.open_reader(plan.target.cluster, identities.read_identity(plan)) as reader:
             return discovery.load_catalog(reader).find_kind(gvk)
     except ApplyVizError:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from applyviz.clusters import connect, discovery
+from applyviz.clusters import discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -22,8 +22,9 @@ from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.schema.model import Resource
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Cluster
-from applyviz.workflow import access
+from applyviz.workflow import access, identities
 from applyviz.workflow.access import Action, Visitor
+from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.places import Place
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
@@ -144,12 +145,12 @@ def _order(ref: ObjectRef) -> tuple[str, str, str]:
 
 def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     """The objects of a cluster in places of this person; one that does not answer gives the problem instead."""
-    access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.LOOK)
     try:
-        with connect.open_reader(cluster) as reader:
+        with identities.open_reader(cluster, for_user=person) as reader:
             listing = Listing(reader)
             objects = [_read_object(ref, item) for ref, item in listing.walk()]
-    except ClusterError as error:
+    except (ClusterError, NotPossibleError) as error:
         return Inventory(problem=str(error))
     seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in objects})
     objects = [one for one in objects if Place(cluster.slug, one.ref.namespace) in seen]
@@ -169,14 +170,14 @@ def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
 
 def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
     """All fields that one field manager owns in a cluster, object by object, in places of this person."""
-    access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.LOOK)
     held: list[Holding] = []
     try:
-        with connect.open_reader(cluster) as reader:
+        with identities.open_reader(cluster, for_user=person) as reader:
             listing = Listing(reader)
             for ref, item in listing.walk():
                 held.extend(_hold(ref, item, manager))
-    except ClusterError as error:
+    except (ClusterError, NotPossibleError) as error:
         return Holdings(problem=str(error))
     seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in held})
     held = [one for one in held if Place(cluster.slug, one.ref.namespace) in seen]

@@ -36,7 +36,9 @@ from applyviz.workflow import (
     changes,
     digests,
     failpoints,
+    identities,
     inverse,
+    permissions,
     policies,
     seals,
     standing,
@@ -80,7 +82,7 @@ def _claim(plan_id: int) -> _Claim | None:
         )
         if not claimed:
             return None
-        plan = Plan.objects.select_related("review", "target__cluster", "revision").get(pk=plan_id)
+        plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan_id)
         plan.rules = standing.freeze_rules(plan.target.cluster)
         Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
         ObjectChange.objects.filter(plan=plan).delete()
@@ -106,6 +108,13 @@ def _keep_places(plan: Plan, places: Collection[Place]) -> None:
     ReviewPlace.objects.bulk_create(rows, ignore_conflicts=True)
 
 
+def _fix_identity(claim: _Claim) -> None:
+    """Fix as whom the plan asks the cluster, and would be run: what is said of its requester now."""
+    plan = claim.plan
+    plan.identity = identities.find_identity(plan.requested_by, plan.target.cluster).to_json()
+    claim.renew(identity=plan.identity)
+
+
 def _calculate(claim: _Claim, reader: Any) -> None:
     plan = claim.plan
     tag_key = plan.tag_key.open_bytes()
@@ -115,6 +124,7 @@ def _calculate(claim: _Claim, reader: Any) -> None:
     counts: Counter[str] = Counter()
     rows: list[ObjectChange] = []
     overviewer = Overviewer()
+    needs: dict[permissions.Need, None] = {}
     known = set(access.places_of(plan.review))
     for change in prepared.run():
         place = Place(plan.target.cluster.slug, change.ref.namespace)
@@ -125,12 +135,15 @@ def _calculate(claim: _Claim, reader: Any) -> None:
         row = changes.make_row(change, masked, plan=plan, position=len(rows))
         overviewer.add(masked)
         counts[change.operation.value] += 1
+        needs.update(dict.fromkeys(permissions.list_needs(change.requests)))
         with transaction.atomic():
             if not claim.renew(counts=dict(counts)):
                 return
             row.save(force_insert=True)
         rows.append(row)
         failpoints.reach("plan.stored")
+    identity = identities.read_identity(plan)
+    plan.denied = [] if identity.is_own else [str(n) for n in permissions.find_denied(reader, tuple(needs))]
     _complete(claim, prepared, rows, overviewer)
 
 
@@ -154,7 +167,7 @@ def _complete(
         finished,
         key=digests.digest_key(),
         target=plan.target.cluster.uid,
-        identity=calculation.IDENTITY,
+        identity=identities.name_for_digest(plan),
         policy_version=policy_version,
         decisions=plan.decisions,
     )
@@ -175,6 +188,7 @@ def _complete(
             | watching.forecast(plan, finished.changes)
             | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
+            denied=plan.denied,
             completed_at=timezone.now(),
             lease_until=None,
         )
@@ -186,7 +200,7 @@ def _complete(
             AuditAction.PLAN_COMPLETED,
             by=None,
             about=approvals.about(plan),
-            detail={"counts": _count(finished.changes)},
+            detail={"counts": _count(finished.changes), "identity": str(identities.read_identity(plan))},
         )
         failpoints.reach("plan.completing")
     failpoints.reach("plan.completed")
@@ -212,7 +226,8 @@ def make_plan(plan_id: int) -> None:
         _fail(claim, "planning was interrupted several times; look at the log of the worker")
         return
     try:
-        with connect.open_reader(claim.plan.target.cluster) as reader:
+        _fix_identity(claim)
+        with connect.open_reader(claim.plan.target.cluster, identities.read_identity(claim.plan)) as reader:
             _calculate(claim, reader)
     except ApplyVizError as error:
         _fail(claim, str(error))

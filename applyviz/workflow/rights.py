@@ -1,4 +1,4 @@
-"""How a cluster is, and what this product's identity may do there: readiness, and one access review per kind and verb.
+"""How a cluster is, and as whom a person may do what there: readiness, and one access review per kind and verb.
 
 Rule: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. An access review is
 answered and not stored; it is sent as a dry run, so that the reader carries it.
@@ -6,7 +6,7 @@ answered and not stored; it is sent as a dry run, so that the reader carries it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from applyviz.clusters import connect, discovery
@@ -15,8 +15,10 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import get_at
 from applyviz.records.models import Cluster
-from applyviz.workflow import access
+from applyviz.workflow import access, identities
 from applyviz.workflow.access import Action, Visitor
+from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.permissions import Need, is_allowed
 
 VERBS = ("list", "create", "patch", "delete")
 KINDS = (
@@ -29,7 +31,6 @@ KINDS = (
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 )
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
@@ -52,30 +53,22 @@ class KindRights:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What a cluster says of itself and of whom it takes us for; `problem` says why it did not answer."""
+    """What a cluster says of itself and of whom it takes us for; `problem` says why it did not answer.
+
+    - `is_impersonated`: whether that is a mapped identity, and not the cluster's own credential.
+    """
 
     health: Health = Health.UNKNOWN
     version: str = ""
     identity: str = ""
     rights: tuple[KindRights, ...] = ()
     problem: str = ""
-
-
-def _ask(group: str, plural: str, verb: str, namespace: str) -> Request:
-    attributes = {"group": group, "resource": plural, "verb": verb, "namespace": namespace}
-    spec = {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
-    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
-    return Request("POST", _REVIEWS, {"dryRun": "All"}, "application/json", body, purpose="access")
-
-
-def _is_allowed(answer: Answer) -> bool | None:
-    allowed = get_at(answer.body, ("status", "allowed")) if answer.is_ok else None
-    return allowed if isinstance(allowed, bool) else None
+    is_impersonated: bool = False
 
 
 def _read_rights(reader: ClusterReader, namespace: str) -> tuple[KindRights, ...]:
-    asked = [_ask(group, plural, verb, namespace) for group, plural in KINDS for verb in VERBS]
-    answers = [_is_allowed(answer) for answer in reader.try_send_all(asked)]
+    asked = [Need(verb, group, plural, namespace).ask() for group, plural in KINDS for verb in VERBS]
+    answers = [is_allowed(answer) for answer in reader.try_send_all(asked)]
     width = len(VERBS)
     rows = (tuple(answers[start : start + width]) for start in range(0, len(answers), width))
     return tuple(KindRights(*kind, allowed) for kind, allowed in zip(KINDS, rows, strict=True))
@@ -108,10 +101,11 @@ def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> Clus
 
 
 def read_state(cluster: Cluster, *, for_user: Visitor, namespace: str = "") -> ClusterState:
-    """How the cluster is and what may be done there, in one namespace or ("") in all of them."""
-    access.require(for_user, Action.LOOK)
+    """How the cluster is and what a person may do there as whom they are mapped to, in one namespace or ("") in all."""
+    person = access.require(for_user, Action.LOOK)
     try:
-        with connect.open_reader(cluster) as reader:
-            return _read_state(reader, cluster, namespace)
-    except ClusterError as error:
+        identity = identities.find_identity(person, cluster)
+        with connect.open_reader(cluster, identity) as reader:
+            return replace(_read_state(reader, cluster, namespace), is_impersonated=not identity.is_own)
+    except (ClusterError, NotPossibleError) as error:
         return ClusterState(problem=str(error))

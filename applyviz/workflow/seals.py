@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.workflow import calculation, digests
+from applyviz.workflow import digests
 
 KEY = "seal"
 """Under which name of `Plan.summary` it is kept."""
 
-_OF_A_PLAN = ("id", "digest", "digest_key_id", "options", "decisions", "policy_version", "cluster_uid")
+_OF_A_PLAN = ("id", "digest", "digest_key_id", "identity", "options", "decisions", "policy_version", "cluster_uid")
 _OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name != "sealed")
 
 
@@ -38,7 +38,7 @@ def make_seal(plan: Plan, rows: Iterable[ObjectChange]) -> str:
     def add(value: JSONValue) -> None:
         found.update(canonical_json(value).encode() + b"\n")
 
-    add([calculation.IDENTITY, _hash(plan.tag_key.token), *(getattr(plan, name) for name in _OF_A_PLAN)])
+    add([_hash(plan.tag_key.token), *(getattr(plan, name) for name in _OF_A_PLAN)])
     for row in rows:
         add([_hash(row.sealed.token), *(getattr(row, name) for name in _OF_A_CHANGE)])
     return found.hexdigest()

@@ -40,6 +40,16 @@ def find_refusal(name: str, address: str) -> datetime | None:
     return max(filter(None, until), default=None)
 
 
+def count_probe(address: str) -> bool:
+    """A program tried something that opens nothing; False when its address did so too often.
+
+    - Counted apart from sign-ins, and without a line in the history for each.
+    """
+    bucket = find_bucket(LimitKind.ADDRESS, f"program at {address}")
+    with transaction.atomic():
+        return count_one(LimitKind.ADDRESS, bucket, window=WINDOW, now=clock.now()) <= MOST[LimitKind.ADDRESS]
+
+
 def record_failure(name: str, address: str) -> None:
     """Somebody gave a wrong password: count it and write it down; from the limit on only that it was reached."""
     person = Person.objects.filter(username=name).first()

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AccountLink, Grant, Team, TeamMember
+from applyviz.records.models import AccountLink, Grant, ServiceAccount, Team, TeamMember
 from applyviz.workflow import access, audit, clock, people
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
@@ -90,10 +90,11 @@ def _link_mailbox(person: Person) -> None:
     mailbox = people.name_mailbox(person.email)
     same = [p for p in Person.objects.exclude(email="") if people.name_mailbox(p.email) == mailbox] if mailbox else []
     if len(same) > 1:
-        _link(same)
+        count_as_one(same)
 
 
-def _link(accounts: Iterable[Person]) -> None:
+def count_as_one(accounts: Iterable[Person]) -> None:
+    """Link accounts, with all that are linked to any of them, in the caller's transaction."""
     accounts = list(accounts)
     linked = set(AccountLink.objects.filter(person__in=accounts).values_list("human", flat=True))
     name = min(linked, default=f"human-{min(p.pk for p in accounts)}")
@@ -140,7 +141,7 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
     if len({person.pk for person in accounts}) < 2:
         raise NotValidError("name at least two accounts")
     with transaction.atomic():
-        _link(accounts)
+        count_as_one(accounts)
         detail = {"one human": sorted(person.get_username() for person in accounts)}
         audit.record(AuditAction.PERSON_CHANGED, by=by, about=audit.Subject(), detail=detail)
 
@@ -174,6 +175,8 @@ def add_member(team: Team, person: Person, *, by: Person) -> TeamMember:
     access.require(by, Action.MANAGE)
     if person.pk == by.pk:
         raise NotAllowedError("nobody puts themselves into a team")
+    if ServiceAccount.objects.filter(person=person).exists():
+        raise NotAllowedError("a service account is in no team: teams agree, programs ask")
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -215,6 +218,11 @@ def grant_role(
         raise NotValidError("a role goes to a person or to a team")
     if person is not None and person.pk == by.pk:
         raise NotAllowedError("nobody grants a role to themselves")
+    service = ServiceAccount.objects.filter(person=person).first() if person is not None else None
+    if service is not None and role not in access.OF_PROGRAMS:
+        raise NotAllowedError(f"a service account is never {role.label}")
+    if service is not None and service.owner_id == by.pk:
+        raise NotAllowedError("nobody grants a role to a service account of their own")
     if role is Role.ADMINISTRATOR and scope != Scope():
         raise NotValidError("an administrator is one everywhere")
     with transaction.atomic():

@@ -12,10 +12,8 @@ from django.utils import timezone
 from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
-from applyviz.workflow import policies
 from applyviz.workflow.access import Action, Person, Visitor, places_of, require
 from applyviz.workflow.changes import ref_of
-from applyviz.workflow.policies import Policy
 
 
 def name_object(row: ObjectChange) -> str:
@@ -47,13 +45,8 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
     return frozenset(ViewedObject.objects.filter(digest=plan.digest, by_id=by.pk).values_list("object_key", flat=True))
 
 
-def find_unopened(plan: Plan, *, by: Visitor, policy: Policy | None = None) -> tuple[ObjectChange, ...]:
-    """The objects with a danger that a person has not opened; none when the policy does not ask for it.
-
-    - `policy`: that of the plan, where the caller has it at hand.
-    """
-    if not (policy or policies.find_policy(plan)).must_open_dangers:
-        return ()
+def find_unopened(plan: Plan, *, by: Visitor) -> tuple[ObjectChange, ...]:
+    """The objects with a danger that a person has not opened: whoever approves has had each before their eyes."""
     is_dangerous = Q(worst_hazard=Severity.DANGER.value) | ~Q(dangers=[])
     rows = plan.changes.filter(is_dangerous, has_effect=True).defer("document", "sealed")
     found = list(rows)

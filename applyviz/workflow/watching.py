@@ -35,7 +35,7 @@ from applyviz.queue import TaskName
 from applyviz.records import models as rows
 from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Review, Verification
-from applyviz.workflow import access, approvals, audit, changes, outbox
+from applyviz.workflow import access, approvals, audit, changes, identities, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.logs import log_unexpected
@@ -175,8 +175,12 @@ def verify_plan(verification_id: int) -> None:
         _finish(verification, VerificationState.FAILED, results=[], error="it was interrupted several times")
         return
     try:
-        with connect.open_reader(verification.plan.target.cluster) as reader:
-            results = _look(verification.plan, reader)
+        plan = verification.plan
+        with connect.open_reader(plan.target.cluster) as own:
+            if discovery.read_facts(own).uid != plan.cluster_uid:
+                raise NotPossibleError("this is another cluster than the one that was planned for")
+        with connect.open_reader(plan.target.cluster, identities.read_identity(plan)) as reader:
+            results = _look(plan, reader)
         _finish(verification, VerificationState.DONE, results=results)
     except ApplyVizError as error:
         _finish(verification, VerificationState.FAILED, results=[], error=str(error))
@@ -188,9 +192,6 @@ def verify_plan(verification_id: int) -> None:
 
 
 def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
-    facts = discovery.read_facts(reader)
-    if facts.uid != plan.cluster_uid:
-        raise NotPossibleError("this is another cluster than the one that was planned for")
     catalog = discovery.load_catalog(reader)
     tag_key = plan.tag_key.open_bytes()
     chosen = [row for row in plan.changes.order_by("position") if Operation(row.operation) in _WRITES]

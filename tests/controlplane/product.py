@@ -11,7 +11,7 @@ from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
-from tests.builders import grant_role
+from tests.builders import grant_role, open_dangers
 from tests.controlplane.comparison import JSONObject, make_comparable, read_objects
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.stories import DEFINITIONS, Files, Story
@@ -70,6 +70,7 @@ class Product:
         assert errors == []
         for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
             acknowledgements.acknowledge_hazards(plan, kind, by=self.bob)
+        open_dangers(plan, self.bob)
         started = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         runs.execute_run(started.pk)
         run = ApplyRun.objects.get(pk=started.pk)

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import open_page
+from tests.e2e.conftest import open_dangers, open_page
 from tests.e2e.test_accessibility import describe
 from tests.e2e.test_main_job import drop_files
 
@@ -55,6 +55,8 @@ def wait_for_plan(page: Page, number: int) -> None:
 
 def apply(page: Page, address: str) -> None:
     """Consent as the approver and wait for the end of the run."""
+    page.goto(address)
+    open_dangers(page)
     page.goto(address)
     page.get_by_role("link", name=re.compile("Approve plan")).click()
     page.get_by_role("button", name=re.compile("Approve and apply")).click()

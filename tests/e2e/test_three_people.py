@@ -6,6 +6,7 @@ import secrets
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.conftest import open_dangers
 from tests.e2e.test_main_job import DEPLOYMENT, SECRET, drop_files, open_review
 
 pytestmark = pytest.mark.e2e
@@ -28,22 +29,6 @@ def make_account(page: Page, name: str) -> str:
     page.get_by_role("button", name="Make the account").click()
     expect(page.get_by_text("No role: nothing here is visible to them.")).to_be_visible()
     return password
-
-
-def open_dangers(page: Page) -> None:
-    """Open and take note of whatever stands in the way of consent, one after the other, each page loaded whole."""
-    approve = page.get_by_role("link", name=re.compile("Approve plan"))
-    missing = page.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
-    take_note = page.get_by_role("button", name="Take note", exact=True)
-    for _ in range(10):
-        expect(approve.or_(missing.first)).to_be_visible()
-        if not missing.count():
-            return
-        page.goto(missing.first.get_attribute("href") or "")
-        if take_note.count():
-            take_note.first.click()
-            expect(page.locator(".messages")).to_contain_text("You took note")
-    raise AssertionError(f"something still stands in the way: {page.locator('[data-deck]').inner_text()}")
 
 
 def test_author_approver_and_outsider_agree_on_a_danger(sign_in, product):

@@ -103,7 +103,7 @@ def open_installation(folder: Path) -> Iterator[Installation]:
     durable, cutter = Durable(postgres.url), CommitCutter(postgres.port)
     try:
         team = Team(folder, database=postgres.url, broker=redis.url, has_web=False)
-        team.environment |= {"APPLYVIZ_LEASE_SECONDS": "9", "APPLYVIZ_MUST_OPEN_DANGERS": "off"}
+        team.environment |= {"APPLYVIZ_LEASE_SECONDS": "9"}
         with ApiServer(durable=durable) as api, team:
             settings = {**team.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", "LOG_LEVEL": "CRITICAL"}
             forge = Forge(folder, settings)

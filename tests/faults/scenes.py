@@ -24,7 +24,7 @@ from applyviz.records.models import ApplyRun, Approval, AuditEntry, Cluster, Pla
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.workflow import approvals, audit, calculation, clusters, plans, reviews, runs
-from tests.builders import make_person
+from tests.builders import make_person, open_dangers
 from tests.faults import plants
 from tests.faults.apiserver import TOKEN
 from tests.faults.gathering import gather
@@ -91,19 +91,23 @@ def start(*, plan_id: int, by: str = "bob", plant: str = "", failpoint: str = ""
         os.environ["APPLYVIZ_FAILPOINT"] = failpoint
     with plants.planted(plant):
         chosen = Plan.objects.get(pk=plan_id)
-        run = runs.approve_and_run(chosen, by=User.objects.get(username=by), digest=chosen.digest)
+        person = User.objects.get(username=by)
+        open_dangers(chosen, person)
+        run = runs.approve_and_run(chosen, by=person, digest=chosen.digest)
     return int(run.pk)
 
 
 def approve(*, plan_id: int) -> None:
     """Bob approves; nothing is started."""
-    chosen = Plan.objects.get(pk=plan_id)
-    approvals.approve_plan(chosen, by=User.objects.get(username="bob"), digest=chosen.digest)
+    chosen, bob = Plan.objects.get(pk=plan_id), User.objects.get(username="bob")
+    open_dangers(chosen, bob)
+    approvals.approve_plan(chosen, by=bob, digest=chosen.digest)
 
 
 def approve_and_revoke(*, plan_id: int) -> None:
     """Bob approves, and thinks better of it."""
     chosen, bob = Plan.objects.get(pk=plan_id), User.objects.get(username="bob")
+    open_dangers(chosen, bob)
     approvals.revoke_approval(approvals.approve_plan(chosen, by=bob, digest=chosen.digest), by=bob)
 
 

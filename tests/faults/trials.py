@@ -41,7 +41,6 @@ def environment(folder: Path, database: str) -> dict[str, str]:
         "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
         "APPLYVIZ_HTTPS": "off",
         "APPLYVIZ_LEASE_SECONDS": "18",
-        "APPLYVIZ_MUST_OPEN_DANGERS": "off",
         "APPLYVIZ_HOME": str(folder / "home"),
         "ALLOWED_HOSTS": "127.0.0.1",
         "PYTHONPATH": str(ROOT),

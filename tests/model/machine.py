@@ -19,7 +19,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ApplyRun, Approval, Plan, Review
 from applyviz.workflow import approvals, failpoints, plans, reviews, runs
-from tests.builders import grant_role, make_policy, take_roles
+from tests.builders import grant_role, make_policy, open_dangers, take_roles
 from tests.model.team import EVERYBODY, HUMANS, NAMES, ROLES, Killed, Team, bundle_of
 from tests.model.world import NO_FAULT
 
@@ -104,6 +104,7 @@ class Story(Team):
         other = self._pick(Plan, number + 1)
         digest = other.digest if is_other == 5 else plan.digest
         self._note_parts(plan)
+        open_dangers(plan, self._person(by))
         given = self._try("approval", lambda: approvals.approve_plan(plan, by=self._person(by), digest=digest))
         if given is not None:
             assert digest == plan.digest

@@ -7,9 +7,10 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from applyviz.records import guards
-from applyviz.records.enums import AuditAction, PlanState, Role
+from applyviz.records.enums import Applier, AuditAction, PlanState, Role, RunState
 from applyviz.records.models import (
     AccountLink,
+    ApplyRun,
     Approval,
     AuditEntry,
     BreakGlass,
@@ -19,7 +20,9 @@ from applyviz.records.models import (
     Objection,
     Plan,
     PolicyVersion,
+    Review,
     SourceRevision,
+    Target,
     Team,
     TeamMember,
 )
@@ -200,6 +203,117 @@ def test_broken_glass_stays_on_record():
 
     assert "never changed" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).update(reason="nothing"))
     assert "never deleted" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).delete())
+
+
+def run_row(plan, by, **values):
+    given = {"number": 1, "plan": plan, "requested_by": by, "created_at": timezone.now()}
+    return ApplyRun.objects.create(**{**given, **values})
+
+
+def claim(run):
+    return ApplyRun.objects.filter(pk=run.pk).update(state=RunState.RUNNING, epoch=1)
+
+
+def test_run_without_spent_approvals_is_never_picked_up():
+    alice, bob, carol = (make_person(name) for name in ("alice", "bob", "carol"))
+    plan = make_plan_row(alice)
+    run = run_row(plan, bob, needed=2)
+    given = [approve(plan, person) for person in (bob, carol)]
+    rows = Approval.objects.filter(pk=given[0].pk)
+
+    assert "without the approvals" in refused(lambda: claim(run))
+    rows.update(spent_at=timezone.now(), run=run)
+    assert "without the approvals" in refused(lambda: claim(run))
+    Approval.objects.filter(pk=given[1].pk).update(spent_at=timezone.now())
+    assert "without the approvals" in refused(lambda: claim(run)), "spent, but not on this run"
+
+
+def test_run_with_its_approvals_is_picked_up():
+    alice, bob = make_person("alice"), make_person("bob")
+    plan = make_plan_row(alice)
+    run = run_row(plan, bob)
+    approval = approve(plan, bob)
+    Approval.objects.filter(pk=approval.pk).update(spent_at=timezone.now(), run=run)
+
+    assert claim(run) == 1
+
+
+def test_approvals_of_another_plan_carry_no_run():
+    alice, bob = make_person("alice"), make_person("bob")
+    plan, other = make_plan_row(alice), make_plan_row(alice)
+    run = run_row(plan, bob)
+    approval = approve(other, bob)
+    Plan.objects.filter(pk=other.pk)
+    Approval.objects.filter(pk=approval.pk).update(spent_at=timezone.now(), run=run)
+
+    # Both rows name one digest: what counts is that the approval is of the run's review.
+    assert "without the approvals" in refused(lambda: claim(run))
+
+
+def test_run_that_asks_for_nothing_needs_a_policy_that_says_so_or_broken_glass():
+    alice, bob = make_person("alice"), make_person("bob")
+    plain = make_plan_row(alice)
+    assert "asks for what its policy asks for" in refused(lambda: run_row(plain, bob, needed=0))
+    make_policy("strict", approvals=1)
+    assert "asks for" in refused(lambda: run_row(make_plan_row(alice, policy_version="strict@1"), bob, needed=0))
+    make_policy("lax", approvals=0)
+    assert "asks for" in refused(lambda: run_row(make_plan_row(alice, policy_version="strict@1"), bob, needed=0))
+    lax = run_row(make_plan_row(alice, policy_version="strict@1 lax@1"), bob, needed=0)
+    assert claim(lax) == 1
+    BreakGlass.objects.create(
+        plan=plain, digest=plain.digest, by=bob, by_name="bob", reason="r", ticket="t", created_at=timezone.now()
+    )
+    assert claim(run_row(plain, bob, needed=0, number=2)) == 1
+
+
+@pytest.mark.parametrize("values", [{"state": "running"}, {"state": "succeeded"}, {"epoch": 1}])
+def test_run_begins_waiting_for_a_worker(values):
+    plan = make_plan_row(make_person("alice"))
+
+    assert "begins waiting" in refused(lambda: run_row(plan, make_person("bob"), **values))
+
+
+def test_what_another_tool_applies_is_never_run_here():
+    alice, bob = make_person("alice"), make_person("bob")
+    for applier in Applier:
+        plan = make_plan_row(alice)
+        if applier is Applier.SELF:
+            assert run_row(plan, bob).pk
+            continue
+        review = Review.objects.create(
+            number=900 + Review.objects.count(), title="x", author=alice, applied_by=applier, created_at=timezone.now(),
+            updated_at=timezone.now(),
+        )  # fmt: skip
+        target = Target.objects.create(review=review, cluster=plan.target.cluster)
+        watched = Plan.objects.create(
+            review=review, target=target, revision=plan.revision, number=1, options={}, requested_by=alice,
+            tag_key=plan.tag_key, created_at=timezone.now(),
+        )  # fmt: skip
+        Plan.objects.filter(pk=watched.pk).update(state=PlanState.COMPLETE, digest="c" * 64)
+        assert "never of what another tool applies" in refused(lambda plan=watched: run_row(plan, bob, number=9))
+        rows = Review.objects.filter(pk=review.pk)
+        assert "never changes" in refused(lambda rows=rows: rows.update(applied_by=""))
+        rows.update(title="another title")
+
+
+def test_unfinished_plan_is_never_run():
+    alice, bob = make_person("alice"), make_person("bob")
+
+    assert "complete plan" in refused(lambda: run_row(make_plan_row(alice, state=PlanState.FAILED), bob))
+
+
+def test_run_stays_with_its_plan_and_its_end():
+    alice, bob = make_person("alice"), make_person("bob")
+    plan, other = make_plan_row(alice), make_plan_row(alice)
+    run = run_row(plan, bob)
+    rows = ApplyRun.objects.filter(pk=run.pk)
+
+    for values in ({"plan": other}, {"needed": 0}, {"state": "running"}):
+        assert "stays with its plan" in refused(lambda values=values: rows.update(**values))
+    rows.update(state=RunState.FAILED)
+    for state in ("queued", "running"):
+        assert "stays with its plan" in refused(lambda state=state: rows.update(state=state))
+    assert "never deleted" in refused(rows.delete)
 
 
 def test_request_for_changes_is_only_withdrawn():

@@ -72,12 +72,13 @@ def make_plan(
     options: ApplyOptions | None = None,
     problems: tuple[dict[str, object], ...] = (),
     error: str = "",
+    applied_by: str = "",
 ) -> Plan:
     """A review with one plan."""
     number = Review.objects.count() + 1
     cluster = Cluster.objects.first() or make_cluster()
     review = Review.objects.create(
-        number=number, title=title, reason="why", author=author, created_at=NOW, updated_at=NOW
+        number=number, title=title, reason="why", author=author, applied_by=applied_by, created_at=NOW, updated_at=NOW
     )
     revision = SourceRevision.objects.create(digest="3f1c9e2a" * 8, created_at=NOW, created_by=author)
     plan = Plan.objects.create(
@@ -125,11 +126,14 @@ def add_plan(plan: Plan, changes: Iterable[engine.ObjectChange], *, effect: str 
 def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "applied and verified") -> ApplyRun:
     """A run of a plan with one outcome for all objects, and a journal."""
     run = ApplyRun.objects.create(
-        number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, state=state, created_at=NOW, started_at=NOW
+        number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, created_at=NOW, started_at=NOW
     )
     Approval.objects.create(
         plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW, spent_at=NOW, run=run
     )
+    if state != "queued":
+        ApplyRun.objects.filter(pk=run.pk).update(state=state, epoch=1)
+        run.refresh_from_db()
     for change in plan.changes.all():
         result = ObjectResult.objects.create(
             run=run,

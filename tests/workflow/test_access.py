@@ -31,6 +31,7 @@ MATRIX = {
     Action.MANAGE: {Role.ADMINISTRATOR},
     Action.OVERSEE: {Role.ADMINISTRATOR, Role.AUDITOR},
     Action.AUDIT: {Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR},
+    Action.CONNECT: set(Role) - {Role.AUDITOR},
 }
 
 

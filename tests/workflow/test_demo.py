@@ -7,6 +7,7 @@ from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Decision, Review
 from applyviz.workflow import acknowledgements, approvals, chain, demo, plans, reviews, runs
+from tests.builders import open_dangers
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +47,7 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     plan.refresh_from_db()
     for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
         acknowledgements.acknowledge_hazards(plan, kind, by=bob)
+    open_dangers(plan, bob)
     run = runs.approve_and_run(plan, by=bob, digest=plan.digest)
     runs.execute_run(run.pk)
 

@@ -36,7 +36,6 @@ RULES = st.builds(
     approval_hours=st.integers(0, 90),
     may_run_calculated=st.booleans(),
     may_run_unknown=st.booleans(),
-    must_open_dangers=st.booleans(),
     on_failure=st.sampled_from(OnFailure),
     concurrency=st.integers(1, 32),
     waits_for_rollout=st.booleans(),
@@ -67,7 +66,6 @@ def test_together_is_never_laxer_than_any_alone(several):
         assert together.concurrency <= alone.concurrency
         assert not (together.may_run_calculated and not alone.may_run_calculated)
         assert not (together.may_run_unknown and not alone.may_run_unknown)
-        assert together.must_open_dangers or not alone.must_open_dangers
         assert together.waits_for_rollout or not alone.waits_for_rollout
         assert together.on_failure is OnFailure.STOP or alone.on_failure is OnFailure.CARRY_ON
         if alone.approval_lasts is not None:
@@ -271,6 +269,6 @@ def test_every_rule_reaches_what_is_frozen():
     assert (policy.waits_for_rollout, policy.rollout_deadline, policy.concurrency) == (True, timedelta(seconds=7), 3)
     assert {f.name for f in fields(Rules)} == {
         "asking_teams", "approvals", "approving_team", "for_dangers", "many_objects", "windows", "freezes",
-        "approval_hours", "may_run_calculated", "may_run_unknown", "must_open_dangers", "on_failure", "concurrency",
+        "approval_hours", "may_run_calculated", "may_run_unknown", "on_failure", "concurrency",
         "waits_for_rollout", "rollout_seconds",
     }  # fmt: skip

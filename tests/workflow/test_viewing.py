@@ -9,6 +9,8 @@ from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ViewedObject
 from applyviz.workflow import acknowledgements, approvals, viewing
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError
+from applyviz.workflow.policies import Rules, rules_from_json
+from tests.builders import make_policy
 from tests.web import builders, rows
 from tests.web.conftest import alice, bob  # noqa: F401 the cast
 
@@ -46,8 +48,7 @@ def test_plan_without_digest_takes_no_tick(alice, bob):  # noqa: F811 the cast
     assert viewing.list_viewed(plan, by=bob) == frozenset()
 
 
-def test_danger_must_be_opened_before_consent(alice, bob, settings):  # noqa: F811 the cast
-    settings.APPLYVIZ_MUST_OPEN_DANGERS = True
+def test_danger_must_be_opened_before_consent(alice, bob):  # noqa: F811 the cast
     plan = _plan(alice)
 
     with pytest.raises(NotAllowedError, match="open 1 object with a danger first"):
@@ -61,8 +62,11 @@ def test_danger_must_be_opened_before_consent(alice, bob, settings):  # noqa: F8
     assert approvals.approve_plan(plan, by=bob, digest=plan.digest).is_standing
 
 
-def test_danger_need_not_be_opened_where_nobody_asks_for_it(alice, bob, settings):  # noqa: F811 the cast
+def test_no_policy_and_no_setting_lifts_that(alice, bob, settings):  # noqa: F811 the cast
     settings.APPLYVIZ_MUST_OPEN_DANGERS = False
+    settings.APPLYVIZ_IS_PERSONAL = True
+    make_policy(approvals=0)
     plan = _plan(alice)
 
-    assert viewing.find_unopened(plan, by=bob) == ()
+    assert [row.name for row in viewing.find_unopened(plan, by=bob)] == ["frontend"]
+    assert rules_from_json({"approvals": 2, "must_open_dangers": False}) == Rules(approvals=2)

@@ -29,7 +29,7 @@ def _write_policies(apps):
             policy=made,
             number=1,
             cluster_pattern=cluster.slug,
-            rules={"approvals": cluster.approvals_needed, "must_open_dangers": settings.APPLYVIZ_MUST_OPEN_DANGERS},
+            rules={"approvals": cluster.approvals_needed},
             note="asked for by the cluster before there were policies",
             created_at=timezone.now(),
         )

@@ -18,6 +18,7 @@ from applyviz.records.models.agreement import (
 )
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.identities import IdentityMapping
 from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
 from applyviz.records.models.people import AccountLink, Grant, SignInLimit, Team, TeamMember
 from applyviz.records.models.plans import ObjectChange, Plan
@@ -29,12 +30,14 @@ from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, Sandbo
 from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
+from applyviz.records.models.tokens import ApiToken, ServiceAccount
 from applyviz.records.models.undo import Undo
 from applyviz.records.models.watching import Verification
 
 __all__ = [
     "AccountLink",
     "Acknowledgement",
+    "ApiToken",
     "ApplyRun",
     "Approval",
     "AuditEntry",
@@ -47,6 +50,7 @@ __all__ = [
     "Delivery",
     "Grant",
     "Happening",
+    "IdentityMapping",
     "JournalEntry",
     "LiveFinding",
     "Notification",
@@ -65,6 +69,7 @@ __all__ = [
     "SandboxMeta",
     "SandboxObject",
     "SandboxState",
+    "ServiceAccount",
     "SignInLimit",
     "SourceFile",
     "SourceRevision",

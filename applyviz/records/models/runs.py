@@ -16,6 +16,7 @@ from applyviz.records.models.plans import ObjectChange, Plan
 class ApplyRun(models.Model):
     """The execution of one approved plan; a plan is run once.
 
+    - `needed` approvals were asked for when it was made: no worker can pick it up without them, spent on it.
     - `rules` say how it goes about it, frozen at its start: what happens at a failure, how many objects at once,
       what is waited for.
     """
@@ -29,6 +30,7 @@ class ApplyRun(models.Model):
     lease_until = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
     cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    needed = models.PositiveSmallIntegerField(default=1)
     rules = models.JSONField(default=dict)
     summary = models.JSONField(default=dict)
     error = models.TextField(blank=True)

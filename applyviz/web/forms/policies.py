@@ -22,7 +22,7 @@ T = TypeVar("T")
 ON_FAILURE = [(OnFailure.STOP.value, _("stop")), (OnFailure.CARRY_ON.value, _("carry on with what does not need it"))]
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_calculated", "may_run_unknown",
-    "must_open_dangers", "concurrency", "waits_for_rollout", "rollout_seconds",
+    "concurrency", "waits_for_rollout", "rollout_seconds",
 )  # fmt: skip
 
 
@@ -53,9 +53,6 @@ class PolicyForm(forms.Form):
         label=_("Changes that no server confirmed may run"), required=False, initial=True
     )
     may_run_unknown = forms.BooleanField(label=_("Objects whose live state is unknown may run"), required=False)
-    must_open_dangers = forms.BooleanField(
-        label=_("Who approves must have opened every dangerous object"), required=False, initial=True
-    )
     windows = _lines(_("Change windows"))
     freezes = _lines(_("Freezes"))
     on_failure = forms.ChoiceField(label=_("When an object fails"), choices=ON_FAILURE)

@@ -20,7 +20,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import ApplyRun, Approval, Decision, ObjectChange, Plan
 from applyviz.web.presenters.comments import render_markdown
 from applyviz.web.presenters.dangers import Danger, list_dangers
-from applyviz.web.presenters.decks import MODE_WORDS, name_target
+from applyviz.web.presenters.decks import MODE_WORDS, name_identity, name_target
 from applyviz.web.presenters.fields import FieldFilter, Section, present_sections
 from applyviz.web.presenters.objectpanes import present_notices
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
@@ -71,6 +71,7 @@ class ChangeRecord:
     server: str
     mode: str | Promise
     manager: str
+    identity: str
     sentence: str
     impact: tuple[str, ...]
     dangers: tuple[Danger, ...]
@@ -160,6 +161,7 @@ def present_record(plan: Plan) -> ChangeRecord:
         server=plan.target.cluster.server,
         mode=MODE_WORDS[options.mode],
         manager=options.field_manager,
+        identity=name_identity(plan),
         sentence=present_sentence(plan),
         impact=present_impact(plan),
         dangers=_list_dangers(plan),

@@ -174,6 +174,7 @@ class StatePage:
     rights: tuple[RightRow, ...]
     own: tuple[tuple[Any, Look], ...]
     problem: str
+    is_impersonated: bool = False
 
 
 _YES, _NO, _UNTOLD = (
@@ -213,4 +214,5 @@ def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) ->
         rights=rights,
         own=tuple((text, _verdict(access.can(for_user, action))) for action, text in _OWN),
         problem=state.problem,
+        is_impersonated=state.is_impersonated,
     )

@@ -16,7 +16,7 @@ from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.presenters.consent import Consent, present_consent
 from applyviz.web.presenters.dangers import Danger, list_dangers
-from applyviz.web.presenters.decks import MODE_WORDS, can_wait, count_effects, name_target
+from applyviz.web.presenters.decks import MODE_WORDS, can_wait, count_effects, name_identity, name_target
 from applyviz.web.presenters.objects import ObjectItem, present_item
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Blocker
@@ -51,6 +51,7 @@ class Confirmation:
     server: str
     mode: str | Promise
     manager: str
+    identity: str
     digest: str
     count: int
     sentence: str
@@ -160,6 +161,7 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         server=plan.target.cluster.server,
         mode=MODE_WORDS[options.mode],
         manager=options.field_manager,
+        identity=name_identity(plan),
         digest=plan.digest,
         count=count_effects(plan),
         sentence=present_sentence(plan),

@@ -19,6 +19,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, Verdict, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.presenters.plans import Blocker, Button, Deck, Step, StepState
+from applyviz.workflow import identities
 from applyviz.workflow.runs.rules import RunRules
 
 MODE_WORDS: dict[ApplyMode, str | Promise] = {
@@ -76,6 +77,12 @@ def can_wait(plan: Plan) -> bool:
 def name_target(plan: Plan, options: ApplyOptions) -> str:
     """Cluster and namespace as one text."""
     return f"{plan.target.cluster.name} / {options.namespace}"
+
+
+def name_identity(plan: Plan) -> str:
+    """As whom a plan asks its cluster; "" for the cluster's own credential."""
+    identity = identities.read_identity(plan)
+    return "" if identity.is_own else str(identity)
 
 
 def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
@@ -243,6 +250,7 @@ def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: App
         target=name_target(plan, options),
         mode=MODE_WORDS[options.mode],
         manager=options.field_manager,
+        identity=name_identity(plan),
         track=present_track(plan, standing, run),
         action=present_button(plan, standing, run),
         digest=plan.digest,

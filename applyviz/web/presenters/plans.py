@@ -81,6 +81,7 @@ class Deck:
     action: Button
     digest: str = ""
     glass_url: str = ""
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,6 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
         (_("Many objects"), _("more than %(n)d") % {"n": rules.many_objects}),
         (_("An approval lasts"), lasts),
         (_("May run"), _describe_certainty(rules)),
-        (_("Dangers"), _("must be opened") if rules.must_open_dangers else _("need not be opened")),
         (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always open")),
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
         (_("A run"), _describe_runs(rules)),

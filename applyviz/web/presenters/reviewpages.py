@@ -102,7 +102,7 @@ def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Sta
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     latest = plan.review.latest_plan
     hazards = acknowledgements.find_open(plan)
-    unopened = () if role_blockers else viewing.find_unopened(plan, by=person, policy=found.policy)
+    unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
     return Standing(

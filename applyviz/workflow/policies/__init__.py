@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.conf import settings
 from django.db.models import F, QuerySet
 
 from applyviz.engine.planning.dangers import DangerClass
@@ -72,7 +71,7 @@ def find_policy_at(places: Iterable[Place]) -> Policy:
         for row in list_in_force()
         if any(holds_at(row, place) for place in wanted)
     ]
-    return find_strictest(found) if found else Policy(must_open_dangers=settings.APPLYVIZ_MUST_OPEN_DANGERS)
+    return find_strictest(found) if found else Policy()
 
 
 def find_policy(plan: Plan) -> Policy:

@@ -57,7 +57,6 @@ class Rules:
     approval_hours: int = 0
     may_run_calculated: bool = True
     may_run_unknown: bool = False
-    must_open_dangers: bool = True
     on_failure: OnFailure = OnFailure.STOP
     concurrency: int = AT_ONCE
     waits_for_rollout: bool = False
@@ -70,8 +69,8 @@ def rules_to_json(rules: Rules) -> dict[str, Any]:
 
 
 def rules_from_json(data: Mapping[str, Any]) -> Rules:
-    """Read rules back."""
-    read: Rules = from_json(Rules, dict(data))
+    """Read rules back; what versions of earlier releases said of opening dangers holds everywhere now."""
+    read: Rules = from_json(Rules, {name: value for name, value in data.items() if name != "must_open_dangers"})
     return read
 
 
@@ -105,7 +104,6 @@ class Policy:
     approval_lasts: timedelta | None = None
     may_run_calculated: bool = True
     may_run_unknown: bool = False
-    must_open_dangers: bool = True
     on_failure: OnFailure = OnFailure.STOP
     concurrency: int = AT_ONCE
     waits_for_rollout: bool = False
@@ -140,7 +138,6 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
         approval_lasts=timedelta(hours=min(lasting)) if lasting else None,
         may_run_calculated=all(r.may_run_calculated for r in rules),
         may_run_unknown=all(r.may_run_unknown for r in rules),
-        must_open_dangers=any(r.must_open_dangers for r in rules),
         on_failure=OnFailure.STOP if stops else OnFailure.CARRY_ON,
         concurrency=min(r.concurrency for r in rules),
         waits_for_rollout=bool(waiting),

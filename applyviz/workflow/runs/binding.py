@@ -14,7 +14,7 @@ from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
-from applyviz.workflow import calculation, changes, digests, seals
+from applyviz.workflow import changes, digests, identities, seals
 
 
 def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: bytes) -> str:
@@ -41,7 +41,7 @@ def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
         engine.Plan(options_from_json(plan.options), tuple(stored)),
         key=digests.digest_key(),
         target=plan.cluster_uid,
-        identity=calculation.IDENTITY,
+        identity=identities.name_for_digest(plan),
         policy_version=plan.policy_version,
         decisions=plan.decisions,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.records.models import ApplyRun, BreakGlass
-from applyviz.workflow import access, approvals, policies, quorum
+from applyviz.workflow import access, approvals, identities, policies, quorum
 from applyviz.workflow.access import Action
 from applyviz.workflow.places import Place
 
@@ -39,6 +39,7 @@ def find_claim_blockers(run: ApplyRun, *, is_first: bool) -> tuple[str, ...]:
     """
     places = policies.list_places(run.plan)
     blockers = list(_find_people(run, places))
+    blockers += identities.find_moved(run.plan)
     policy = policies.find_policy(run.plan)
     if policy.version != run.plan.policy_version:
         blockers.append("the policy changed since the plan was approved: plan again")

@@ -21,7 +21,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
-from applyviz.workflow import calculation, changes, failpoints
+from applyviz.workflow import calculation, changes, failpoints, identities, permissions
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs import checking
 from applyviz.workflow.runs.binding import find_difference
@@ -99,6 +99,18 @@ def _check_target(claim: Claim, reader: ClusterReader) -> None:
         raise RunStoppedError("this is another cluster than the one that was planned for")
 
 
+def _check_permissions(claim: Claim, reader: ClusterReader, results: list[ObjectResult]) -> None:
+    """An identity that may no longer write what was approved writes nothing of it."""
+    identity = identities.read_identity(claim.run.plan)
+    if identity.is_own:
+        return
+    left = [result for result in results if result.outcome in Outcome.unfinished()]
+    requests = [r for result in left for r in changes.read_masked_core(result.change).requests]
+    denied = permissions.find_denied(reader, permissions.list_needs(requests))
+    if denied:
+        raise RunStoppedError("; ".join(permissions.name_denied(identity, [str(need) for need in denied])))
+
+
 def _check_effects(work: _Work, results: list[ObjectResult]) -> bool:
     """Whether every effect is still the approved one; those that are not get their outcome."""
     pairs = checking.match(results, work.prepared.run())
@@ -124,8 +136,9 @@ def _check_effects(work: _Work, results: list[ObjectResult]) -> bool:
 
 
 def _carry_out(
-    claim: Claim, reader: ClusterReader, writer: ClusterWriter, sleep: Callable[[float], None]
+    claim: Claim, own: ClusterReader, reader: ClusterReader, writer: ClusterWriter, sleep: Callable[[float], None]
 ) -> tuple[RunState, str]:
+    """Check, then write; `own` asks who the cluster is, everything else goes out as the identity of the plan."""
     plan = claim.run.plan
     if claim.is_cancelled():
         return RunState.CANCELLED, ""
@@ -134,7 +147,8 @@ def _carry_out(
     _check_rights(claim)
     results = _read_results(claim)
     _check_plan(claim, results)
-    _check_target(claim, reader)
+    _check_target(claim, own)
+    _check_permissions(claim, reader, results)
     prepared = calculation.prepare(plan, reader, has_notes=False)
     failpoints.reach("run.prepared")
     work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
@@ -169,10 +183,12 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
     if claim is None:
         return
     try:
-        transport = connect.open_transport(claim.run.plan.target.cluster)
+        cluster = claim.run.plan.target.cluster
+        transport = connect.open_transport(cluster)
         try:
-            reader = connect.reader_over(claim.run.plan.target.cluster, transport)
-            state, error = _carry_out(claim, reader, ClusterWriter(transport), sleep)
+            acting = connect.act_as(transport, identities.read_identity(claim.run.plan))
+            own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting)
+            state, error = _carry_out(claim, own, reader, ClusterWriter(acting), sleep)
         finally:
             transport.close()
         failpoints.reach("run.finishing")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
@@ -105,15 +105,29 @@ class Claim:
         failpoints.reach("run.ended")
 
 
+def _refuse(run_id: int, now: datetime) -> None:
+    """End a run that nobody consented to: it was put there past the use cases, and no worker takes it."""
+    run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster").get(pk=run_id)
+    error = "no approval was spent on this run: it was not started by a use case"
+    ObjectResult.objects.filter(run=run, outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
+    ApplyRun.objects.filter(pk=run_id).update(state=RunState.FAILED, finished_at=now, lease_until=None, error=error)
+    audit.record(AuditAction.RUN_FINISHED, by=None, about=about(run), detail={"state": "failed", "error": error})
+
+
 def claim_run(run_id: int) -> Claim | None:
     """Take a run that nobody owns; None when somebody does or it is finished."""
     now = timezone.now()
     free = Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING, lease_until__lte=now)
     me = f"{socket.gethostname()}:{os.getpid()}"
     with transaction.atomic():
-        claimed = ApplyRun.objects.filter(free, pk=run_id).update(
-            state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(), claimed_by=me
-        )
+        try:
+            with transaction.atomic():
+                claimed = ApplyRun.objects.filter(free, pk=run_id).update(
+                    state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(), claimed_by=me
+                )
+        except IntegrityError:  # the database finds no consent that was spent on it (`records/guards.py`)
+            _refuse(run_id, now)
+            return None
         if not claimed:
             return None
         ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)

@@ -10,11 +10,12 @@ from django.utils import timezone
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
-from applyviz.workflow import access, approvals, audit, clock, failpoints, outbox, policies, quorum
+from applyviz.workflow import access, approvals, audit, clock, failpoints, identities, outbox, policies, quorum
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.numbers import next_number
 from applyviz.workflow.policies import Policy
+from applyviz.workflow.quorum import Quorum
 from applyviz.workflow.runs.rules import RunRules
 
 
@@ -41,8 +42,7 @@ def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     return tuple(blockers)
 
 
-def _spend(plan: Plan, run: ApplyRun) -> tuple[Approval, ...]:
-    found = quorum.count_quorum(plan)
+def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
     spent = Approval.objects.filter(
         pk__in=[approval.pk for approval in found.standing], revoked_at=None, spent_at=None
     ).update(spent_at=clock.now(), run=run)
@@ -51,7 +51,7 @@ def _spend(plan: Plan, run: ApplyRun) -> tuple[Approval, ...]:
     return found.standing
 
 
-def _make_run(plan: Plan, *, by: Person, rules: RunRules) -> ApplyRun:
+def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyRun:
     now = timezone.now()
     try:
         with transaction.atomic():
@@ -60,6 +60,7 @@ def _make_run(plan: Plan, *, by: Person, rules: RunRules) -> ApplyRun:
                 plan=plan,
                 requested_by=by,
                 rules=rules.to_json(),
+                needed=needed,
                 created_at=now,
             )
     except IntegrityError as error:
@@ -86,12 +87,14 @@ def begin_run(
     rules = RunRules.of_policy(policy)
     if waits_for_rollout is not None:  # a policy that waits is not talked out of it
         rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
-    run = _make_run(plan, by=by, rules=rules)
-    spent = _spend(plan, run) if is_consented else ()
+    found = quorum.count_quorum(plan, policy) if is_consented else None
+    run = _make_run(plan, by=by, rules=rules, needed=found.needed if found else 0)
+    spent = _spend(found, run) if found else ()
     failpoints.reach("start.spent")
     given = [approval.by_name for approval in spent]
-    detail = {"approved by": given, "policy": policy.version, "without consent": not is_consented}
-    audit.record(AuditAction.RUN_STARTED, by=by, about=about(run), detail=detail)
+    identity = str(identities.read_identity(plan))
+    said = {"approved by": given, "policy": policy.version, "without consent": not is_consented}
+    audit.record(AuditAction.RUN_STARTED, by=by, about=about(run), detail={**said, "identity": identity})
     outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
     failpoints.reach("start.made")
     return run

@@ -9,18 +9,19 @@ from django.urls import reverse
 
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectChange, Objection, Plan
-from tests.builders import grant_role, make_policy
+from tests.builders import grant_role, make_policy, open_dangers
 from tests.web import builders, rows
 
 
 @pytest.fixture
-def grave_plan(alice):
-    """One object that belongs to the rights of a namespace."""
+def grave_plan(alice, bob):
+    """One object that belongs to the rights of a namespace; Bob has looked at it."""
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
     plan = rows.make_plan(alice, [change], state="planning")
     ObjectChange.objects.filter(plan=plan).update(dangers=["rbac"])
     Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version="built-in@1")
     plan.refresh_from_db()
+    open_dangers(plan, bob)
     return plan
 
 

@@ -83,8 +83,7 @@ def test_opening_an_object_ticks_it_off_for_this_person(as_bob, as_viewer, many)
     assert ["1 of 4 changes viewed" in fragments[0], "0 of 4 changes viewed" in fragments[1]] == [True, True]
 
 
-def test_blocker_links_to_a_danger_and_goes_when_it_was_opened(as_bob, many, settings):
-    settings.APPLYVIZ_MUST_OPEN_DANGERS = True
+def test_blocker_links_to_a_danger_and_goes_when_it_was_opened(as_bob, many):
     risky = reverse("reviews:show-object", args=[many.review.number, 1, 3, "changes"])
 
     before = as_bob.get(reverse("reviews:show-review", args=[many.review.number])).content.decode()

@@ -1,16 +1,20 @@
 """The page of a review that another tool applies: no apply button, verify now, what live says."""
 
+from dataclasses import replace
+
 import pytest
 
-from applyviz.records.models import Review, Verification
-from tests.web import rows
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import Verification
+from tests.web import builders, rows
 
 
 @pytest.fixture
-def watched(plan):
-    Review.objects.filter(pk=plan.review_id).update(applied_by="helm")
-    plan.refresh_from_db()
-    return plan
+def watched(alice):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+    fields = tuple(f for f in change.fields if f.operation is not FieldOperation.CONFLICT)
+    return rows.make_plan(alice, [replace(change, fields=fields)], applied_by="helm")
 
 
 def url(plan, end=""):

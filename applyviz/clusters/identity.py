@@ -1,0 +1,84 @@
+"""As whom requests go to a cluster: its own credential, or a user and groups that the credential impersonates.
+
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation. Headers are made
+from these values alone, never from anything a client sent. Names that the cluster reserves (`system:…`) are refused,
+but for service accounts outside the cluster's own namespaces; so is what is empty or could not be one header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.values import JSONValue
+
+OWN = "cluster credential"
+"""How the digest and people name the cluster's own credential."""
+MOST_GROUPS = 32
+_NAME = re.compile(r"[!-~](?:[ -~]{0,251}[!-~])?")
+_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9](?:[-a-z0-9]*[a-z0-9])?):[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom a cluster takes us for; without a user it is the cluster's own credential."""
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether nobody is impersonated."""
+        return not self.user and not self.groups
+
+    def __str__(self) -> str:
+        if self.is_own:
+            return OWN
+        return f"{self.user} ({', '.join(self.groups)})" if self.groups else self.user
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """As a plan keeps it; {} for the cluster's own credential."""
+        return {} if self.is_own else {"user": self.user, "groups": list(self.groups)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, JSONValue]) -> Identity:
+        """Read back what a plan keeps."""
+        return cls(str(data.get("user", "")), tuple(str(group) for group in data.get("groups", ())))
+
+    def list_headers(self) -> tuple[tuple[str, str], ...]:
+        """What goes with every request; raises `ClusterError` for what must not be impersonated."""
+        if self.is_own:
+            return ()
+        found = tuple(find_identity_problems(self.user, self.groups))
+        if found:
+            raise ClusterError(f"this identity cannot be used: {'; '.join(found)}")
+        return (("Impersonate-User", self.user), *(("Impersonate-Group", group) for group in self.groups))
+
+
+def _find_user_problems(user: str) -> Iterator[str]:
+    if not _NAME.fullmatch(user):
+        yield "the user must be printable text without spaces around it, at most 253 characters"
+    elif user.startswith("system:"):
+        account = _ACCOUNT.fullmatch(user)
+        if account is None or account[1].startswith("kube-"):
+            yield f"{user} is reserved by the cluster"
+
+
+def find_identity_problems(user: object, groups: object) -> Iterator[str]:
+    """Every reason why a user and groups cannot be impersonated; nothing when they can."""
+    if not isinstance(user, str):
+        yield "the user must be text"
+    else:
+        yield from _find_user_problems(user)
+    if not isinstance(groups, (list, tuple)):
+        yield "the groups must be a list"
+        return
+    if len(groups) > MOST_GROUPS:
+        yield f"there are more than {MOST_GROUPS} groups"
+    for group in groups:
+        if not isinstance(group, str) or not _NAME.fullmatch(group):
+            yield "a group must be printable text without spaces around it, at most 253 characters"
+        elif group.startswith("system:"):
+            yield f"{group} is reserved by the cluster"

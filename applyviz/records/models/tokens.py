@@ -1,0 +1,58 @@
+"""Doors for programs: tokens, of which only a hash is kept, and the service accounts that pipelines use.
+
+The database itself refuses an approval by a service account, and one by its owner of what it asked for; what a token
+may do and until when is never changed (`records/guards.py`).
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import TokenScope
+
+
+class ServiceAccount(models.Model):
+    """An account of a program, owned by who made it: both count as one human, and it never approves."""
+
+    person = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, primary_key=True, related_name="service"
+    )
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="services")
+    purpose = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["person__username"]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} of {self.owner_id}"
+
+
+class ApiToken(models.Model):
+    """Lets a program act as an account, within a scope and until it expires; the token itself is shown once.
+
+    - `hint` is how it begins; `token_hash` is SHA-256 of its 256 random bits.
+    - `minute` and `asked` count the requests of one minute, for the limit.
+    """
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="api_tokens")
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=120)
+    scope = models.CharField(max_length=8, choices=TokenScope.choices)
+    hint = models.CharField(max_length=16)
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True)
+    last_used_from = models.CharField(max_length=45, blank=True)
+    revoked_at = models.DateTimeField(null=True)
+    revoked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    minute = models.PositiveBigIntegerField(default=0)
+    asked = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.hint}… of {self.person_id}"

@@ -1,0 +1,60 @@
+"""As whom a person, a team or everybody is known to a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.models import Cluster
+from applyviz.workflow.access import Person, Visitor
+from applyviz.workflow.clusters import list_clusters
+from applyviz.workflow.identities import MappingDraft
+from applyviz.workflow.teams import list_people, list_teams
+
+EVERYBODY, PERSON, TEAM = "everybody", "person:", "team:"
+
+
+class MappingForm(forms.Form):
+    """One mapping."""
+
+    cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
+    subject = forms.ChoiceField(label=_("For whom"))
+    user = forms.CharField(
+        label=_("User"),
+        max_length=253,
+        help_text=_("As the cluster names users. {name} stands for the name of the account, for teams and everybody."),
+    )
+    groups = forms.CharField(
+        label=_("Groups"),
+        required=False,
+        max_length=9000,
+        help_text=_("One in a line. Names that begin with system: are refused."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+    note = forms.CharField(label=_("Why"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
+
+    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._teams = {team.slug: team for team in list_teams(for_user=for_user)}
+        self._people: dict[str, Person] = {p.get_username(): p for p in list_people(for_user=for_user) if p.is_active}
+        self.fields["cluster"].queryset = list_clusters(for_user=for_user)  # type: ignore[attr-defined]
+        self.fields["subject"].choices = [  # type: ignore[attr-defined]
+            (EVERYBODY, _("everybody who is not mapped otherwise")),
+            (_("Teams"), [(TEAM + slug, team.name) for slug, team in self._teams.items()]),
+            (_("People"), [(PERSON + name, name) for name in self._people]),
+        ]
+
+    @property
+    def draft(self) -> MappingDraft:
+        """What was chosen."""
+        chosen = self.cleaned_data
+        subject = chosen["subject"]
+        return MappingDraft(
+            user=chosen["user"],
+            groups=tuple(line.strip() for line in chosen["groups"].splitlines() if line.strip()),
+            person=self._people.get(subject.removeprefix(PERSON)) if subject.startswith(PERSON) else None,
+            team=self._teams.get(subject.removeprefix(TEAM)) if subject.startswith(TEAM) else None,
+            note=chosen["note"],
+        )

@@ -1,0 +1,226 @@
+"""What a program is told of a plan and of a run, as plain JSON: the same facts as on the pages, values masked.
+
+`status` is the one word that a pipeline acts on; `mark` changes whenever anything but the objects does, so that a
+program can wait for what it has not seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from enum import StrEnum
+
+from django.urls import reverse
+
+from applyviz.engine.explain.sentences import render_reason
+from applyviz.engine.hazards.sentences import render_hazard
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, canonical_json
+from applyviz.engine.planning import plan as engine
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
+from applyviz.web.presenters.fields import FieldFilter, present_sections
+from applyviz.web.presenters.summaries import present_impact, present_sentence
+from applyviz.workflow import approvals, identities, policies, quorum
+from applyviz.workflow.access import Person
+from applyviz.workflow.changes import read_masked
+
+
+class Status(StrEnum):
+    """Where a plan stands, for who waits for it."""
+
+    PLANNING = "planning"
+    FAILED = "failed"
+    NOTHING = "nothing to apply"
+    BLOCKED = "blocked"
+    WAITING = "waiting for approval"
+    APPROVED = "approved"
+    APPLYING = "applying"
+    APPLIED = "applied"
+    NOT_APPLIED = "not applied"
+    CLOSED = "closed"
+    SUPERSEDED = "superseded"
+
+
+def _find_run_status(run: ApplyRun) -> Status:
+    if run.state in RunState.unfinished():
+        return Status.APPLYING
+    return Status.APPLIED if run.state == RunState.SUCCEEDED else Status.NOT_APPLIED
+
+
+def find_status(plan: Plan, run: ApplyRun | None, blockers: tuple[str, ...], missing: int) -> Status:
+    """The one word; what ended comes before what blocks."""
+    if run is not None:
+        return _find_run_status(run)
+    if plan.state == PlanState.PLANNING:
+        return Status.PLANNING
+    latest = plan.review.latest_plan
+    if latest is not None and latest.pk != plan.pk:
+        return Status.SUPERSEDED
+    if plan.review.state == ReviewState.CLOSED:
+        return Status.CLOSED
+    if plan.state == PlanState.FAILED:
+        return Status.FAILED
+    if len(blockers) == 1 and not plan.changes.filter(has_effect=True).exists():
+        return Status.NOTHING
+    if blockers:
+        return Status.BLOCKED
+    return Status.WAITING if missing else Status.APPROVED
+
+
+def _present_review(review: Review, root: str) -> JSONObject:
+    return {
+        "number": review.number,
+        "title": review.title,
+        "ticket": review.ticket,
+        "state": review.state,
+        "author": review.author.get_username(),
+        "url": root + reverse("reviews:show-review", args=[review.number]),
+    }
+
+
+def _count(plan: Plan) -> JSONObject:
+    rows = plan.changes.values_list("certainty", "conflicts")
+    sure, conflicts = Counter(row[0] for row in rows), sum(row[1] for row in rows)
+    return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
+
+
+def _present_consent(plan: Plan) -> tuple[JSONObject, int]:
+    if plan.state != PlanState.COMPLETE:
+        return {}, 1
+    found = quorum.count_quorum(plan)
+    said: JSONObject = {
+        "policy": found.policy.version,
+        "needed": found.needed,
+        "missing": found.missing,
+        "given_by": [approval.by_name for approval in found.standing],
+        "still_needed": [str(need) for need in found.needs if need.missing],
+        "closed": list(approvals.find_timing_blockers(found.policy)),
+    }
+    return said, found.missing
+
+
+def _mark(document: JSONObject) -> str:
+    return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:24]
+
+
+def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
+    """A plan without its objects; `root` is the address of this installation."""
+    run = ApplyRun.objects.filter(plan=plan).first()
+    blockers = () if plan.state == PlanState.PLANNING or run else approvals.find_plan_blockers(plan)
+    consent, missing = _present_consent(plan)
+    options = options_from_json(plan.options)
+    policy = policies.find_policy(plan)
+    document: JSONObject = {
+        "status": find_status(plan, run, blockers, missing).value,
+        "review": _present_review(plan.review, root),
+        "plan": plan.number,
+        "digest": plan.digest,
+        "cluster": plan.target.cluster.slug,
+        "namespace": options.namespace,
+        "mode": options.mode.value,
+        "field_manager": options.field_manager,
+        "identity": str(identities.read_identity(plan)),
+        "requested_by": plan.requested_by.get_username(),
+        "sentence": present_sentence(plan),
+        "impact": list(present_impact(plan)) if plan.state == PlanState.COMPLETE else [],
+        "counts": _count(plan),
+        "dangers": {danger.value: count for danger, count in policies.list_dangers(plan, policy).items()},
+        "blockers": list(blockers),
+        "problems": list(plan.problems),
+        "error": plan.error,
+        "approvals": consent,
+        "run": present_run(run, root=root) if run else None,
+        "url": root + reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+    }
+    return {**document, "mark": _mark(document)}
+
+
+def _present_fields(change: engine.ObjectChange, options: ApplyOptions) -> list[JSONObject]:
+    sections = present_sections(
+        change,
+        mode=options.mode,
+        you=options.field_manager,
+        chosen=FieldFilter.CHANGES,
+        explain=render_reason,
+        url_of=lambda index: "",
+    )
+    return [
+        {
+            "path": row.path,
+            "operation": str(row.look.word),
+            "live": row.live.text if row.live else None,
+            "after": row.after.text if row.after else None,
+            "why": row.why,
+        }
+        for section in sections
+        for row in section.rows
+    ]
+
+
+def _present_object(row: ObjectChange, options: ApplyOptions) -> JSONObject:
+    change = read_masked(row)
+    return {
+        "position": row.position,
+        "operation": row.operation,
+        "api_version": change.ref.gvk.api_version,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "file": change.position.file,
+        "line": change.position.line,
+        "method": row.method,
+        "certainty": row.certainty,
+        "certainty_reason": change.certainty_reason,
+        "error": row.error,
+        "dangers": row.dangers,
+        "hazards": [
+            {"kind": h.kind.value, "severity": h.severity.value, "text": render_hazard(h)} for h in change.hazards
+        ],
+        "conflicts": [
+            {"field": render_path(c.path), "field_manager": c.manager, "operation": c.operation}
+            for c in change.conflicts
+        ],
+        "fields": _present_fields(change, options) if change.has_effect else [],
+    }
+
+
+def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
+    """Some objects of a plan in their order, those that stay as they are too; every value of a Secret is masked."""
+    options = options_from_json(plan.options)
+    rows = plan.changes.defer("sealed").order_by("position")[start : start + count]
+    return [_present_object(row, options) for row in rows]
+
+
+def present_run(run: ApplyRun, *, root: str) -> JSONObject:
+    """A run without its objects."""
+    return {
+        "number": run.number,
+        "state": run.state,
+        "is_finished": run.is_finished,
+        "requested_by": run.requested_by.get_username(),
+        "outcomes": run.summary,
+        "error": run.error,
+        "url": root + reverse("runs:show-run", args=[run.number]),
+    }
+
+
+def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
+    """A run and what came out of each object."""
+    results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
+    document = present_run(run, root=root)
+    listed = [
+        {
+            "position": result.position,
+            "kind": result.change.kind,
+            "namespace": result.change.namespace,
+            "name": result.change.name,
+            "outcome": result.outcome,
+            "detail": result.detail,
+            "rollout": result.rollout,
+        }
+        for result in results.defer("change__document", "change__sealed")
+    ]
+    return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}

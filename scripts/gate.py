@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""The gate of a pipeline: asks for a review, shows its plan, waits for people, runs what they approved.
+
+    gate.py --url URL --cluster C [--namespace N] --title T [--reason R] [--ticket T] FILE…
+
+One file, Python's standard library alone, nothing of applyviz. The token is read from APPLYVIZ_TOKEN, or from the
+file that --token-file names. Folders are read as kubectl reads them; --kustomization renders one of them there.
+Exit status: 0 applied and verified, or nothing to apply; 1 it did not, or will not, happen (blocked, closed,
+superseded, failed, stale, cancelled, refused); 2 still waiting for people when the time was over (or, with
+--plan-only, to be approved); 3 nobody could be asked: wrong arguments, token or address.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import ssl
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+DONE, REFUSED, WAITING, NOT_ASKED = 0, 1, 2, 3
+EXTENSIONS = (".yaml", ".yml", ".json")
+GOOD = frozenset({"applied", "nothing to apply"})
+BAD = frozenset({"failed", "blocked", "closed", "superseded", "not applied"})
+PATIENCE = 25
+TRIES = 5
+
+
+class GateError(Exception):
+    """The gate cannot go on: what to print, and with which status to end."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Api:
+    """Asks the API of one installation; what was lost on the way is asked again where that does no harm."""
+
+    def __init__(self, url: str, token: str, *, ca_file: str = "", sleep: Callable[[float], None] = time.sleep) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise GateError(f"{url!r} is no address", NOT_ASKED)
+        if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            raise GateError("a token is sent over https only", NOT_ASKED)
+        self._root = url.rstrip("/") + "/api/v1/"
+        self._token, self._sleep = token, sleep
+        context = ssl.create_default_context(cafile=ca_file or None) if parts.scheme == "https" else None
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+        if context is not None:
+            handlers.append(urllib.request.HTTPSHandler(context=context))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def get(self, path: str, **query: str | int) -> dict[str, Any]:
+        """Read; tried several times."""
+        text = urllib.parse.urlencode({name: value for name, value in query.items() if value != ""})
+        return self._try(path + (f"?{text}" if text else ""), None, TRIES)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask for something; sent once, because nobody knows what became of what was lost."""
+        return self._try(path, json.dumps(body).encode(), 1)
+
+    def _try(self, path: str, body: bytes | None, tries: int) -> dict[str, Any]:
+        last = ""
+        for left in range(tries - 1, -1, -1):
+            try:
+                return self._send(path, body)
+            except urllib.error.HTTPError as error:
+                pause = _read_pause(error)
+                if pause is None or (body is not None and error.code != 429):
+                    raise GateError(_describe(error), REFUSED if error.code in (409, 422) else NOT_ASKED) from error
+                last = f"the server answered {error.code}"
+            except (OSError, ValueError) as error:
+                pause, last = 2.0, f"{getattr(error, 'reason', error)}"
+            if left:
+                self._sleep(pause)
+        raise GateError(f"{self._root} cannot be asked: {last}", NOT_ASKED)
+
+    def _send(self, path: str, body: bytes | None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "User-Agent": "gate/1"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(self._root + path, body, headers)  # noqa: S310 - checked above
+        with self._opener.open(request, timeout=PATIENCE + 35) as answer:
+            found = json.load(answer)
+        if not isinstance(found, dict):
+            raise ValueError("the answer is no object")
+        if "error" in found and isinstance(found["error"], dict):
+            raise GateError(str(found["error"].get("message")), NOT_ASKED)
+        return found
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A token follows nobody elsewhere."""
+
+    def redirect_request(self, *given: Any, **more: Any) -> None:
+        return None
+
+
+def _read_pause(error: urllib.error.HTTPError) -> float | None:
+    """How long to wait before asking again; None when asking again makes no sense."""
+    if error.code == 429:
+        text = error.headers.get("Retry-After", "")
+        return min(60.0, float(text)) if text.isdigit() else 5.0
+    return 3.0 if error.code in (502, 503, 504) else None
+
+
+def _describe(error: urllib.error.HTTPError) -> str:
+    """Every problem that an answer names, each with its place."""
+    try:
+        problems = json.load(error)["error"]["problems"]
+        return "\n".join(_name_problem(problem) for problem in problems)
+    except (ValueError, KeyError, TypeError, OSError):
+        return f"the server answered {error.code} {error.reason}"
+
+
+def _name_problem(problem: dict[str, Any]) -> str:
+    place = ":".join(str(problem[name]) for name in ("file", "line", "column") if problem.get(name))
+    return f"{place or problem.get('field') or ''}: {problem.get('message')}".removeprefix(": ")
+
+
+def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]:
+    """The files and folders that are named, with what they hold; `-` is standard input."""
+    for name in names:
+        if name == "-":
+            yield {"name": "stdin.yaml", "content": sys.stdin.read()}
+            continue
+        path = Path(name)
+        if not path.exists():
+            raise GateError(f"{name} is not there", NOT_ASKED)
+        found = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        for one in found:
+            if path.is_dir() and not takes_all and one.suffix not in EXTENSIONS:
+                continue
+            shown = one.relative_to(path).as_posix() if path.is_dir() else one.name
+            try:
+                yield {"name": shown, "content": one.read_text(encoding="utf-8")}
+            except (OSError, UnicodeDecodeError) as error:
+                raise GateError(f"{one} cannot be read: {error}", NOT_ASKED) from error
+
+
+_MARKS = {"create": "+", "update": "~", "delete + create": "±", "prune": "-", "refused": "!", "error": "x"}
+
+
+def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO) -> None:
+    """The plan as text: what happens to each object, field by field."""
+    print(f"Plan {plan['plan']} of review {plan['review']['number']}: {plan['url']}", file=out)
+    print(f"To {plan['cluster']}/{plan['namespace']} as {plan['identity']}, {plan['mode']}-side", file=out)
+    for line in (plan["sentence"], *plan["impact"]):
+        print(line, file=out)
+    for one in objects:
+        if one["operation"] == "unchanged":
+            continue
+        where = f"{one['namespace']}/{one['name']}" if one["namespace"] else one["name"]
+        sure = "" if one["certainty"] == "server-confirmed" else f"  ({one['certainty']})"
+        print(f"{_MARKS.get(one['operation'], '?')} {one['operation']} {one['kind']} {where}{sure}", file=out)
+        for field in one["fields"]:
+            print(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", file=out)
+        for conflict in one["conflicts"]:
+            print(f"    ! {conflict['field']} is owned by {conflict['field_manager']}", file=out)
+        for hazard in one["hazards"]:
+            if hazard["severity"] != "info":
+                print(f"    ! {hazard['text']}", file=out)
+        if one["error"]:
+            print(f"    x {one['error']}", file=out)
+    for problem in plan["problems"]:
+        print(f"x {_name_problem({**problem, 'message': problem['reason']})}", file=out)
+    print(f"Digest {plan['digest']}", file=out)
+
+
+class Gate:
+    """One way through: from a review to what came out."""
+
+    def __init__(self, api: Api, out: TextIO, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._api, self._out, self._clock = api, out, clock
+        self._until = clock() + seconds
+        self._told = ""
+
+    def _say(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            print(text, file=self._out, flush=True)
+
+    def _follow(self, path: str, seen: str) -> dict[str, Any]:
+        """What is new at an address; the server holds the answer back until there is something."""
+        began = self._clock()
+        found = self._api.get(path, wait=PATIENCE, seen=seen, count=0)
+        if seen and found["mark"] == seen:
+            self._api._sleep(max(0.0, min(2.0, 2.0 - (self._clock() - began))))
+        return found
+
+    def wait_for(self, number: int, states: frozenset[str]) -> dict[str, Any]:
+        """The plan of a review as soon as its status is none of these; raises when the time is over."""
+        plan, seen = {"status": ""}, ""
+        while not seen or plan["status"] in states:
+            if seen and self._clock() >= self._until:
+                raise GateError(f"the time is over; it is still {plan['status']}", WAITING)
+            plan = self._follow(f"reviews/{number}/", seen)
+            seen = plan["mark"]
+            self._say(_describe_state(plan))
+        return plan
+
+    def show(self, number: int) -> dict[str, Any]:
+        """Print the plan with all its objects."""
+        plan = self._api.get(f"reviews/{number}/", count=200)
+        objects = plan["objects"]
+        while len(objects) < plan["objects_in_all"]:
+            more = self._api.get(f"reviews/{number}/", start=len(objects), count=200)["objects"]
+            if not more:
+                break
+            objects += more
+        print_plan(plan, objects, self._out)
+        return plan
+
+    def run(self, number: int) -> int:
+        """Wait for approval, start, wait for the end; the exit status."""
+        plan = self.wait_for(number, frozenset({"planning", "waiting for approval"}))
+        if plan["status"] == "approved":
+            try:
+                self._api.post(f"reviews/{number}/plans/{plan['plan']}/run/", {"digest": plan["digest"]})
+            except GateError as error:
+                if error.status == REFUSED:
+                    self._say(f"not started: {error}")
+                    return self._wait_for_others(number)
+                raise
+        plan = self.wait_for(number, frozenset({"planning", "waiting for approval", "approved", "applying"}))
+        return self.conclude(plan)
+
+    def _wait_for_others(self, number: int) -> int:
+        """Somebody else may start it, or a change window may open: wait for that."""
+        states = frozenset({"planning", "waiting for approval", "approved", "applying"})
+        return self.conclude(self.wait_for(number, states))
+
+    def conclude(self, plan: dict[str, Any]) -> int:
+        """Say how it ended."""
+        run = plan.get("run")
+        if run:
+            print(f"Run {run['number']} {run['state']}: {run['url']}", file=self._out)
+            for result in self._api.get(f"runs/{run['number']}/")["objects"]:
+                detail = f": {result['detail']}" if result["detail"] else ""
+                print(f"  {result['outcome']}  {result['kind']} {result['name']}{detail}", file=self._out)
+            if run["state"] == "succeeded" and set(run["outcomes"]) <= {"applied and verified", "unchanged"}:
+                return DONE
+            return REFUSED
+        return DONE if plan["status"] in GOOD else REFUSED
+
+
+def _describe_state(plan: dict[str, Any]) -> str:
+    status = plan["status"]
+    if status == "blocked":
+        return "\n".join(["blocked:", *(f"  {text}" for text in plan["blockers"])])
+    if status == "failed":
+        return f"the plan failed: {plan['error']}"
+    needed = "; ".join(plan["approvals"].get("still_needed", ())) if status == "waiting for approval" else ""
+    return f"{status}{f': {needed}' if needed else ''}"
+
+
+def _read_arguments(given: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="gate.py", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("files", nargs="*", metavar="FILE", help="files and folders of manifests; - is standard input")
+    parser.add_argument("--url", default=os.environ.get("APPLYVIZ_URL", ""), help="address of the installation")
+    parser.add_argument("--token-file", default="", help="file with the token, instead of APPLYVIZ_TOKEN")
+    parser.add_argument("--ca-file", default="", help="certificate authority of the installation")
+    parser.add_argument("--cluster", default="", help="short name of the cluster")
+    parser.add_argument("--namespace", default="default", help="for objects that name none")
+    parser.add_argument("--title", default="", help="what the change is")
+    parser.add_argument("--reason", default="", help="why")
+    parser.add_argument("--ticket", default="", help="ticket or pull request")
+    parser.add_argument("--mode", choices=("server", "client"), default="server")
+    parser.add_argument("--field-manager", default="")
+    parser.add_argument("--kustomization", default="", help="folder to render among the files")
+    parser.add_argument("--review", type=int, default=0, help="go on with a review instead of opening one")
+    parser.add_argument("--plan-only", action="store_true", help="print the plan and end")
+    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait for people and the run")
+    return parser.parse_args(given)
+
+
+def _read_token(chosen: argparse.Namespace) -> str:
+    try:
+        text = Path(chosen.token_file).read_text(encoding="utf-8") if chosen.token_file else ""
+    except OSError as error:
+        raise GateError(f"{chosen.token_file} cannot be read: {error.strerror}", NOT_ASKED) from error
+    token = (text or os.environ.get("APPLYVIZ_TOKEN", "")).strip()
+    if not token or any(not "!" <= character <= "~" for character in token):
+        raise GateError("give the token in APPLYVIZ_TOKEN, or a file with --token-file", NOT_ASKED)
+    return token
+
+
+def _open_review(api: Api, chosen: argparse.Namespace) -> int:
+    if chosen.review:
+        return int(chosen.review)
+    if not chosen.files or not chosen.cluster or not chosen.title:
+        raise GateError("name the cluster, a title, and files", NOT_ASKED)
+    body = {
+        "title": chosen.title,
+        "reason": chosen.reason,
+        "ticket": chosen.ticket,
+        "cluster": chosen.cluster,
+        "namespace": chosen.namespace,
+        "mode": chosen.mode,
+        "field_manager": chosen.field_manager,
+        "kustomization": chosen.kustomization,
+        "files": list(list_files(chosen.files, takes_all=bool(chosen.kustomization))),
+    }
+    return int(api.post("reviews/", {name: value for name, value in body.items() if value})["review"]["number"])
+
+
+def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
+    """Go through the gate; the exit status."""
+    chosen = _read_arguments(sys.argv[1:] if given is None else given)
+    try:
+        api = Api(chosen.url, _read_token(chosen), ca_file=chosen.ca_file)
+        gate = Gate(api, out, seconds=chosen.timeout)
+        number = _open_review(api, chosen)
+        gate.wait_for(number, frozenset({"planning"}))
+        plan = gate.show(number)
+        if not chosen.plan_only:
+            return gate.run(number)
+        return DONE if plan["status"] in GOOD else REFUSED if plan["status"] in BAD else WAITING
+    except GateError as error:
+        print(error, file=sys.stderr)
+        return error.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
