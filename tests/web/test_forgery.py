@@ -1,0 +1,122 @@
+"""Every address that changes something refuses what another site could make a browser send, and what it frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.architecture.test_web import SAMPLES
+
+pytestmark = pytest.mark.django_db
+FOREIGN = "https://elsewhere.example"
+# A bearer token opens these and no cookie does, so that no other site can use them.
+BY_TOKEN = ("sandboxes/", "api/v1/")
+# Every address that takes a POST of a person, by name; a new one is added here once it is tried below.
+WRITING = {
+    "login", "logout", "prove", "set-theme", "ask", "add-review", "check-source", "replan", "close-review",
+    "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
+    "confirm-plan", "withdraw-request", "break-glass", "revoke-approval", "apply-plan", "decide",
+    "propose-rule", "decide-everywhere", "undo-decision", "cancel-run", "undo-run", "verify-chain",
+    "list-retention", "end-retention", "add-cluster", "scan-cluster", "adopt-object", "agree-rule",
+    "decline-rule", "revoke-rule", "read-all", "edit-choices", "open-notification", "add-identity",
+    "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "retire-webhook",
+    "try-webhook", "deliver-again", "add-policy", "edit-policy", "retire-policy", "add-person",
+    "grant-to-person", "set-active", "link-accounts", "end-grant", "add-team", "add-member", "end-member",
+    "grant-to-team", "retire-team",
+}  # fmt: skip
+
+
+def views(patterns: Any = None, prefix: str = "") -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    for entry in get_resolver().url_patterns if patterns is None else patterns:
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from views(entry.url_patterns, route)
+        elif isinstance(entry, URLPattern):
+            yield route, entry.name or "", entry.callback
+
+
+def paths() -> list[tuple[str, str]]:
+    return [
+        (name, "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda found: SAMPLES[found[1] or "str"], route))
+        for route, name, _ in views()
+        if not route.startswith(BY_TOKEN)
+    ]
+
+
+@pytest.fixture
+def browser() -> Client:
+    """The browser of somebody who may do everything, with the checks of a real one."""
+    found = Client(enforce_csrf_checks=True)
+    found.force_login(User.objects.create_superuser("root"))
+    return found
+
+
+@pytest.fixture
+def proven(browser) -> tuple[Client, str]:
+    """The same, and the token that its own pages hold."""
+    page = browser.get("/reviews/new/").content.decode()
+    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert found
+    return browser, found[1]
+
+
+def test_only_what_a_token_opens_is_spared_the_check():
+    spared = {route for route, _, view in views() if getattr(view, "csrf_exempt", False)}
+
+    assert {route for route in spared if not route.startswith(BY_TOKEN)} == set()
+    assert spared == {route for route, _, _ in views() if route.startswith(BY_TOKEN)}
+
+
+def test_every_writing_address_is_known(proven):
+    browser, token = proven
+    taking = set()
+    for name, path in paths():
+        if name != "logout" and browser.post(path, {"csrfmiddlewaretoken": token}).status_code != 405:
+            taking.add(name)
+
+    assert taking | {"logout"} == WRITING
+
+
+def test_nothing_is_taken_without_the_token_or_from_elsewhere(proven):
+    browser, token = proven
+    good = {"csrfmiddlewaretoken": token}
+    answers = {
+        (name, how): browser.post(path, given, **headers).status_code
+        for name, path in paths()
+        if name in WRITING
+        for how, given, headers in (
+            ("no token", {}, {}),
+            ("guessed token", {"csrfmiddlewaretoken": "x" * 64}, {}),
+            ("foreign origin", good, {"HTTP_ORIGIN": FOREIGN}),
+            ("no origin told", good, {"HTTP_ORIGIN": "null"}),
+            ("foreign referrer", good, {"HTTP_REFERER": f"{FOREIGN}/x", "wsgi.url_scheme": "https"}),
+        )
+    }
+
+    assert {key: status for key, status in answers.items() if status != 403} == {}
+    assert len(answers) == 5 * len(WRITING)
+
+
+def test_reading_an_address_changes_nothing_and_is_never_framed(browser):
+    answers = {name: browser.get(path) for name, path in paths() if name != "logout"}
+
+    unframed = {
+        name: (
+            answer.headers.get("X-Frame-Options"),
+            "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"],
+        )
+        for name, answer in answers.items()
+    }
+    assert {name: found for name, found in unframed.items() if found != ("DENY", True)} == {}
+    assert browser.get("/logout/").status_code == 405
+
+
+def test_cookies_go_to_no_other_site(settings):
+    assert (settings.SESSION_COOKIE_SAMESITE, settings.CSRF_COOKIE_SAMESITE) == ("Strict", "Strict")
+    assert (settings.SESSION_COOKIE_HTTPONLY, settings.CSRF_COOKIE_HTTPONLY) == (True, True)
