@@ -17,6 +17,8 @@ from applyviz.workflow import tokens as use_cases
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import WorkflowError
 
+_COMMAND = "python3 gate.py --url {} --cluster CLUSTER --namespace NAMESPACE --title TITLE FILES…"
+
 
 @needs(Action.LOOK)
 def list_tokens(request: PageRequest) -> HttpResponse:
@@ -51,7 +53,7 @@ def add_token(request: PageRequest) -> HttpResponse:
             context = {
                 "token": present_tokens([token], for_user=request.user)[0],
                 "text": text,
-                "root": request.build_absolute_uri("/"),
+                "command": _COMMAND.format(request.build_absolute_uri("/").rstrip("/")),
             }
             response = render_settings(request, "token_made", context)
             response["Cache-Control"] = "no-store"
