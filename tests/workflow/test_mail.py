@@ -131,7 +131,7 @@ def test_mail_that_the_server_does_not_take_is_tried_again_and_then_taken(server
 
     told.refresh_from_db()
     assert (len(server.taken), told.mail_attempts) == (1, 2)
-    assert not told.mail_due_at
+    assert Notification.objects.filter(pk=told.pk, mail_due_at=None).exists()
 
 
 def test_mail_server_that_is_not_there_is_given_up_in_the_end(server, pending, settings):
