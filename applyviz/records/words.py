@@ -103,18 +103,26 @@ def _query(text: str, vendor: str, *, is_near: bool = False) -> str:
     return " & ".join(map(_lexeme, wanted))
 
 
-def match(text: str, using: str = "default", *, is_near: bool = False) -> Q | RawSQL:
+def match(
+    text: str, using: str = "default", *, is_near: bool = False, since: int = 0, is_common: bool = False
+) -> Q | RawSQL:
     """The condition that an entry has, for each word of `text`, a word that begins with it (short ones: that word).
 
     - A text without any word is found nowhere.
     - `is_near`: of few entries, which PostgreSQL reads one by one; the index would go through all that have the words.
+    - `since`: entries with lower numbers are left out, which SQLite has to be told inside.
+    - `is_common`: very many have the words, so that other conditions come first and SQLite lists them only then.
     """
     vendor = connections[using].vendor
     query = [_query(text, vendor, is_near=is_near)]
     if vendor == "postgresql":
         vector = f"{_TABLE}.word_vector" if is_near else f"audit_lexemes({_TABLE}.words)"
         return RawSQL(f"{vector} @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
-    return Q(id__in=RawSQL("SELECT rowid FROM audit_words WHERE audit_words MATCH %s", query))
+    rows = "SELECT rowid FROM audit_words WHERE audit_words MATCH %s AND rowid >= %s"
+    if is_common:
+        # The plus keeps SQLite from walking through the rows of this condition first.
+        return RawSQL(f"+{_TABLE}.id IN ({rows})", [*query, since], output_field=BooleanField())  # noqa: S611
+    return Q(id__in=RawSQL(rows, [*query, since]))  # noqa: S611
 
 
 @contextmanager

@@ -116,12 +116,13 @@ def find_page(
 
 def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
     """The newest below `top` with these words: common ones stand near the end, rare ones are few in the index."""
-    found = list(entries.filter(words.match(text, is_near=True), id__gte=top - _NEAR)[:count])
+    since = max(top - _NEAR, 0)
+    found = list(entries.filter(words.match(text, is_near=True, since=since), id__gte=since)[:count])
     if len(found) == count:
         return found
     numbers = words.find_numbers(text, most=_FEW)
     if numbers is None:
-        return list(entries.filter(words.match(text))[:count])
+        return list(entries.filter(words.match(text, is_common=True))[:count])
     found, step = [], 4 * count
     numbers = [number for number in numbers if number < top]
     while numbers and len(found) < count:
