@@ -11,6 +11,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun
 from applyviz.workflow import acknowledgements, runs
+from tests.builders import open_dangers
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
@@ -39,6 +40,7 @@ def _run(product: Product, files: dict[str, str], seconds: int) -> ApplyRun:
     plan = product.plan(files, ApplyOptions(namespace="default"))
     for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
         acknowledgements.acknowledge_hazards(plan, kind, by=product.bob)
+    open_dangers(plan, product.bob)
     run = runs.approve_and_run(plan, by=product.bob, digest=plan.digest, waits_for_rollout=True)
     ApplyRun.objects.filter(pk=run.pk).update(rules={**run.rules, "rollout_seconds": seconds})
     runs.execute_run(run.pk)

@@ -19,7 +19,6 @@ from yaml.events import (
     MappingStartEvent,
     ScalarEvent,
     SequenceEndEvent,
-    SequenceStartEvent,
 )
 
 from applyviz.engine.diff.yamltext import Plain, is_block
@@ -63,7 +62,7 @@ class _Reader:
             return self._read_scalar(event)
         if getattr(event, "tag", None):
             raise _UnreadableError
-        return self._build_map(depth) if isinstance(event, MappingStartEvent) else self._build_list(event, depth)
+        return self._build_map(depth) if isinstance(event, MappingStartEvent) else self._build_list(depth)
 
     def _build_map(self, depth: int) -> dict[str, JSONValue]:
         found: dict[str, JSONValue] = {}
@@ -74,9 +73,7 @@ class _Reader:
             found[key] = self._build(next(self._events), depth + 1)
         return found
 
-    def _build_list(self, start: Any, depth: int) -> list[JSONValue]:
-        if not isinstance(start, SequenceStartEvent):
-            raise _UnreadableError
+    def _build_list(self, depth: int) -> list[JSONValue]:
         found = []
         while not isinstance(event := next(self._events), SequenceEndEvent):
             found.append(self._build(event, depth + 1))

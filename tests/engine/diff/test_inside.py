@@ -129,6 +129,25 @@ def test_texts_stay_as_they_are_where_nobody_looks_inside():
     assert [str(r.after.line) for r in rows if r.after] == ["f: |", "  a: 1", "  b: 2"]
 
 
+def test_text_inside_a_text_is_compared_by_its_lines():
+    inner = "a: |\n  x: 1\n  y: %d\nb: 1\n"
+
+    assert changed(inner % 2, inner % 3) == ["-       y: [2]", "+       y: [3]"]
+
+
+def test_list_in_text_is_compared_by_its_entries():
+    assert changed("- a: 1\n- b\n", "- a: 1\n- c\n") == ["-     - [b]", "+     - [c]"]
+
+
+def test_documents_of_another_type_stand_in_each_others_place():
+    assert changed("a: 1\nb: 2\n", "- a\n- b\n") == [
+        "-     a: 1",
+        "-     b: 2",
+        "+     - a",
+        "+     - b",
+    ]
+
+
 def test_plain_scalars_keep_their_text():
     assert read_yaml("a: 0644\nb: yes\nc: '1'\n") == ({"a": "0644", "b": "yes", "c": "1"},)
     (found,) = read_yaml("a: 0644\nb: word\n") or ()
@@ -136,7 +155,16 @@ def test_plain_scalars_keep_their_text():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a: 1", "one\ntwo\n", "a: 1\n" * LONGEST, "- " * 100 + "a\nb: 1\n", "? [x]\n: 1\n"]
+    "text",
+    [
+        "",
+        "a: 1",
+        "one\ntwo\n",
+        "a: 1\n" * LONGEST,
+        "- " * 100 + "a\nb: 1\n",
+        "? [x]\n: 1\n",
+        "a: !set {b, c}\n" + "d: 1\n",
+    ],
 )
 def test_other_text_is_no_yaml(text):
     assert read_yaml(text) is None
@@ -152,3 +180,4 @@ def test_entries_are_named_by_what_tells_them_apart():
     assert name_by_guess(entries("a", "b"), entries("b", "a")) is None
     assert name_by_guess(entries("a", "a"), entries("a")) is None
     assert name_by_guess([{"x": "1"}], [{"x": "2"}]) is None
+    assert name_by_guess(["a", {"name": "b"}], [{"name": "b"}]) is None

@@ -12,7 +12,7 @@ import yaml
 from applyviz.engine.hazards.model import Hazard, HazardKind, Neighbours, Severity, Subject
 from applyviz.engine.hazards.pruning import find_prune_hazards
 from applyviz.engine.hazards.rules import find_hazards, needs_acknowledgement
-from applyviz.engine.hazards.sentences import render_hazard, title
+from applyviz.engine.hazards.sentences import render_hazard, title, title_of
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -77,6 +77,14 @@ def test_dangers_are_acknowledged_and_nothing_else() -> None:
 
 def test_every_kind_has_a_title() -> None:
     assert all(title(kind) for kind in HazardKind)
+
+
+def test_title_is_as_exact_as_the_facts_allow() -> None:
+    assert title(HazardKind.PODS_RESTART) != title(HazardKind.PODS_RESTART, Severity.DANGER)
+    assert title(HazardKind.PODS_RESTART, Severity.DANGER) == "Stops, then starts again"
+    rights = Hazard(HazardKind.CLUSTER_SCOPED, Severity.DANGER, facts={"reach": "access"})
+    assert title_of(rights) == "Rights change"
+    assert title_of(Hazard(HazardKind.CLUSTER_SCOPED, Severity.DANGER)) == title(HazardKind.CLUSTER_SCOPED)
 
 
 def test_annotations_beyond_the_limit_are_found() -> None:

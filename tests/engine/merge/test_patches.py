@@ -257,6 +257,14 @@ def test_apply_knows_its_content_types():
         assert caught.value.status == 415
 
 
+def test_shapes_name_their_type_in_their_own_way():
+    root = builtin.bundled().find_kind(DEPLOYMENT).root
+    labels = root.child("metadata").child("labels")
+
+    assert [PatchShape(node).name for node in (root, labels, None)] == ["object", "object", "Struct"]
+    assert [GoTypeShape(node).name for node in (root, labels, None)] == ["struct", "map", "struct"]
+
+
 def test_shapes_look_fields_up_in_their_own_way():
     root = builtin.bundled().find_kind(DEPLOYMENT).root
 

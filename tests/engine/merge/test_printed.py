@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.merge.printed import print_type, print_value
+from applyviz.engine.merge.printed import print_text, print_type, print_value
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,18 @@ from applyviz.engine.merge.printed import print_type, print_value
 )
 def test_values_are_printed_as_go_does(value, printed, kind):
     assert (print_value(value), print_type(value)) == (printed, kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ("a b", "a b"),
+        (None, "%!s(<nil>)"),
+        (True, "%!s(bool=true)"),
+        (7, "%!s(int64=7)"),
+        (0.5, "%!s(float64=0.5)"),
+        ({"b": [1, "x"], "a": None}, "map[a:%!s(<nil>) b:[%!s(int64=1) x]]"),
+    ],
+)
+def test_text_is_printed_as_go_does_where_it_is_none(value, printed):
+    assert print_text(value) == printed
