@@ -185,18 +185,18 @@ def _make_moment(before: _Owned, after: _Owned, reading: Reading, since: datetim
 
 
 def _find_tenures(moments: Sequence[Moment]) -> tuple[Tenure, ...]:
-    """From moments, oldest first."""
-    ended: list[Tenure] = []
-    running: dict[FieldOwner, tuple[datetime, int]] = {}
-    for moment in moments:
+    """From moments, oldest first: in their order, since managedFields tell times by the second only."""
+    found: list[tuple[int, Tenure]] = []
+    running: dict[FieldOwner, tuple[int, int]] = {}
+    for number, moment in enumerate(moments):
         for holding in moment.holdings:
-            since, most = running.pop(holding.owner, (moment.at, 0))
+            first, most = running.pop(holding.owner, (number, 0))
             if holding.fields:
-                running[holding.owner] = (since, max(most, holding.fields))
+                running[holding.owner] = (first, max(most, holding.fields))
             elif most:
-                ended.append(Tenure(holding.owner, since, moment.at, most))
-    ended += (Tenure(owner, since, None, most) for owner, (since, most) in running.items())
-    return tuple(sorted(ended, key=lambda tenure: (tenure.since, tenure.owner)))
+                found.append((first, Tenure(holding.owner, moments[first].at, moment.at, most)))
+    found += ((first, Tenure(owner, moments[first].at, None, most)) for owner, (first, most) in running.items())
+    return tuple(tenure for _, tenure in sorted(found, key=lambda one: (one[0], one[1].owner)))
 
 
 def compute_owners(readings: Sequence[Reading], *, is_cut: bool = False) -> OwnersOverTime:
