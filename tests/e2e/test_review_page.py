@@ -220,7 +220,8 @@ def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in
     page = boutique
     choose(page, "Deployment", "frontend")
     page.get_by_role("link", name=re.compile("All fields")).click()
-    row = page.locator("[data-field-row]", has_text="serviceAccountName").first
+    label = page.locator("summary .label", has_text="serviceAccountName")
+    row = page.locator("[data-field-row]", has=label)
     row.locator("summary").click()
     row.get_by_role("link", name="link to this field").click()
     page.wait_for_url(re.compile(r"\?field=\d+#field-\d+"))
