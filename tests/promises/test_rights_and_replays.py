@@ -69,12 +69,12 @@ def test_right_that_goes_in_any_state_keeps_everything_from_being_written(scene,
         approvals.approve_plan(plan, by=scene.bob, digest=plan.digest)
     if state in STATES[2:]:
         run = runs.start_run(plan, by=scene.person("olga"), digest=plan.digest)
-    if state == STATES[3]:
-        failpoints.hooks.append(_die)
-        with pytest.raises(Killed):
-            scene.work(run)
-        failpoints.hooks.clear()
-        let_lease_run_out(run)
+        if state == STATES[3]:
+            failpoints.hooks.append(_die)
+            with pytest.raises(Killed):
+                scene.work(run)
+            failpoints.hooks.clear()
+            let_lease_run_out(run)
     TAKEN[what](scene)
 
     for act in (
@@ -133,7 +133,10 @@ def test_replayed_requests_and_messages_apply_once(scene, monkeypatch):
     messages = {(row.task, tuple(sorted(row.ids.items()))) for row in OutboxMessage.objects.all()}
     tasks = {TaskName.MAKE_PLAN: make_plan, TaskName.EXECUTE_RUN: execute_run}
     assert {task for task, _ in messages} == set(tasks)
-    deeds = [*requests, *(partial(tasks[TaskName(task)], **dict(ids)) for task, ids in messages)]
+    deeds: list[Callable[[], object]] = [
+        *requests,
+        *(partial(tasks[TaskName(task)], **dict(ids)) for task, ids in messages),
+    ]
     again = deeds * 50
     random.Random(6).shuffle(again)
 
