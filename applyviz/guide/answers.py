@@ -18,6 +18,7 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.engine.ownership import managedfields, migrate, serverside, updates
 from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 from applyviz.guide.commands import run_command
 from applyviz.guide.pages import Block, Example, Part
@@ -55,10 +56,11 @@ def read_object(text: str, file: str) -> JSONObject:
     return obj
 
 
-def _find_kind(obj: JSONObject) -> KindSchema:
+def _find_kind(obj: JSONObject, definitions: CRDSource | None = None) -> KindSchema:
     gvk = GroupVersionKind.from_object(obj)
     unknown = KindSchema(gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
-    return bundled().find_kind(gvk) or unknown
+    defined = definitions.find_kind(gvk) if definitions is not None else None
+    return defined or bundled().find_kind(gvk) or unknown
 
 
 def _without_server_fields(obj: JSONObject) -> JSONObject:
@@ -78,12 +80,12 @@ def _answer_three_way(example: Example) -> Answers:
     return Answers(patch=patch.body, after=patches.apply(live, patch.body, patch.content_type, kind=kind))
 
 
-def _take_step(live: JSONObject | None, step: Block, now: str) -> JSONObject:
+def _take_step(live: JSONObject | None, step: Block, definitions: CRDSource | None, now: str) -> JSONObject:
     if step.part is Part.MIGRATE and live is not None:
         moved = migrate.upgrade(live, manager=step.words[0], csa_managers=list(step.words[1:]))
         return {**live, "metadata": {**live["metadata"], "managedFields": moved}}
     obj = read_object(step.text, " ".join((step.part, *step.words)))
-    kind, manager = _find_kind(obj), step.words[0]
+    kind, manager = _find_kind(obj, definitions), step.words[0]
     if step.part is Part.APPLY:
         is_forced = "force" in step.words
         return serverside.apply(live, obj, kind=kind, manager=manager, force=is_forced, now=now).result
@@ -113,9 +115,14 @@ def _conflict_line(conflict: Conflict) -> str:
 def _answer_story(example: Example) -> Answers:
     live_text = example.find(Part.LIVE)
     live: JSONObject | None = read_object(live_text, "live") if live_text else None
-    for number, step in enumerate(example.steps):
+    definitions: CRDSource | None = None
+    told = [b for b in example.blocks if b.part.is_step or b.part is Part.DEFINITION]
+    for number, step in enumerate(told):
+        if step.part is Part.DEFINITION:
+            definitions = CRDSource([read_object(step.text, "definition")])
+            continue
         try:
-            live = _take_step(live, step, _EPOCH.format(number + 1))
+            live = _take_step(live, step, definitions, _EPOCH.format(number + 1))
         except ConflictError as error:
             return Answers(conflicts=tuple(sorted(_conflict_line(c) for c in error.conflicts)))
         # an object that exists has a creation time: it tells the merge that this is no create

@@ -47,7 +47,10 @@ def _answer(request: Request, cluster: Mapping[str, JSONObject]) -> Answer:
 
 def run_command(command: str, manifests: str, cluster: str) -> Sequence[str]:
     """The lines that the command prints, and one for each error."""
-    parsed = parse_apply(shlex.split(command)[1:], {}, namespace="shop")
+    words = shlex.split(command)
+    start = words.index("kubectl")
+    environment = dict(word.partition("=")[::2] for word in words[:start])
+    parsed = parse_apply(words[start + 1 :], environment, namespace="shop")
     flow = run_apply([parse_manifests(manifests.encode(), "set")], command=parsed, catalog=bundled())
     live = _read_cluster(cluster)
     try:

@@ -35,14 +35,14 @@ def _question(steps: tuple[Block, ...]) -> int:
 def _open_story(example: Example) -> Given:
     asked = _question(example.steps)
     step = example.steps[asked]
-    before = tuple(b for b in example.blocks if not b.part.is_step)
-    others = example.steps[:asked] + example.steps[asked + 1 :]
-    left = compute_answers(replace(example, blocks=before + others)) if others else None
+    rest = replace(example, blocks=tuple(b for b in example.blocks if b is not step))
+    left = compute_answers(rest) if rest.steps else None
     live = render_yaml(None, left.after) if left and left.after else example.find(Part.LIVE) or ""
     return Given(
         manifest=step.text,
         live=live,
         owners="\n".join(left.owners) if left else "",
+        crds=next((b.text for b in reversed(example.blocks) if b.part is Part.DEFINITION), ""),
         field_manager=step.words[0],
         is_forced="force" in step.words,
     )

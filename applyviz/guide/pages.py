@@ -3,8 +3,9 @@
 A page is a Markdown file of `docs/semantics`: prose, and sections titled "Example: …" whose fenced blocks are the
 inputs and the recorded answers. The word after the language says what a block is: `manifest`, `last-applied` and
 `live` are the versions of one object; `apply MANAGER [force]`, `update MANAGER [SUBRESOURCE]` and
-`migrate MANAGER FROM…` are steps, in order; `set` and `cluster` hold many objects for a `command`; `patch`, `after`,
-`owners`, `conflict`, `read` and `prints` are answers. Files are read by the caller.
+`migrate MANAGER FROM…` are steps, in order; `definition` is the CustomResourceDefinition that holds from there on;
+`set` and `cluster` hold many objects for a `command`; `patch`, `after`, `owners`, `conflict`, `read` and `prints` are
+answers. Files are read by the caller.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Part(StrEnum):
     APPLY = "apply"
     UPDATE = "update"
     MIGRATE = "migrate"
+    DEFINITION = "definition"
     SET = "set"
     CLUSTER = "cluster"
     COMMAND = "command"
@@ -48,7 +50,7 @@ class Part(StrEnum):
         return self.is_step or self in _GIVEN
 
 
-_GIVEN = (Part.MANIFEST, Part.LAST_APPLIED, Part.LIVE, Part.SET, Part.CLUSTER, Part.COMMAND)
+_GIVEN = (Part.MANIFEST, Part.LAST_APPLIED, Part.LIVE, Part.DEFINITION, Part.SET, Part.CLUSTER, Part.COMMAND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ def _label(block: Block) -> str:
         Part.MANIFEST: _("manifest"),
         Part.LAST_APPLIED: _("last applied"),
         Part.LIVE: _("live"),
+        Part.DEFINITION: _("definition of the kind"),
         Part.SET: _("the set"),
         Part.CLUSTER: _("live objects"),
         Part.COMMAND: _("command"),
