@@ -27,7 +27,6 @@ from tests.ports import free_port
 
 ADMIN_TOKEN = "admin-token"
 START_SECONDS = 240
-STOP_SECONDS = 60
 USERS = ("alice", "bob")
 
 
@@ -117,15 +116,15 @@ class ControlPlane:
         return run_kubectl(self.binaries.kubectl, self.kubeconfig, *arguments, stdin=stdin, check=check)
 
     def stop(self) -> None:
-        """End every process that was started, and remove the folder."""
+        """End every process that was started, and remove the folder.
+
+        Nothing of it is kept, so nothing is asked to end in good order: an API server that is waits a minute for
+        whoever watches something.
+        """
         for _, process, _ in reversed(self._processes):
-            process.terminate()
+            process.kill()
         for _, process, log in self._processes:
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.wait()
             log.close()
         self._processes.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
