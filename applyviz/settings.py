@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import dj_database_url
-from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 from applyviz import environment as env
+from applyviz import keypairs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 APPLYVIZ_HOME = Path(env.text("APPLYVIZ_HOME") or BASE_DIR / "var")
@@ -25,14 +25,20 @@ APPLYVIZ_IS_PERSONAL = not _database_url
 DEBUG = env.flag("DEBUG", default=False)
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
+# Web processes of a team hold the sealing key alone: it opens nothing. Workers hold the keys that open; those of
+# `APPLYVIZ_ENCRYPTION_KEYS` open what releases before sealed.
+APPLYVIZ_SEALING_KEY = env.text("APPLYVIZ_SEALING_KEY")
+APPLYVIZ_OPENING_KEYS = env.words("APPLYVIZ_OPENING_KEYS")
 APPLYVIZ_ENCRYPTION_KEYS = env.words("APPLYVIZ_ENCRYPTION_KEYS")
 APPLYVIZ_DIGEST_KEY = env.text("APPLYVIZ_DIGEST_KEY")
 if APPLYVIZ_IS_PERSONAL:
     SECRET_KEY = SECRET_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "session")
     APPLYVIZ_DIGEST_KEY = APPLYVIZ_DIGEST_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "digest")
-    APPLYVIZ_ENCRYPTION_KEYS = APPLYVIZ_ENCRYPTION_KEYS or [
-        env.kept_secret(APPLYVIZ_HOME / "keys" / "encryption", Fernet.generate_key().decode())
+    APPLYVIZ_OPENING_KEYS = APPLYVIZ_OPENING_KEYS or [
+        env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", keypairs.make_opening_key())
     ]
+    if not APPLYVIZ_ENCRYPTION_KEYS and (APPLYVIZ_HOME / "keys" / "encryption").exists():
+        APPLYVIZ_ENCRYPTION_KEYS = [env.kept_secret(APPLYVIZ_HOME / "keys" / "encryption")]
 elif DEBUG:
     SECRET_KEY = SECRET_KEY or "insecure-for-development-only"
 if not DEBUG and (len(SECRET_KEY) < 32 or SECRET_KEY.startswith(("insecure", "django-insecure", "change"))):

@@ -279,9 +279,9 @@ def main() -> None:
         if url:
             key = "a-key-for-this-measurement-alone-0123456789"
             os.environ.update(DATABASE_URL=url, SECRET_KEY=key, APPLYVIZ_DIGEST_KEY=key)
-            from cryptography.fernet import Fernet
+            from applyviz.keypairs import make_opening_key
 
-            os.environ["APPLYVIZ_ENCRYPTION_KEYS"] = Fernet.generate_key().decode()
+            os.environ["APPLYVIZ_OPENING_KEYS"] = make_opening_key()
         import django
 
         django.setup()

@@ -323,9 +323,9 @@ def main() -> None:
 
             database = stack.enter_context(run_postgres())
         if database:
-            from cryptography.fernet import Fernet
+            from applyviz.keypairs import make_opening_key
 
-            keys = {"APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(), "APPLYVIZ_DIGEST_KEY": "k" * 40}
+            keys = {"APPLYVIZ_OPENING_KEYS": make_opening_key(), "APPLYVIZ_DIGEST_KEY": "k" * 40}
             os.environ |= {"DATABASE_URL": database, "SECRET_KEY": "s" * 40, **keys}
         if not run_all(given.entries):
             print("a limit was passed")

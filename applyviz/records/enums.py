@@ -245,6 +245,7 @@ class AuditAction(models.TextChoices):
     HISTORY_ANCHORED = "history.anchored", _("tied the chains of runs to the global one")
     HISTORY_PUBLISHED = "history.published", _("published the head of the history")
     HISTORY_PRUNED = "history.pruned", _("removed bodies by a retention policy")
+    KEYS_ROTATED = "keys.rotated", _("sealed values under the present key")
     RETENTION_CHANGED = "retention.changed", _("changed a retention policy")
     LIVE_CHANGED = "live.changed", _("changed live without a review")
     LIVE_DRIFTED = "live.drifted", _("is no longer as it was applied")

@@ -1,7 +1,8 @@
-"""Seals what may hold a secret before it reaches the database (Fernet, `APPLYVIZ_ENCRYPTION_KEYS`).
+"""Seals what may hold a secret before it reaches the database: everybody may seal, only workers open.
 
-The first key seals, every key opens, so keys can be rotated. A `Sealed` prints nothing of its content and
-is opened only by name (`open_bytes`, `open_json`): a page cannot show by accident what it never opened.
+`APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each what was sealed for it, so that
+keys can be rotated. `APPLYVIZ_ENCRYPTION_KEYS` (Fernet) open what releases before sealed, and seal nothing more.
+A `Sealed` prints nothing of its content and is opened only by name: a page cannot show what it never opened.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from applyviz import keypairs
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 
@@ -24,17 +26,53 @@ class SealError(ApplyVizError):
 
 
 @lru_cache(maxsize=4)
-def _box(keys: tuple[str, ...]) -> MultiFernet:
-    if not keys:
-        raise ImproperlyConfigured("APPLYVIZ_ENCRYPTION_KEYS: no key is set, nothing can be sealed or opened here")
+def _old_box(keys: tuple[str, ...]) -> MultiFernet:
     try:
         return MultiFernet([Fernet(key) for key in keys])
     except ValueError as error:
         raise ImproperlyConfigured(f"APPLYVIZ_ENCRYPTION_KEYS: not a Fernet key: {error}") from error
 
 
-def _current_box() -> MultiFernet:
-    return _box(tuple(settings.APPLYVIZ_ENCRYPTION_KEYS))
+def can_open() -> bool:
+    """Whether this process holds a key that opens anything; a web process of a team does not."""
+    return bool(settings.APPLYVIZ_OPENING_KEYS or settings.APPLYVIZ_ENCRYPTION_KEYS)
+
+
+def sealing_key() -> str:
+    """The key that seals here: the one that is set, else that of the first opening key.
+
+    - Raises `ImproperlyConfigured` when there is none, or the text is no such key.
+    """
+    try:
+        if settings.APPLYVIZ_SEALING_KEY:
+            keypairs.name_of(settings.APPLYVIZ_SEALING_KEY)
+            return str(settings.APPLYVIZ_SEALING_KEY)
+        if settings.APPLYVIZ_OPENING_KEYS:
+            return keypairs.sealing_key_of(settings.APPLYVIZ_OPENING_KEYS[0])
+    except keypairs.KeyTextError as error:
+        name = "APPLYVIZ_SEALING_KEY" if settings.APPLYVIZ_SEALING_KEY else "APPLYVIZ_OPENING_KEYS"
+        raise ImproperlyConfigured(f"{name}: {error}") from error
+    raise ImproperlyConfigured(
+        "APPLYVIZ_SEALING_KEY: no key is set, nothing can be sealed here; `manage.py keys make` makes a pair"
+    )
+
+
+def _open(token: bytes) -> bytes:
+    if not can_open():
+        raise SealError("this process holds no key that opens sealed content; workers do")
+    if not keypairs.is_token(token):
+        if not settings.APPLYVIZ_ENCRYPTION_KEYS:
+            raise SealError("the content was sealed by an earlier release, and APPLYVIZ_ENCRYPTION_KEYS is not set")
+        try:
+            return _old_box(tuple(settings.APPLYVIZ_ENCRYPTION_KEYS)).decrypt(token)
+        except InvalidToken as error:
+            raise SealError("the content was sealed under a key that is not in APPLYVIZ_ENCRYPTION_KEYS") from error
+    try:
+        return keypairs.unseal(token, settings.APPLYVIZ_OPENING_KEYS)
+    except keypairs.KeyTextError as error:
+        raise ImproperlyConfigured(f"APPLYVIZ_OPENING_KEYS: {error}") from error
+    except keypairs.NoKeyFitsError as error:
+        raise SealError(f"{error} (APPLYVIZ_OPENING_KEYS)") from error
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,8 +88,8 @@ class Sealed:
 
     @classmethod
     def of_bytes(cls, content: bytes) -> Self:
-        """Seal bytes under the first key."""
-        return cls(_current_box().encrypt(content))
+        """Seal bytes; who sealed them cannot open them by that."""
+        return cls(keypairs.seal(content, sealing_key()))
 
     @classmethod
     def of_json(cls, value: JSONValue) -> Self:
@@ -59,16 +97,18 @@ class Sealed:
         return cls.of_bytes(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
     def open_bytes(self) -> bytes:
-        """The content; raises `SealError` when no key fits."""
-        try:
-            return _current_box().decrypt(self.token)
-        except InvalidToken as error:
-            raise SealError("the content was sealed under a key that is not in APPLYVIZ_ENCRYPTION_KEYS") from error
+        """The content; raises `SealError` when no key fits, or this process holds none."""
+        return _open(self.token)
 
     def open_json(self) -> JSONValue:
         """The content as a JSON value."""
         return json.loads(self.open_bytes())
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it was sealed under the key that seals now."""
+        return keypairs.is_sealed_for(self.token, sealing_key())
+
     def resealed(self) -> Self:
-        """The same content under the present first key."""
-        return type(self)(_current_box().rotate(self.token))
+        """The same content under the key that seals now."""
+        return self if self.is_current else self.of_bytes(self.open_bytes())

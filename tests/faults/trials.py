@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from cryptography.fernet import Fernet
 
+from applyviz import keypairs
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Request
 from tests.faults.apiserver import ApiServer
 from tests.faults.forge import ROOT, Forge
@@ -38,7 +38,7 @@ def environment(folder: Path, database: str) -> dict[str, str]:
         "DATABASE_URL": database,
         "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
         "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
-        "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+        "APPLYVIZ_OPENING_KEYS": keypairs.make_opening_key(),
         "APPLYVIZ_HTTPS": "off",
         "APPLYVIZ_LEASE_SECONDS": "18",
         "APPLYVIZ_HOME": str(folder / "home"),

@@ -11,11 +11,11 @@ from typing import Any
 
 import celery
 import pytest
-from cryptography.fernet import Fernet
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from applyviz import keypairs
 from applyviz.queue import TaskName
 from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.tasks import execute_run, make_plan
@@ -147,11 +147,11 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
             runs.execute_run(run.pk)
         failpoints.hooks.clear()
         let_lease_run_out(run)
-    before, old = len(scene.writes), list(settings.APPLYVIZ_ENCRYPTION_KEYS)
-    new = Fernet.generate_key().decode()
-    settings.APPLYVIZ_ENCRYPTION_KEYS = [new] if keys == "none that fits" else [new, *old]
+    before, old = len(scene.writes), list(settings.APPLYVIZ_OPENING_KEYS)
+    new = keypairs.make_opening_key()
+    settings.APPLYVIZ_OPENING_KEYS = [new] if keys == "none that fits" else [new, *old]
     scene.work(run)
-    settings.APPLYVIZ_ENCRYPTION_KEYS = [new, *old]
+    settings.APPLYVIZ_OPENING_KEYS = [new, *old]
 
     (told,) = scene.judge(run)
     assert told.state == ("failed" if keys == "none that fits" else "succeeded")

@@ -1,13 +1,34 @@
-"""Sealed content prints nothing, opens under every key, and never becomes plain by accident."""
+"""Sealed content prints nothing, opens under every opening key and no other, and never becomes plain by accident."""
 
 import json
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 
-from applyviz.records.models import SandboxObject
-from applyviz.records.sealing import Sealed, SealError
-from tests.builders import make_cluster_row
+from applyviz import keypairs
+from applyviz.records.enums import AuditAction, ClusterKind
+from applyviz.records.models import AuditEntry, Cluster, ObjectChange, SandboxObject
+from applyviz.records.sealing import Sealed, SealError, can_open
+from applyviz.workflow import resealing
+from tests.builders import make_cluster_row, make_person, make_plan_row
+
+
+def hold(settings, *, opening=(), sealing="", old=()):
+    settings.APPLYVIZ_OPENING_KEYS = list(opening)
+    settings.APPLYVIZ_SEALING_KEY = sealing
+    settings.APPLYVIZ_ENCRYPTION_KEYS = list(old)
+
+
+@pytest.fixture
+def pair():
+    opening = keypairs.make_opening_key()
+    return opening, keypairs.sealing_key_of(opening)
+
+
+def by_fernet(content: bytes, key: str) -> Sealed:
+    return Sealed(Fernet(key).encrypt(content))
 
 
 def test_sealed_prints_nothing():
@@ -18,18 +39,93 @@ def test_sealed_prints_nothing():
         json.dumps(sealed)
 
 
-def test_every_key_opens_and_the_first_seals(settings):
-    older, newer = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-    settings.APPLYVIZ_ENCRYPTION_KEYS = [older]
+def test_sealing_key_seals_and_opens_nothing(settings, pair):
+    opening, sealing = pair
+    hold(settings, sealing=sealing)
+
     sealed = Sealed.of_bytes(b"content")
-    settings.APPLYVIZ_ENCRYPTION_KEYS = [newer, older]
+
+    assert not can_open()
+    with pytest.raises(SealError, match="holds no key that opens"):
+        sealed.open_bytes()
+    hold(settings, opening=[opening])
+    assert sealed.open_bytes() == b"content"
+
+
+def test_every_opening_key_opens_and_the_first_seals(settings, pair):
+    older, newer = pair[0], keypairs.make_opening_key()
+    hold(settings, opening=[older])
+    sealed = Sealed.of_bytes(b"content")
+    hold(settings, opening=[newer, older])
 
     moved = sealed.resealed()
-    settings.APPLYVIZ_ENCRYPTION_KEYS = [newer]
+    hold(settings, opening=[newer])
 
     assert moved.open_bytes() == b"content"
-    with pytest.raises(SealError):
+    assert (sealed.is_current, moved.is_current) == (False, True)
+    with pytest.raises(SealError, match="a key that is not here"):
         sealed.open_bytes()
+
+
+def test_same_content_never_has_the_same_token():
+    assert len({Sealed.of_bytes(b"content").token for _ in range(50)}) == 50
+
+
+def test_every_changed_bit_is_noticed(settings, pair):
+    hold(settings, opening=pair[:1])
+    token = Sealed.of_bytes(b"c").token
+
+    for place in range(len(token)):
+        changed = bytearray(token)
+        changed[place] ^= 1
+        with pytest.raises(SealError):
+            Sealed(bytes(changed)).open_bytes()
+    for length in range(len(token)):
+        with pytest.raises(SealError):
+            Sealed(token[:length]).open_bytes()
+
+
+def test_what_earlier_releases_sealed_still_opens(settings, pair):
+    old, other = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    sealed = by_fernet(b"content", old)
+    hold(settings, opening=pair[:1], old=[other, old])
+
+    assert sealed.open_bytes() == b"content"
+    assert keypairs.is_sealed_for(sealed.resealed().token, pair[1])
+    hold(settings, opening=pair[:1], old=[other])
+    with pytest.raises(SealError, match="not in APPLYVIZ_ENCRYPTION_KEYS"):
+        sealed.open_bytes()
+    hold(settings, opening=pair[:1])
+    with pytest.raises(SealError, match="APPLYVIZ_ENCRYPTION_KEYS is not set"):
+        sealed.open_bytes()
+
+
+def test_without_a_key_nothing_is_sealed(settings):
+    hold(settings, old=[Fernet.generate_key().decode()])
+
+    with pytest.raises(ImproperlyConfigured, match="APPLYVIZ_SEALING_KEY: no key is set"):
+        Sealed.of_bytes(b"content")
+
+
+@pytest.mark.parametrize(
+    ("which", "text", "said"),
+    [
+        ("sealing", "{opening}", "APPLYVIZ_SEALING_KEY: this is an opening key"),
+        ("sealing", "secret", "APPLYVIZ_SEALING_KEY: not a sealing key"),
+        ("sealing", "applyviz-seal-c2hvcnQ", "APPLYVIZ_SEALING_KEY: a sealing key of the wrong length"),
+        ("opening", "{sealing}", "APPLYVIZ_OPENING_KEYS: this is a sealing key"),
+        ("opening", "applyviz-open-!!", "APPLYVIZ_OPENING_KEYS: an opening key of the wrong length"),
+    ],
+)
+def test_a_wrong_key_is_named_and_not_repeated(settings, pair, which, text, said):
+    given = text.format(opening=pair[0], sealing=pair[1])
+    hold(settings, sealing=given if which == "sealing" else "", opening=[given] if which == "opening" else [])
+
+    with pytest.raises(ImproperlyConfigured) as caught:
+        Sealed.of_bytes(b"content")
+
+    assert str(caught.value).startswith(said)
+    assert given not in str(caught.value)
 
 
 def test_numbers_keep_their_form():
@@ -46,3 +142,48 @@ def test_column_takes_sealed_content_only():
 
     with pytest.raises(TypeError, match="expected Sealed"):
         row.save()
+
+
+@pytest.mark.django_db
+def test_rotation_carries_over_what_is_not_immutable(settings, pair):
+    old = Fernet.generate_key().decode()
+    hold(settings, opening=pair[:1], old=[old])
+    make_cluster_row("live", kind=ClusterKind.LIVE, credential=by_fernet(b"credential", old))
+    plan = make_plan_row(make_person("alice"), sealed=by_fernet(b"{}", old))
+
+    found = {one.column: (one.carried, one.fixed, one.unopened) for one in resealing.reseal()}
+
+    assert {column: told for column, told in found.items() if any(told)} == {
+        "cluster.credential": (1, 0, 0),
+        "objectchange.sealed": (0, 1, 0),
+    }
+    assert AuditEntry.objects.get(action=AuditAction.KEYS_ROTATED).detail == {"cluster.credential": 1}
+    hold(settings, opening=pair[:1])
+    assert Cluster.objects.get(slug="live").credential.open_bytes() == b"credential"
+    with pytest.raises(SealError):
+        ObjectChange.objects.get(plan=plan).sealed.open_bytes()
+
+
+@pytest.mark.django_db
+def test_rotation_says_what_it_cannot_open(settings, pair):
+    hold(settings, opening=pair[:1])
+    make_cluster_row("live", kind=ClusterKind.LIVE, credential=by_fernet(b"c", Fernet.generate_key().decode()))
+
+    with pytest.raises(CommandError, match="1 values were sealed under keys that are not here"):
+        call_command("keys", "reseal")
+
+
+def test_command_makes_a_pair_that_fits(capsys):
+    call_command("keys", "make")
+
+    told = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
+    assert keypairs.sealing_key_of(told["APPLYVIZ_OPENING_KEYS"]) == told["APPLYVIZ_SEALING_KEY"]
+
+
+def test_command_shows_names_and_no_opening_key(settings, pair, capsys):
+    hold(settings, opening=pair[:1])
+
+    call_command("keys", "show")
+
+    name = keypairs.name_of(pair[1])
+    assert capsys.readouterr().out.splitlines() == [f"seals  {name}  {pair[1]}", f"opens  {name}"]

@@ -13,8 +13,8 @@ from typing import Self
 
 import psycopg
 import yaml
-from cryptography.fernet import Fernet
 
+from applyviz import keypairs
 from tests.ports import free_port
 from tests.services.servers import wait_for_port
 
@@ -30,10 +30,13 @@ class Team:
         self.has_web = has_web
         self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        opening = keypairs.make_opening_key()
         secrets = {
             "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
             "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
-            "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            "APPLYVIZ_OPENING_KEYS": opening,
+            "APPLYVIZ_SEALING_KEY": keypairs.sealing_key_of(opening),
+            "APPLYVIZ_ENCRYPTION_KEYS": "",
             "DATABASE_URL": database,
         }
         for name, value in secrets.items():

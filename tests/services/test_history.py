@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography.fernet import Fernet
 
+from applyviz import keypairs
 from tests.services.servers import run_postgres
 
 pytestmark = pytest.mark.services
@@ -97,7 +97,7 @@ class Installation:
             "APPLYVIZ_LEASE_SECONDS": "900",  # a third of it is what PostgreSQL lets a transaction idle
             "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
             "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
-            "APPLYVIZ_ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            "APPLYVIZ_OPENING_KEYS": keypairs.make_opening_key(),
         }
         if is_migrated:
             self.manage("migrate")

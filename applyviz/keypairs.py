@@ -1,0 +1,109 @@
+"""Pairs of keys: the sealing key seals and opens nothing, the opening key opens (HPKE, RFC 9180).
+
+Each value has an exchange of its own (X25519, HKDF-SHA256, AES-256-GCM), so that nobody who sealed can open again.
+A token is one byte of version, eight of the key's name, then what HPKE gives; version and name are bound to it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hpke
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+VERSION = b"\x01"
+"""The first byte of every token; tokens of Fernet, which came before, begin with the letter g."""
+
+_SEALING, _OPENING = "applyviz-seal-", "applyviz-open-"
+_NAME_BYTES = 8
+_SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
+_PURPOSE = b"applyviz sealed content "
+
+
+class KeyTextError(ValueError):
+    """A text that is no key of the kind that is wanted; the message never repeats it."""
+
+
+class NoKeyFitsError(Exception):
+    """A token that none of the keys opens: sealed for another one, or not as it was."""
+
+
+def _write(prefix: str, raw: bytes) -> str:
+    return prefix + base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def _read(prefix: str, other: str, text: str) -> bytes:
+    word, other_word = (
+        ("a sealing key", "an opening key") if prefix == _SEALING else ("an opening key", "a sealing key")
+    )
+    if text.startswith(other):
+        raise KeyTextError(f"this is {other_word}; {word} begins with {prefix}")
+    if not text.startswith(prefix):
+        raise KeyTextError(f"not {word}, which begins with {prefix}")
+    try:
+        raw = base64.b64decode(text.removeprefix(prefix) + "=", altchars=b"-_", validate=True)
+    except binascii.Error:
+        raw = b""
+    if len(raw) != 32:
+        raise KeyTextError(f"{word} of the wrong length; it was cut or changed")
+    return raw
+
+
+@lru_cache(maxsize=16)
+def _public(sealing_key: str) -> tuple[X25519PublicKey, bytes]:
+    raw = _read(_SEALING, _OPENING, sealing_key)
+    return X25519PublicKey.from_public_bytes(raw), VERSION + hashlib.sha256(raw).digest()[:_NAME_BYTES]
+
+
+@lru_cache(maxsize=16)
+def _private(opening_key: str) -> tuple[X25519PrivateKey, bytes]:
+    key = X25519PrivateKey.from_private_bytes(_read(_OPENING, _SEALING, opening_key))
+    return key, _public(_write(_SEALING, key.public_key().public_bytes_raw()))[1]
+
+
+def make_opening_key() -> str:
+    """A new opening key, as text."""
+    return _write(_OPENING, X25519PrivateKey.generate().private_bytes_raw())
+
+
+def sealing_key_of(opening_key: str) -> str:
+    """The sealing key of the pair; raises `KeyTextError` for a text that is no opening key."""
+    return _write(_SEALING, _private(opening_key)[0].public_key().public_bytes_raw())
+
+
+def name_of(sealing_key: str) -> str:
+    """The short name by which tokens know the key; raises `KeyTextError` for a text that is no sealing key."""
+    return _public(sealing_key)[1][1:].hex()
+
+
+def seal(content: bytes, sealing_key: str) -> bytes:
+    """A token of the content that the opening key of the pair alone opens."""
+    key, head = _public(sealing_key)
+    return head + _SUITE.encrypt(content, key, info=_PURPOSE + head)
+
+
+def is_token(token: bytes) -> bool:
+    """Whether these bytes say that they were sealed by `seal`."""
+    return token[:1] == VERSION
+
+
+def is_sealed_for(token: bytes, sealing_key: str) -> bool:
+    """Whether a token says that it was sealed under this key."""
+    head = _public(sealing_key)[1]
+    return token[: len(head)] == head
+
+
+def unseal(token: bytes, opening_keys: Iterable[str]) -> bytes:
+    """The content of a token; raises `NoKeyFitsError` when no key fits or a bit of it was changed."""
+    for key, head in map(_private, opening_keys):
+        if token[: len(head)] == head:
+            try:
+                return _SUITE.decrypt(token[len(head) :], key, info=_PURPOSE + head)
+            except InvalidTag as error:
+                raise NoKeyFitsError("the sealed content was changed") from error
+    raise NoKeyFitsError("the content was sealed for a key that is not here")

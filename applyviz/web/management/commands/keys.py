@@ -1,0 +1,59 @@
+"""Keys for sealed content: makes a pair, tells the sealing key of the opening keys here, carries content over."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
+
+from applyviz import keypairs
+from applyviz.records import sealing
+from applyviz.workflow import resealing
+
+
+class Command(BaseCommand):
+    """`manage.py keys make | show | reseal`."""
+
+    help = "Make a pair of keys; show which keys are in use here; seal everything anew under the present key."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name what there is to do."""
+        parser.add_argument("what", choices=["make", "show", "reseal"])
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it."""
+        try:
+            getattr(self, f"_{options['what']}")()
+        except (ImproperlyConfigured, keypairs.KeyTextError) as error:
+            raise CommandError(str(error)) from error
+
+    def _make(self) -> None:
+        opening = keypairs.make_opening_key()
+        self.stdout.write(f"APPLYVIZ_OPENING_KEYS={opening}")
+        self.stdout.write(f"APPLYVIZ_SEALING_KEY={keypairs.sealing_key_of(opening)}")
+
+    def _show(self) -> None:
+        present = sealing.sealing_key()
+        self.stdout.write(f"seals  {keypairs.name_of(present)}  {present}")
+        for opening in settings.APPLYVIZ_OPENING_KEYS:
+            self.stdout.write(f"opens  {keypairs.name_of(keypairs.sealing_key_of(opening))}")
+        if settings.APPLYVIZ_ENCRYPTION_KEYS:
+            count = len(settings.APPLYVIZ_ENCRYPTION_KEYS)
+            self.stdout.write(f"opens  what earlier releases sealed ({count} of APPLYVIZ_ENCRYPTION_KEYS)")
+
+    def _reseal(self) -> None:
+        if not sealing.can_open():
+            raise CommandError("APPLYVIZ_OPENING_KEYS: nothing can be opened here; run this where the worker runs")
+        found = resealing.reseal()
+        for one in found:
+            self.stdout.write(f"{one.column:<28} {one.carried:>8} sealed anew {one.fixed:>8} in finished plans")
+        unopened = sum(one.unopened for one in found)
+        if unopened:
+            raise CommandError(f"{unopened} values were sealed under keys that are not here; they were left alone")
+        if any(one.fixed for one in found):
+            self.stdout.write("Keep the keys of before: finished plans are immutable and still need them.")
+        else:
+            self.stdout.write("Nothing needs the keys of before any more.")

@@ -1,0 +1,35 @@
+"""The secret files of a team installation: a pair of keys that fits, and nothing that exists is changed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from applyviz import keypairs
+
+ROOT = Path(__file__).parents[2]
+
+
+def make(folder: Path) -> dict[str, str]:
+    (folder / "scripts").mkdir(exist_ok=True)
+    shutil.copy(ROOT / "scripts/secrets", folder / "scripts")
+    done = subprocess.run([folder / "scripts/secrets"], env=dict(os.environ), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {path.name: path.read_text().strip() for path in (folder / "secrets").iterdir()}
+
+
+def test_the_pair_of_keys_fits(tmp_path):
+    made = make(tmp_path)
+
+    assert keypairs.sealing_key_of(made["opening_keys"]) == made["sealing_key"]
+    assert made["encryption_keys"] == ""
+
+
+def test_what_exists_stays(tmp_path):
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets/encryption_keys").write_text("of before\n")
+
+    first, second = make(tmp_path), make(tmp_path)
+
+    assert first == second
+    assert first["encryption_keys"] == "of before"
