@@ -40,6 +40,7 @@ review_urls = [  # reviews/
     path("new/check/", reviews.check_source, name="check-source"),
     path("<int:number>/", reviews.show_review, name="show-review"),
     path("<int:number>/replan/", reviews.replan, name="replan"),
+    path("<int:number>/manifests/", reviews.replace_manifests, name="replace-manifests"),
     path("<int:number>/close/", reviews.close, name="close-review"),
     path("<int:number>/compare/", comparing.compare_plans, name="compare-plans"),
     path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),

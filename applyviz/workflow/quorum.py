@@ -121,6 +121,14 @@ def count_quorum(plan: Plan, policy: Policy | None = None) -> Quorum:
     return Quorum(policy, dangers, tuple(standing), meet(policies.list_demands(policy, dangers), standing))
 
 
+def would_count(found: Quorum, person: Person) -> bool:
+    """Whether one more approval, by this person, would meet anything that is missing."""
+    lacking = [need.demand.team for need in found.needs if need.missing]
+    if not lacking or "" in lacking:
+        return True
+    return not people.list_teams([person])[person.pk].isdisjoint(lacking)
+
+
 def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
     """Which of many plans lack no approval, by their ids; looks closely only at those that may be agreed upon."""
     plans = list(plans)

@@ -107,7 +107,9 @@ def test_freeze_closes_what_a_window_opens():
     freeze = Freeze("2026-12-20T18:00", "2027-01-04T08:00", "Europe/Berlin", "Holidays")
 
     assert find_closed([(OFFICE,)], [freeze], at("2026-12-18T10:00")) == ()
-    assert find_closed([(OFFICE,)], [freeze], at("2026-12-21T10:00")) == (f"changes are frozen: {freeze}",)
+    assert find_closed([(OFFICE,)], [freeze], at("2026-12-21T10:00")) == (
+        "changes are frozen until 4 Jan 2027 08:00 Europe/Berlin: Holidays",
+    )
     assert find_opening([(OFFICE,)], [freeze], at("2026-12-21T10:00")) == at("2027-01-04T08:00")
 
 

@@ -62,7 +62,7 @@ def list_differences(
         yield path, before, after
 
 
-def _without_allotted(obj: JSONObject, manifest: JSONObject, live: JSONObject) -> JSONObject:
+def without_allotted(obj: JSONObject, manifest: JSONObject, live: JSONObject) -> JSONObject:
     """A Service without the addresses that the server picks: neither asked for nor there before."""
     spec = obj.get("spec")
     if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
@@ -119,7 +119,7 @@ def find_difference(
     if change.operation is Operation.PRUNE:
         result = None
     before = without_noise(live) if versions.live is not None else _ABSENT
-    after = without_noise(_without_allotted(result, manifest, live)) if result is not None else _ABSENT
+    after = without_noise(without_allotted(result, manifest, live)) if result is not None else _ABSENT
     ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
         if not is_ignored(path, ignore, manifest):

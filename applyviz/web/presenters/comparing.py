@@ -213,10 +213,10 @@ def _name_movers(moves: Sequence[ObjectMove]) -> str:
     return ", ".join(names)
 
 
-def _say_value(value: JSONValue) -> str:
+def _say_value(value: JSONValue, *, is_before: bool = False) -> str:
     shown = _show(value)
     if shown is None:
-        return _("gone")
+        return _("not set") if is_before else _("gone")
     return _("another long value") if shown.is_long else shown.text
 
 
@@ -226,7 +226,9 @@ def _describe_field(move: FieldMove) -> str:
     told = (("", move.after), (_("live"), move.live), (_("manifest"), move.manifest))
     for word, pair in told:
         if pair is not None:
-            return " ".join(filter(None, (f"{text}:", word, _say_value(pair.first), "→", _say_value(pair.second))))
+            return " ".join(
+                filter(None, (f"{text}:", word, _say_value(pair.first, is_before=True), "→", _say_value(pair.second)))
+            )
     return text
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.plan import Operation
@@ -13,7 +15,7 @@ from applyviz.records.models import Plan
 from applyviz.web.presenters.operations import OBJECT_LOOKS
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.policies import describe_demand, describe_policy
-from applyviz.workflow import access, approvals, breakglass, quorum
+from applyviz.workflow import access, approvals, breakglass, clock, quorum
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.quorum import Quorum
 
@@ -82,6 +84,23 @@ def present_glass(plan: Plan) -> Notice | None:
     return Notice(OBJECT_LOOKS[Operation.ERROR], title, text, lines=lines, anchor="broken-glass")
 
 
+def _list_expired(plan: Plan) -> list[Notice]:
+    """Approvals that nobody spent in time, and that nobody gave anew."""
+    now = clock.now()
+    given = quorum.list_given(plan)
+    standing = {a.by_id for a in given if a.expires_at is None or a.expires_at > now}
+    return [
+        Notice(
+            OBJECT_LOOKS[Operation.REFUSED],
+            _("The approval of %(name)s expired") % {"name": a.by_name},
+            _("It lasted until %(at)s; whoever still agrees approves again.")
+            % {"at": date_format(localtime(a.expires_at), "j M Y H:i T")},
+        )
+        for a in given
+        if a.expires_at is not None and a.expires_at <= now and a.by_id not in standing
+    ]
+
+
 def list_notices(plan: Plan) -> tuple[Notice, ...]:
     """What the review page says about consent above everything else."""
     asked = [
@@ -94,4 +113,4 @@ def list_notices(plan: Plan) -> tuple[Notice, ...]:
         for objection in approvals.list_objections(plan)
     ]
     glass = present_glass(plan)
-    return (glass, *asked) if glass is not None else tuple(asked)
+    return (*((glass,) if glass else ()), *asked, *_list_expired(plan))

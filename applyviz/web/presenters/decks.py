@@ -6,10 +6,13 @@ Everything that blocks comes from `workflow.approvals`, the one list that the us
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.urls import reverse
+from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -50,6 +53,12 @@ class Standing:
     waits_for_rollout: bool = False
     replaced_by: int = 0
     latest_url: str = ""
+    objectors: tuple[str, ...] = ()
+    has_approved: bool = False
+    lacking: tuple[str, ...] = ()
+    opens_at: datetime | None = None
+    can_replan: bool = False
+    manifests_url: str = ""
 
     @property
     def has_only_hazards(self) -> bool:
@@ -85,6 +94,15 @@ def name_identity(plan: Plan) -> str:
     return "" if identity.is_own else str(identity)
 
 
+def _name_stop(plan: Plan, standing: Standing) -> str:
+    """In two words, what keeps a plan from being agreed on."""
+    if standing.objectors:
+        return _("changes requested")
+    if standing.is_outdated:
+        return _("policy changed")
+    return _("not complete") if count_effects(plan) else _("nothing to apply")
+
+
 def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
     if plan.state == PlanState.PLANNING:
         return Step(_("plan"), StepState.NOW, _("being calculated"))
@@ -99,7 +117,7 @@ def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
     if standing.has_only_hazards and run is None:
         return Step(_("take note"), StepState.NOW, standing.hazard_blockers[0])
     if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
-        return Step(_("plan"), StepState.NOW, _("not complete"))
+        return Step(_("plan"), StepState.NOW, _name_stop(plan, standing))
     return Step(_("planned"), StepState.DONE, _("nothing to decide"))
 
 
@@ -115,9 +133,10 @@ def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_re
     return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
 
 
-def _step_apply(run: ApplyRun | None, *, is_approved: bool) -> Step:
+def _step_apply(run: ApplyRun | None, *, is_approved: bool, is_closed: bool) -> Step:
     if run is None:
-        return Step(_("apply"), StepState.NOW if is_approved else StepState.NEXT, _("ready") if is_approved else "")
+        note = _("not now") if is_closed else _("ready")
+        return Step(_("apply"), StepState.NOW if is_approved else StepState.NEXT, note if is_approved else "")
     if run.state in RunState.unfinished():
         return Step(_("apply"), StepState.NOW, run.get_state_display())
     if run.state == RunState.SUCCEEDED:
@@ -170,7 +189,7 @@ def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple
         Step(_("drafted"), StepState.DONE, _("by %(name)s") % {"name": author}),
         planned,
         _step_approve(plan, standing, run, is_ready=is_ready),
-        _step_apply(run, is_approved=is_ready and not standing.missing),
+        _step_apply(run, is_approved=is_ready and not standing.missing, is_closed=bool(standing.closed)),
         _step_verify(run),
     )
 
@@ -186,6 +205,8 @@ def _present_approve(plan: Plan, standing: Standing) -> Button:
         count_effects(plan),
     ) % _describe(plan)
     blockers = tuple(Blocker(b, standing.link(b)) for b in standing.plan_blockers)
+    if standing.has_approved and not standing.plan_blockers:
+        return Button(note=_("You approved this plan; %(lacking)s.") % {"lacking": "; ".join(standing.lacking)})
     person = capfirst("; ".join(standing.person_blockers)) + "." if standing.person_blockers else ""
     if standing.unopened_url:
         opening = tuple(Blocker(b, standing.unopened_url) for b in standing.person_blockers)
@@ -205,18 +226,31 @@ def _present_apply(plan: Plan, standing: Standing) -> Button:
     if not standing.can_apply:
         return Button(text, note=_("An approver or operator applies it."))
     if standing.closed:
-        return Button(text, blockers=tuple(Blocker(text) for text in standing.closed))
+        opens = date_format(localtime(standing.opens_at), "D j M Y H:i T") if standing.opens_at else ""
+        note = _("Plans may run again from %(at)s.") % {"at": opens} if opens else ""
+        return Button(text, blockers=tuple(Blocker(text) for text in standing.closed), note=note)
     note = _("It waits until workloads are ready, as the policy asks.") if standing.waits_for_rollout else ""
     url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
     return Button(text, form_url=url, note=note, can_wait=can_wait(plan) and not standing.waits_for_rollout)
 
 
+def _present_after_run(plan: Plan, standing: Standing, run: ApplyRun) -> Button:
+    """A run that did not bring the plan about leaves an author with planning again."""
+    url = reverse("runs:show-run", args=[run.number])
+    if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELLED) and standing.can_replan:
+        told = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
+        return Button(
+            _("Plan again"),
+            form_url=reverse("reviews:replan", args=[plan.review.number]),
+            blockers=(Blocker(told, url),),
+        )
+    return Button(_("Look at run %(number)d") % {"number": run.number}, url=url)
+
+
 def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:
     """The one button of the page."""
     if run is not None:
-        return Button(
-            _("Apply run %(number)d") % {"number": run.number}, url=reverse("runs:show-run", args=[run.number])
-        )
+        return _present_after_run(plan, standing, run)
     if plan.state == PlanState.PLANNING:
         return Button(note=_("The plan is being calculated."))
     if plan.review.applied_by and plan.state == PlanState.COMPLETE:
@@ -235,6 +269,9 @@ def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Butt
     if standing.is_outdated and standing.can_write:
         url = reverse("reviews:replan", args=[plan.review.number])
         return Button(_("Plan again"), form_url=url, note=_("The policy changed since this plan was made."))
+    if standing.manifests_url and (standing.objectors or plan.problems):
+        told = tuple(Blocker(blocker, standing.link(blocker)) for blocker in standing.plan_blockers)
+        return Button(_("Bring other manifests"), url=standing.manifests_url, blockers=told)
     if standing.missing or standing.plan_blockers:
         return _present_approve(plan, standing)
     return _present_apply(plan, standing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,14 +13,14 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState, RunState
-from applyviz.records.models import ApplyRun, Plan, Review
+from applyviz.records.models import ApplyRun, Approval, Objection, Plan, Review
 from applyviz.web.presenters.decks import count_effects
 from applyviz.web.presenters.findings import DriftRow, present_drifted
 from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
-from applyviz.workflow import access, breakglass, clock, quorum, reviews, runs
+from applyviz.workflow import access, breakglass, clock, policies, quorum, reviews, runs
 from applyviz.workflow.access import Action, Person
 
 OPEN_SHOWN = 50
@@ -76,17 +76,65 @@ def _name_blocker(plan: Plan) -> str:
     return "" if count_effects(plan) else _("there is nothing to apply")
 
 
-def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool, is_agreed: bool) -> tuple[str, bool]:
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What people said of the latest plans of open reviews."""
+
+    agreed: frozenset[int]
+    objections: dict[int, tuple[str, ...]]
+    approved_by: dict[int, tuple[int, ...]]
+    has_teams: bool
+
+    @classmethod
+    def of(cls, plans: Sequence[Plan]) -> _Said:
+        """Read it for all of them at once; what was said of another digest does not count."""
+        digests = {(p.review_id, p.digest): p.pk for p in plans if p.digest}
+        reviews_of = {p.review_id for p in plans}
+        objections: dict[int, tuple[str, ...]] = {}
+        approved: dict[int, tuple[int, ...]] = {}
+        asked = Objection.objects.filter(plan__review__in=reviews_of, withdrawn_at=None)
+        for review_id, digest, name in asked.values_list("plan__review_id", "digest", "by__username"):
+            if (review_id, digest) in digests:
+                pk = digests[(review_id, digest)]
+                objections[pk] = (*objections.get(pk, ()), name)
+        given = Approval.objects.filter(plan__review__in=reviews_of, revoked_at=None, spent_at=None)
+        given = given.exclude(expires_at__lte=clock.now())
+        for review_id, digest, by in given.values_list("plan__review_id", "digest", "by_id"):
+            if (review_id, digest) in digests:
+                pk = digests[(review_id, digest)]
+                approved[pk] = (*approved.get(pk, ()), by)
+        has_teams = any(
+            row.rules.get("approving_team") or row.rules.get("for_dangers") for row in policies.list_in_force()
+        )
+        return cls(quorum.find_agreed(plans), objections, approved, has_teams)
+
+
+def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool, said: _Said) -> tuple[str, bool]:
     is_author = person.pk in (review.author_id, plan.requested_by_id)
+    run: ApplyRun | None = getattr(plan, "run", None)
     if plan.state == PlanState.PLANNING:
         return _("the plan is being calculated"), False
+    if run is not None:  # the review is open again, because the run did not bring the plan about
+        facts = {"number": run.number, "state": run.get_state_display()}
+        return _("run %(number)d is %(state)s: plan again") % facts, is_author
     blocker = _name_blocker(plan)
     if blocker:
         return blocker, is_author
-    if is_agreed:
+    if review.applied_by:
+        return _("%(tool)s applies it: verify it afterwards") % {"tool": review.get_applied_by_display()}, is_author
+    if asked := said.objections.get(plan.pk):
+        return _("changes requested by %(names)s") % {"names": ", ".join(asked)}, is_author
+    if plan.pk in said.agreed:
         return _("approved, waits to be applied"), can_approve
-    is_yours = can_approve and not is_author
-    return (_("waits for your approval") if is_yours else _("waits for approval")), is_yours
+    return _who_approves(plan, person, is_able=can_approve and not is_author, said=said)
+
+
+def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> tuple[str, bool]:
+    if person.pk in said.approved_by.get(plan.pk, ()):
+        return _("you approved it, others are still to"), False
+    if is_able and said.has_teams:
+        is_able = quorum.would_count(quorum.count_quorum(plan), person)
+    return (_("waits for your approval") if is_able else _("waits for approval")), is_able
 
 
 def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
@@ -96,11 +144,10 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     open_ones = reviews.list_reviews(for_user=person).prefetch_related(None).filter(state=ReviewState.OPEN)
     # `newest` is filled by the prefetch.
     found = [(review, review.newest) for review in with_latest_plan(open_ones)[:OPEN_SHOWN]]  # type: ignore[attr-defined]
-    agreed = quorum.find_agreed(plan for _, newest in found for plan in newest)
+    said = _Said.of([plan for _, newest in found for plan in newest])
     for review, newest in found:
         if newest:
-            is_agreed = newest[0].pk in agreed
-            what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, is_agreed=is_agreed)
+            what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, said=said)
             (mine if is_yours else others).append(Waiting(present_review(review), what, is_yours))
     return mine, others
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -15,7 +15,7 @@ from applyviz.engine.hazards.model import Severity
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
-from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
 from applyviz.web.presenters.acknowledging import present_acts
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
@@ -23,26 +23,27 @@ from applyviz.web.presenters.comparing import present_replan_notice
 from applyviz.web.presenters.consent import list_notices
 from applyviz.web.presenters.dangers import list_dangers
 from applyviz.web.presenters.deciding import is_edited, present_settlement
-from applyviz.web.presenters.decks import Standing, present_deck
-from applyviz.web.presenters.objectlinks import link_object
+from applyviz.web.presenters.decks import present_deck
+from applyviz.web.presenters.nextacts import NextActs, present_next_acts
+from applyviz.web.presenters.objectlinks import link_change, link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
-from applyviz.web.presenters.objectpanes import Pane, PaneChoice, Tab, present_pane
+from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
 from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
 from applyviz.web.presenters.readings import Reading, list_rows, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
+from applyviz.web.presenters.standings import find_standing
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
 from applyviz.web.presenters.watching import Watch, present_watch
-from applyviz.workflow import access, acknowledgements, approvals, quorum, viewing
 from applyviz.workflow import comments as use_cases
 from applyviz.workflow import fields as field_facts
-from applyviz.workflow.access import Action, Person
+from applyviz.workflow import quorum, viewing
+from applyviz.workflow.access import Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.policies import Policy
-from applyviz.workflow.quorum import Quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class ReviewPage:
     events_url: str
     watch: Watch | None = None
     chosen: ObjectChange | None = None
+    acts: NextActs = field(default_factory=NextActs)
 
     def context(self) -> dict[str, object]:
         """The parts by their names."""
@@ -71,7 +73,7 @@ _ANY = 4_711_000_000
 
 def _link_objects(plan: Plan) -> Callable[[int], str]:
     """Where each object of a plan is shown; asks for the shape of the address once, because plans are long."""
-    before, _any, after = _object_url(plan, _ANY).partition(str(_ANY))
+    before, _any, after = link_change(plan, _ANY).partition(str(_ANY))
     return lambda position: f"{before}{position}{after}"
 
 
@@ -82,51 +84,12 @@ def _list_rows(plan: Plan) -> Sequence[ObjectChange]:
     return list(plan.changes.defer("document", "sealed").order_by("position"))
 
 
-def _object_url(plan: Plan, position: int, tab: Tab = Tab.CHANGES) -> str:
-    return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, tab.value])
-
-
-def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
-    return f"{_object_url(plan, hazard.position)}#hazard-{hazard.kind.value}"
-
-
 def _requests_url(plan: Plan) -> str:
     return reverse("reviews:keep-requests", args=[plan.review.number, plan.number])
 
 
 def _find_run(plan: Plan) -> ApplyRun | None:
     return ApplyRun.objects.filter(plan=plan).first()
-
-
-def _stand(plan: Plan, person: Person, attention_url: str, found: Quorum) -> Standing:
-    role_blockers = approvals.find_role_blockers(plan, for_user=person)
-    latest = plan.review.latest_plan
-    hazards = acknowledgements.find_open(plan)
-    unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
-    spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
-    glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
-    return Standing(
-        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
-        approved_by=tuple(a.by_name for a in (*found.standing, *spent)),
-        needed=found.needed,
-        missing=found.missing,
-        plan_blockers=approvals.find_plan_blockers(plan, policy=found.policy, hazards=hazards),
-        hazard_blockers=acknowledgements.name_open(hazards),
-        hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
-        person_blockers=role_blockers or approvals.name_unopened(unopened),
-        can_write=access.can(person, Action.WRITE),
-        can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
-        closed=approvals.find_timing_blockers(found.policy),
-        waits_for_rollout=found.policy.waits_for_rollout,
-        has_asked=any(objection.by_id == person.pk for objection in approvals.list_objections(plan)),
-        is_outdated=plan.state == PlanState.COMPLETE
-        and plan.review.state == ReviewState.OPEN
-        and plan.policy_version != found.policy.version,
-        attention_url=attention_url,
-        replaced_by=latest.number if latest is not None and latest.number > plan.number else 0,
-        latest_url=reverse("reviews:show-plan", args=[plan.review.number, latest.number]) if latest else "",
-        unopened_url=_object_url(plan, unopened[0].position) if unopened else "",
-    )
 
 
 def _certainty(changes: Sequence[ObjectChange]) -> str:
@@ -261,7 +224,7 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
                 reverse("clusters:field-manager", args=[plan.target.cluster.slug, name]) if name else ""
             ),
         ),
-        url_of=lambda tab: _object_url(plan, position, tab),
+        url_of=lambda tab: link_change(plan, position, tab.value),
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
@@ -274,7 +237,7 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
 def _present_talk(
     plan: Plan, position: int, change: engine.ObjectChange, said: Sequence[Comment], person: Person
 ) -> Talk:
-    return present_object_talk(plan, said, change, position, url=_object_url(plan, position), for_user=person)
+    return present_object_talk(plan, said, change, position, url=link_change(plan, position), for_user=person)
 
 
 def get_row(plan: Plan, position: int) -> ObjectChange:
@@ -306,9 +269,10 @@ def present_switch(
 
 
 def _present_deck(plan: Plan, person: Person) -> Deck:
-    attention = next((_object_url(plan, c.position) for c in _list_rows(plan) if needs_attention(c)), "")
-    standing = _stand(plan, person, attention, quorum.count_quorum(plan))
-    return present_deck(plan, options_from_json(plan.options), standing, _find_run(plan))
+    attention = next((link_change(plan, c.position) for c in _list_rows(plan) if needs_attention(c)), "")
+    found, run = quorum.count_quorum(plan), _find_run(plan)
+    standing = find_standing(plan, person, attention, found, present_next_acts(plan, found, run, for_user=person))
+    return present_deck(plan, options_from_json(plan.options), standing, run)
 
 
 def _list(
@@ -358,12 +322,13 @@ def present_page(
         items = _list(plan, changes, listed, reading, None, viewed).items
         position = next((i.position for i in sorted(items, key=lambda i: i.is_calm)), None)
     run, found = _find_run(plan), quorum.count_quorum(plan)
+    acts = present_next_acts(plan, found, run, for_user=for_user)
     said = list(use_cases.list_comments(plan))
     attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
     shown = position if not is_open else None
     change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
-        deck=present_deck(plan, options, _stand(plan, for_user, attention, found), run),
+        deck=present_deck(plan, options, find_standing(plan, for_user, attention, found, acts), run),
         brief=_present_brief(plan, changes, reading, run, found.policy),
         listing=_list(plan, changes, listed, reading, position, viewed),
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
@@ -380,4 +345,5 @@ def present_page(
         else "",
         watch=present_watch(plan, for_user=for_user),
         chosen=next((c for c in changes if c.position == shown), None),
+        acts=acts,
     )

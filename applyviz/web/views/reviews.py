@@ -20,7 +20,7 @@ from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectlists import ListChoice
 from applyviz.web.presenters.objectpanes import Tab
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
-from applyviz.workflow import plans, viewing
+from applyviz.workflow import access, plans, viewing
 from applyviz.workflow import reviews as use_cases
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError, WorkflowError
@@ -30,7 +30,8 @@ from applyviz.workflow.errors import NotVisibleError, WorkflowError
 def list_reviews(request: PageRequest) -> HttpResponse:
     """All reviews, newest first."""
     page = present_reviews(use_cases.list_reviews(for_user=request.user), page=ListForm.read_page(request.GET))
-    return render(request, "reviews/list.html", {"page": page})
+    can_write = access.can(request.user, Action.WRITE)
+    return render(request, "reviews/list.html", {"page": page, "can_write": can_write})
 
 
 @needs(Action.WRITE, "GET", "POST")
@@ -158,6 +159,23 @@ def replan(request: PageRequest, number: int) -> HttpResponse:
     form = ReplanForm(request.POST)
     plan = use_cases.replan_review(review, by=request.user, options=form.read_options(review))
     return redirect("reviews:show-plan", number, plan.number)
+
+
+@needs(Action.WRITE, "GET", "POST")
+def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
+    """Ask for the next plan of a review, of other manifests."""
+    review = use_cases.get_review(number, for_user=request.user)
+    access.require(request.user, Action.WRITE, access.places_of(review))
+    form = sources.SourceForm(request.POST or None, request.FILES or None)
+    context: dict[str, object] = {"form": form, "review": review}
+    if request.method == "POST" and form.is_valid():
+        source = sources.read_source(form)
+        if source.can_be_planned:
+            plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle)
+            return redirect("reviews:show-plan", number, plan.number)
+        context |= {"problems": source.problems, "found": source.found}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "reviews/manifests.html", context | sources.HELP, status=status)
 
 
 @needs(Action.WRITE, "POST")

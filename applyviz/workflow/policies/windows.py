@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -86,12 +87,20 @@ class Freeze:
 Windows = tuple[Window, ...]
 
 
+def _say_frozen(freeze: Freeze) -> str:
+    """Until when, on the clocks of its own zone, and why."""
+    facts = {"until": date_format(freeze.ends_at, "j M Y H:i"), "zone": freeze.zone, "reason": freeze.reason}
+    if freeze.reason:
+        return _("changes are frozen until %(until)s %(zone)s: %(reason)s") % facts
+    return _("changes are frozen until %(until)s %(zone)s") % facts
+
+
 def find_closed(windows: Iterable[Windows], freezes: Iterable[Freeze], now: datetime) -> tuple[str, ...]:
     """Why nothing may run at a moment; empty when it may.
 
     - Every group of windows must have one that is open; no freeze may hold.
     """
-    frozen = [_("changes are frozen: %(freeze)s") % {"freeze": freeze} for freeze in freezes if freeze.holds(now)]
+    frozen = [_say_frozen(freeze) for freeze in freezes if freeze.holds(now)]
     closed = [
         _("the change window is closed; it is open %(windows)s") % {"windows": _(" or ").join(map(str, group))}
         for group in windows

@@ -122,3 +122,13 @@ def test_object_that_somebody_creates_meanwhile_moves_in_every_field():
 
     assert (move.first, move.second) == (Operation.CREATE, Operation.REFUSED)
     assert look(move) == [(COLOUR, None, Pair(MISSING, "red"), Pair("blue", "red"), ["helm"])]
+
+
+def test_what_the_server_draws_anew_for_a_new_object_does_not_move(box):
+    service = "apiVersion: v1\nkind: Service\nmetadata: {{name: api}}\nspec: {{ports: [{{port: {port}}}]}}\n"
+    first, second = (box.plan(service.format(port=port)) for port in (80, 81))
+
+    (move,) = compare(first.changes, second.changes).objects
+
+    assert {f.path for f in move.fields if f.path[0] == "f:metadata"} == set()
+    assert {f.path[1] for f in move.fields} == {"f:ports"}

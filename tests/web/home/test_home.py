@@ -6,6 +6,8 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.plan import Operation
+from applyviz.records.models import Objection
+from tests.builders import make_policy
 from tests.web import builders, rows
 
 URL = reverse("home")
@@ -78,5 +80,29 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(15):
         as_viewer.get(URL)
+
+
+def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
+    def whose(number: int) -> tuple[str, str]:
+        pages = (browser.get(URL).content.decode() for browser in (as_alice, as_bob))
+        return tuple(f"/reviews/{number}/" in section(page, "Waits for you") for page in pages)
+
+    helms = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)], applied_by="helm")
+    failed = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
+    rows.make_run(failed, bob, state="stale")
+    assert [whose(p.review.number) for p in (plan, helms, failed)] == [(False, True), (True, False), (True, False)]
+    page = as_alice.get(URL).content.decode()
+    assert [text for text in ("Helm applies it", "run 1 is stale: plan again") if text not in page] == []
+
+    Objection.objects.create(plan=plan, digest=plan.digest, by=bob, note="Rename it.", created_at=rows.NOW)
+
+    assert whose(plan.review.number) == (True, False)
+    assert "changes requested by bob" in as_alice.get(URL).content.decode()
+
+
+def test_home_does_not_wait_for_an_approval_that_would_not_count(as_bob, plan):
+    make_policy(approvals=1, approving_team="platform")
+
+    assert "waits for your approval" not in as_bob.get(URL).content.decode()

@@ -1,6 +1,7 @@
 """Agreeing in the pages: proof before danger, requests for changes, running without consent."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,6 +10,8 @@ from django.urls import reverse
 
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectChange, Objection, Plan
+from applyviz.workflow import clock
+from applyviz.workflow.policies import Freeze
 from tests.builders import grant_role, make_policy, open_dangers
 from tests.web import builders, rows
 
@@ -173,3 +176,71 @@ def test_glass_needs_everything(as_dana, plan, values):
 def test_glass_is_not_offered_without_its_right(as_bob, plan):
     assert as_bob.get(url(plan, "break-glass")).status_code == 403
     assert "without consent" not in as_bob.get(url(plan, "show-plan")).content.decode()
+
+
+def approve(browser, plan) -> None:
+    assert browser.post(url(plan), {"digest": plan.digest, "then": "wait"}).status_code == 302
+
+
+@pytest.fixture
+def plan_under(alice, bob):
+    """A plan made under a policy with these rules; Bob has looked at it."""
+
+    def make(**rules) -> Plan:
+        make_policy(**rules)
+        change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
+        plan = rows.make_plan(alice, [change], state="planning")
+        Plan.objects.filter(pk=plan.pk).update(state="complete", digest="8" * 64, policy_version="strict@1")
+        plan.refresh_from_db()
+        return plan
+
+    return make
+
+
+def deck(browser, plan) -> str:
+    page = browser.get(url(plan, "show-plan")).content.decode()
+    return page.partition('class="deck"')[2].partition('class="brief"')[0]
+
+
+def test_who_approved_is_told_what_is_missing_and_may_revoke(as_bob, plan_under):
+    plan = plan_under(approvals=2)
+    approve(as_bob, plan)
+
+    page = as_bob.get(url(plan, "show-plan")).content.decode()
+
+    assert "You approved this plan; 1 approval is missing." in deck(as_bob, plan)
+    assert url(plan, "revoke-approval") in page
+    as_bob.post(url(plan, "revoke-approval"))
+    assert "Approve plan 1" in deck(as_bob, plan)
+
+
+def test_approval_that_would_not_count_is_told_so(as_bob, plan_under):
+    plan = plan_under(approvals=1, approving_team="platform")
+
+    assert "Yours would not count: 1 approval of team platform is missing." in deck(as_bob, plan)
+
+
+def test_expired_approval_is_told(as_bob, plan_under, monkeypatch):
+    plan = plan_under(approval_hours=1)
+    approve(as_bob, plan)
+    later = clock.now() + timedelta(hours=2)
+    monkeypatch.setattr(clock, "now", lambda: later)
+
+    assert "The approval of bob expired" in as_bob.get(url(plan, "show-plan")).content.decode()
+
+
+def test_request_for_changes_leads_the_author_to_other_manifests(as_alice, as_bob, bob, plan):
+    open_dangers(plan, bob)
+    as_bob.post(url(plan), {"digest": plan.digest, "then": "changes", "note": "Rename it."})
+
+    assert "changes requested" in deck(as_alice, plan)
+    assert reverse("reviews:replace-manifests", args=[plan.review.number]) in deck(as_alice, plan)
+
+
+def test_frozen_plan_says_until_when_and_that_it_is_not_ready(as_bob, plan_under):
+    plan = plan_under(freezes=(Freeze("2020-01-01T00:00", "2099-01-04T08:00", "UTC", "Holidays"),))
+    approve(as_bob, plan)
+
+    shown = deck(as_bob, plan)
+
+    assert ("changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in shown, "not now" in shown) == (True, True)

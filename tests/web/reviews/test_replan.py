@@ -3,6 +3,7 @@
 from django.urls import reverse
 
 from applyviz.records.models import Plan, Review
+from tests.web import rows
 
 
 def test_replan_makes_the_next_plan(as_alice, plan):
@@ -39,3 +40,37 @@ def test_closing_ends_the_review(as_alice, plan):
     as_alice.post(reverse("reviews:close-review", args=[plan.review.number]))
 
     assert Review.objects.get().state == "closed"
+
+
+def test_author_is_offered_what_else_can_be_done_and_a_viewer_nothing(as_alice, as_viewer, plan):
+    address = reverse("reviews:show-review", args=[plan.review.number])
+    names = ("replan", "replace-manifests", "close-review")
+    acts = [reverse(f"reviews:{name}", args=[plan.review.number]) for name in names]
+
+    mine, theirs = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
+
+    assert [act for act in acts if act not in mine] == []
+    assert [act for act in acts if act in theirs] == []
+
+
+def test_other_manifests_make_the_next_plan(as_alice, as_viewer, plan):
+    address = reverse("reviews:replace-manifests", args=[plan.review.number])
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
+
+    assert "Other manifests" in as_alice.get(address).content.decode()
+    assert (as_viewer.get(address).status_code, as_alice.post(address, {}).status_code) == (403, 422)
+    assert "found</p>" not in as_alice.post(address, {"text": "nothing: here"}).content.decode()
+    answer = as_alice.post(address, {"text": text})
+
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[plan.review.number, 2])
+    assert Plan.objects.get(number=2).revision_id != plan.revision_id
+
+
+def test_run_that_went_wrong_leaves_an_author_with_planning_again(as_alice, as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="stale")
+    deck = (browser.get(reverse("reviews:show-review", args=[plan.review.number])) for browser in (as_alice, as_viewer))
+
+    mine, theirs = (page.content.decode().partition('class="go"')[2].partition("</div>")[0] for page in deck)
+
+    assert ("Plan again" in mine, f"Run {run.number}: stale" in mine) == (True, True)
+    assert ("Plan again" in theirs, f"Look at run {run.number}" in theirs) == (False, True)

@@ -1,0 +1,49 @@
+"""What a person can do with a review besides its one button: plan again, bring other manifests, revoke, close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import ApplyRun, Plan
+from applyviz.workflow import access
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.quorum import Quorum
+
+
+@dataclass(frozen=True, slots=True)
+class NextActs:
+    """Where each act goes; "" when it is not this person's, or not now."""
+
+    replan_url: str = ""
+    manifests_url: str = ""
+    revoke_url: str = ""
+    close_url: str = ""
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is anything to offer."""
+        return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url))
+
+
+def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person) -> NextActs:
+    """The acts of one person; `found` and `run` are those of the plan."""
+    review = plan.review
+    here = [review.number]
+    has_approved = run is None and any(approval.by_id == for_user.pk for approval in found.standing)
+    revoke = reverse("reviews:revoke-approval", args=[*here, plan.number]) if has_approved else ""
+    latest = review.latest_plan
+    is_latest = latest is None or latest.pk == plan.pk
+    is_open = review.state == ReviewState.OPEN and is_latest
+    if not is_open or not access.can(for_user, Action.WRITE, access.places_of(review)):
+        return NextActs(revoke_url=revoke)
+    if plan.state == PlanState.PLANNING:
+        return NextActs(revoke_url=revoke, close_url=reverse("reviews:close-review", args=here))
+    return NextActs(
+        replan_url=reverse("reviews:replan", args=here),
+        manifests_url=reverse("reviews:replace-manifests", args=here),
+        revoke_url=revoke,
+        close_url=reverse("reviews:close-review", args=here),
+    )

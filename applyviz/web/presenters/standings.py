@@ -1,0 +1,66 @@
+"""Where a plan stands for one person: who agreed, what is missing, what stands in the way and where to go about it."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import Plan
+from applyviz.web.presenters.decks import Standing
+from applyviz.web.presenters.nextacts import NextActs
+from applyviz.web.presenters.objectlinks import link_change
+from applyviz.workflow import access, acknowledgements, approvals, clock, quorum, viewing
+from applyviz.workflow.access import Action, Person
+from applyviz.workflow.policies.windows import find_opening
+from applyviz.workflow.quorum import Quorum
+
+
+def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
+    return f"{link_change(plan, hazard.position)}#hazard-{hazard.kind.value}"
+
+
+def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
+    """That an approval of this person would meet nothing that is missing."""
+    if quorum.would_count(found, person):
+        return ()
+    return (_("yours would not count: %(lacking)s") % {"lacking": "; ".join(str(n) for n in found.needs if n.missing)},)
+
+
+def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum, acts: NextActs) -> Standing:
+    """Who agreed, what is missing, and what keeps this person from the button."""
+    role_blockers = approvals.find_role_blockers(plan, for_user=person)
+    objections, closed = approvals.list_objections(plan), approvals.find_timing_blockers(found.policy)
+    latest = plan.review.latest_plan
+    hazards = acknowledgements.find_open(plan)
+    unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
+    spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
+    glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
+    return Standing(
+        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
+        approved_by=tuple(a.by_name for a in (*found.standing, *spent)),
+        needed=found.needed,
+        missing=found.missing,
+        plan_blockers=approvals.find_plan_blockers(plan, policy=found.policy, hazards=hazards),
+        hazard_blockers=acknowledgements.name_open(hazards),
+        hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
+        person_blockers=role_blockers or _name_not_counting(found, person) or approvals.name_unopened(unopened),
+        can_write=access.can(person, Action.WRITE),
+        can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
+        closed=closed,
+        opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
+        objectors=tuple(objection.by.get_username() for objection in objections),
+        has_approved=any(approval.by_id == person.pk for approval in found.standing),
+        lacking=tuple(str(need) for need in found.needs if need.missing),
+        can_replan=bool(acts.replan_url),
+        manifests_url=acts.manifests_url,
+        waits_for_rollout=found.policy.waits_for_rollout,
+        has_asked=any(objection.by_id == person.pk for objection in objections),
+        is_outdated=plan.state == PlanState.COMPLETE
+        and plan.review.state == ReviewState.OPEN
+        and plan.policy_version != found.policy.version,
+        attention_url=attention_url,
+        replaced_by=latest.number if latest is not None and latest.number > plan.number else 0,
+        latest_url=reverse("reviews:show-plan", args=[plan.review.number, latest.number]) if latest else "",
+        unopened_url=link_change(plan, unopened[0].position) if unopened else "",
+    )
