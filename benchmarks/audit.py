@@ -1,11 +1,12 @@
-"""What the history costs: entries verified and exported per second, how long a page takes, how writers share it.
+"""What the history costs: to verify it, to page through it, to take it away, and to write it side by side.
 
     .venv/bin/python -m benchmarks.audit [--entries N] [--database URL]
 
 Writes N chained entries (100,000 unless told) in runs of 40 objects: into a database of its own that is thrown away,
 SQLite unless `--database` names an empty PostgreSQL (`postgresql` alone starts one). `page`: the 50th and the 95th of
-100 calls (p50, p95) after one that warms up, beside the limit. `writers`: 1 and 4 processes that add entries to runs
-of their own, on PostgreSQL, against the same into one chain. Exit status 1 when a limit is passed.
+100 calls (p50, p95) after one that warms up, beside the limit. Exports: `benchmarks/exporting.py`. `writers`: 1 and 4
+processes that add entries to runs of their own, on PostgreSQL, against the same into one chain. Exit status 1 when a
+limit is passed.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from benchmarks.exporting import print_exports
 
 ROUNDS = 100
 KINDS = ("Deployment", "Service", "ConfigMap", "Secret", "Ingress")
@@ -193,10 +196,7 @@ def measure(work: Callable[[], object]) -> float:
 
 
 def print_rates(count: int) -> bool:
-    from applyviz.workflow import chain, history
-
-    def take(form: history.ExportFormat) -> int:
-        return sum(map(len, history.export_entries({}, form)))
+    from applyviz.workflow import chain
 
     def verify() -> None:
         report = chain.verify_chain(processes=PROCESSES)
@@ -209,9 +209,6 @@ def print_rates(count: int) -> bool:
     limit = VERIFY_LIMIT_S * max(count / 1_000_000, 0.1)
     rate = f"{count / seconds:10,.0f} entries/s"
     print(f"verify        {rate} {seconds:8.1f} s, {cpu:.1f} s of it at work (limit {limit:.0f} s)", flush=True)
-    for form in history.ExportFormat:
-        export = measure(partial(take, form))
-        print(f"export {form.value:6} {count / export:10,.0f} entries/s", flush=True)
     return seconds <= limit
 
 
@@ -243,12 +240,25 @@ def list_pages(count: int) -> dict[str, tuple[dict[str, Any], int | None]]:
     }
 
 
-def print_pages(count: int) -> bool:
-    from applyviz.web.presenters.history import present_history
+def list_works(count: int) -> dict[str, Callable[[], object]]:
+    """What is measured by name: pages of the history as a filter chooses them, and evidence for a month."""
+    from django.contrib.auth.models import User
 
+    from applyviz.web.presenters.evidence import present_evidence
+    from applyviz.web.presenters.history import present_history
+    from applyviz.workflow.evidence import Period
+
+    auditor, _ = User.objects.get_or_create(username="auditor", is_superuser=True)
+    works: dict[str, Callable[[], object]] = {
+        name: partial(present_history, chosen, before=before) for name, (chosen, before) in list_pages(count).items()
+    }
+    month = Period(date(2026, 2, 1), date(2026, 2, 28))
+    return works | {"evidence": partial(present_evidence, month, for_user=auditor)}
+
+
+def print_pages(count: int) -> bool:
     is_good = True
-    for name, (chosen, before) in list_pages(count).items():
-        work = partial(present_history, chosen, before=before)
+    for name, work in list_works(count).items():
         times = sorted([measure(work) for _ in range(ROUNDS + 1)][1:])
         p50, p95 = times[ROUNDS // 2] * 1000, times[ROUNDS * 95 // 100 - 1] * 1000
         is_good = is_good and p95 <= PAGE_LIMIT_MS
@@ -291,7 +301,7 @@ def print_writers() -> None:
             print(f"writers {processes} {where:24} {rate:8,.0f} entries/s", flush=True)
 
 
-def run_all(count: int) -> bool:
+def run_all(count: int, folder: Path) -> bool:
     import django
     from django.core.management import call_command
     from django.db import connection
@@ -302,6 +312,7 @@ def run_all(count: int) -> bool:
     analyze()
     is_good = print_rates(count)
     is_good = print_pages(count) and is_good
+    is_good = print_exports(count, folder) and is_good
     if connection.vendor == "postgresql":
         print_writers()
     connection.close()
@@ -311,13 +322,13 @@ def run_all(count: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entries", type=int, default=100_000)
-    parser.add_argument("--database", default="", help="an empty PostgreSQL by its URL, or `postgresql`")
+    parser.add_argument("--database", default="", help="an empty PostgreSQL by its URL, `postgresql`, `sqlite`")
     given = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="applyviz-benchmark-"))
     os.environ |= {"APPLYVIZ_HOME": str(home), "DJANGO_SETTINGS_MODULE": "applyviz.settings", "DEBUG": "off"}
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, home, ignore_errors=True)
-        database = given.database
+        database = "" if given.database == "sqlite" else given.database
         if database == "postgresql":
             from tests.services.servers import run_postgres
 
@@ -327,7 +338,7 @@ def main() -> None:
 
             keys = {"APPLYVIZ_OPENING_KEYS": make_opening_key(), "APPLYVIZ_DIGEST_KEY": "k" * 40}
             os.environ |= {"DATABASE_URL": database, "SECRET_KEY": "s" * 40, **keys}
-        if not run_all(given.entries):
+        if not run_all(given.entries, home):
             print("a limit was passed")
             sys.exit(1)
 

@@ -1,9 +1,10 @@
-"""Server-sent events: what moved since the last look, told while it happens; and JSON that waits for something new.
+"""Answers that take their time: events told while they happen, JSON that waits for something new, long files.
 
 Rule: https://html.spec.whatwg.org/multipage/server-sent-events.html. A stream lives for seconds, not for good: the
 browser comes again by itself and names the last event it had. Between looks it waits in the event loop and holds
 no connection to the database; its looks share one thread, which it has as every request has. A process tells a
 bounded number of streams; who gets none, and who sits behind a server that cannot stream, asks from time to time.
+A file is drawn line by line as fast as it is taken: Django would gather the whole of it first.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.db import close_old_connections
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
@@ -28,6 +29,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 LIFETIME, PAUSE, SILENCE = 25.0, 0.2, 5.0
 RETRY_MILLISECONDS = 500
 WAITING_PAUSE = 0.7
+PIECE = 128 * 1024
 SEATS = threading.BoundedSemaphore(64)
 
 
@@ -66,10 +68,13 @@ T = TypeVar("T")
 
 
 def _do_and_let_go(do: Callable[[], T]) -> T:
+    """Also a connection that is young enough to be kept: whoever waits next has a thread of their own."""
     try:
         return do()
     finally:
-        close_old_connections()
+        for connection in connections.all(initialized_only=True):
+            if not connection.in_atomic_block:
+                connection.close()
 
 
 async def _tell(look: Look, place: str, pace: Pace) -> AsyncIterator[str]:
@@ -153,3 +158,34 @@ def answer_when(
     response = StreamingHttpResponse(_wait(look, is_enough, finish, chosen), content_type="application/json")
     response["Content-Encoding"] = "identity"
     return response
+
+
+Lines = Generator[str, None, None]
+"""Must be able to go on with a connection other than the one it began with: no cursor stays open between lines."""
+
+
+def _take_piece(lines: Lines) -> bytes:
+    """Some of the lines that are left; nothing at the end."""
+    taken, size = [], 0
+    for line in lines:
+        taken.append(line.encode())
+        size += len(taken[-1])
+        if size >= PIECE:
+            break
+    return b"".join(taken)
+
+
+async def _draw(lines: Lines) -> AsyncIterator[bytes]:
+    try:
+        while piece := await sync_to_async(_do_and_let_go)(partial(_take_piece, lines)):
+            yield piece
+    finally:
+        lines.close()
+
+
+def send_file(request: HttpRequest, lines: Lines, *, name: str, content_type: str) -> StreamingHttpResponse:
+    """Answer with a file of any length, never more of it in memory than a piece."""
+    is_async = isinstance(request, ASGIRequest)
+    pieces = _draw(lines) if is_async else iter(partial(_take_piece, lines), b"")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(pieces, content_type=content_type, headers=headers)

@@ -2,18 +2,20 @@
 
 Everything comes from the history itself, with the roles that people had at that moment, but for live changes that no
 run explains, which scans found, and for runs outside their windows, which are calculated from the versions that
-policies had then. A section is read lazily, so that an export of a year is never in memory.
+policies had then. A section is read lazily and by pages, so that an export of a year is never in memory and keeps no
+cursor open for whoever reads slowly.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -26,6 +28,7 @@ from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotValidError
 from applyviz.workflow.evidence_windows import LateRun, find_late
 from applyviz.workflow.history import ExportFormat, Line, tame
+from applyviz.workflow.paging import PAGE, by_number
 
 
 class Section(StrEnum):
@@ -189,7 +192,17 @@ def _findings(period: Period, for_user: Visitor) -> QuerySet[LiveFinding]:
     found = LiveFinding.objects.filter(when | unseen).exclude(sort=FindingSort.DRIFTED).select_related("cluster")
     if period.cluster:
         found = found.filter(cluster__slug=period.cluster)
-    return access.limit_findings(found, for_user).order_by(F("changed_at").asc(nulls_last=True), "id")
+    return access.limit_findings(found, for_user)
+
+
+def _page_findings(findings: QuerySet[LiveFinding]) -> Iterator[LiveFinding]:
+    found = findings.annotate(moment=Coalesce("changed_at", "first_seen")).order_by("moment", "id")
+    page = list(found[:PAGE])
+    while page:
+        yield from page
+        last = page[-1]
+        moment = last.changed_at or last.first_seen
+        page = list(found.filter(Q(moment__gt=moment) | Q(moment=moment, id__gt=last.pk))[:PAGE])
 
 
 def read_section(section: Section, period: Period, *, for_user: Visitor) -> Iterator[Fact]:
@@ -197,12 +210,24 @@ def read_section(section: Section, period: Period, *, for_user: Visitor) -> Iter
     access.require(for_user, Action.AUDIT)
     match section:
         case Section.UNEXPLAINED:
-            yield from map(_from_finding, _findings(period, for_user).iterator(chunk_size=500))
+            yield from map(_from_finding, _page_findings(_findings(period, for_user)))
         case Section.LATE:
             yield from map(_from_late, find_late(period.start, period.end, cluster=period.cluster, for_user=for_user))
         case _:
-            for entry in _entries(section, period, for_user).iterator(chunk_size=500):
+            for entry in by_number(_entries(section, period, for_user)):
                 yield _from_entry(section, entry)
+
+
+def count_section(section: Section, period: Period, *, for_user: Visitor) -> int:
+    """How many facts a section has, without reading more of them than it must."""
+    access.require(for_user, Action.AUDIT)
+    match section:
+        case Section.UNEXPLAINED:
+            return _findings(period, for_user).count()
+        case Section.LATE:
+            return sum(1 for _late in read_section(section, period, for_user=for_user))
+        case _:
+            return _entries(section, period, for_user).count()
 
 
 def read_all(period: Period, *, for_user: Visitor) -> Iterator[Fact]:
@@ -211,21 +236,21 @@ def read_all(period: Period, *, for_user: Visitor) -> Iterator[Fact]:
         yield from read_section(section, period, for_user=for_user)
 
 
-def _write_csv(facts: Iterator[Fact]) -> Iterator[str]:
+def _write_csv(facts: Iterator[Fact]) -> Generator[str, None, None]:
     writer = csv.writer(Line())
     yield writer.writerow(Fact.__slots__)
     for fact in facts:
         yield writer.writerow([tame(value) for value in fact.to_json().values()])
 
 
-def _write_jsonl(period: Period, facts: Iterator[Fact]) -> Iterator[str]:
+def _write_jsonl(period: Period, facts: Iterator[Fact]) -> Generator[str, None, None]:
     head = {"evidence": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
     yield canonical_json({**head, "head": str(chain.find_head())}) + "\n"
     for fact in facts:
         yield canonical_json(fact.to_json()) + "\n"
 
 
-def export_for(person: Person, period: Period, form: ExportFormat) -> Iterator[str]:
+def export_for(person: Person, period: Period, form: ExportFormat) -> Generator[str, None, None]:
     """The evidence as a file, line by line; the history tells of it before the first."""
     access.require(person, Action.AUDIT)
     told = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}

@@ -15,6 +15,7 @@ from django.db.models import Q
 from applyviz.records.models import ApplyRun, Plan, PolicyVersion, Review
 from applyviz.workflow import access, policies
 from applyviz.workflow.access import Visitor
+from applyviz.workflow.paging import by_number
 from applyviz.workflow.places import holds_at
 from applyviz.workflow.policies.rules import Policy, find_strictest, rules_from_json
 from applyviz.workflow.policies.windows import find_closed
@@ -69,8 +70,8 @@ def find_late(start: datetime, end: datetime, *, cluster: str, for_user: Visitor
     runs = ApplyRun.objects.filter(Q(created_at__gte=start, created_at__lt=end), plan__review__in=seen)
     if cluster:
         runs = runs.filter(plan__target__cluster__slug=cluster)
-    runs = runs.select_related("plan__review", "plan__target__cluster", "requested_by").order_by("id")
-    for run in runs.iterator(chunk_size=500):
+    runs = runs.select_related("plan__review", "plan__target__cluster", "requested_by")
+    for run in by_number(runs):
         late = _check(run, versions)
         if late is not None:
             yield late

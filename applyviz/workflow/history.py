@@ -8,7 +8,7 @@ Exports hold what the hash covers, so that `scripts/verify_export.py` can check 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
@@ -136,7 +136,7 @@ def tame(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
+def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
     writer = csv.writer(Line())
     names = [*(name for name in STORED if name not in ("detail", "salt")), "detail"]
     yield writer.writerow(names)
@@ -145,7 +145,7 @@ def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
         yield writer.writerow([tame(shown[name]) for name in names])
 
 
-def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
+def _write_jsonl(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
     for row in rows:
         yield canonical_json(canonical_entry(row)) + "\n"
 
@@ -168,7 +168,9 @@ def _read_on(entries: QuerySet[AuditEntry]) -> Iterator[Mapping[str, Any]]:
         last = page[-1]["id"]
 
 
-def export_entries(chosen: Mapping[str, Any], form: ExportFormat, *, for_user: Visitor | None = None) -> Iterator[str]:
+def export_entries(
+    chosen: Mapping[str, Any], form: ExportFormat, *, for_user: Visitor | None = None
+) -> Generator[str, None, None]:
     """The entries that fit, oldest first, line by line; the whole of it is never in memory.
 
     - `for_user`: what that person sees; None for the installation itself.
@@ -187,7 +189,7 @@ def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat
     )
 
 
-def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Iterator[str]:
+def export_for(person: Person, chosen: Mapping[str, Any], form: ExportFormat) -> Generator[str, None, None]:
     """The same for somebody who asks for it; raises when the role does not allow it."""
     require(person, Action.AUDIT)
     tell_export(person, chosen, form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -153,6 +154,35 @@ def test_worker_in_a_long_transaction_keeps_no_other_waiting(installation):
 
 def test_full_text_finds_words_by_their_beginning(installation):
     assert installation.run(SEARCH) == ["1 400"]
+
+
+FILL = "from benchmarks.audit import fill; fill(3000)"
+TOUCH = """
+import sys
+from tests.services.touching import touch_all
+for line in touch_all(sys.argv[1], 1):
+    print(line)
+"""
+
+
+def touch(found: Installation) -> None:
+    seed = secrets.token_hex(4)
+
+    said = found.run(TOUCH, seed)
+
+    assert [line for line in said if "NOT NAMED" in line] == [], f"seed {seed}"
+    assert (len(said), said[-1]) == (10, "intact")
+
+
+def test_whatever_a_superuser_touches_is_named(installation):
+    touch(installation)
+
+
+def test_whoever_holds_the_file_is_named_as_well(tmp_path):
+    filled = Installation(f"sqlite:///{tmp_path / 'history.sqlite3'}", tmp_path)
+    filled.run(FILL)
+
+    touch(filled)
 
 
 @pytest.mark.parametrize(

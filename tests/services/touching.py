@@ -154,6 +154,6 @@ def _try_with_heads(hand: Hand) -> str:
         AuditHead.objects.bulk_create(heads.values(), batch_size=1_000)
         alone, held = chain.verify_chain(), chain.verify_chain(published=published)
         transaction.set_rollback(True)
-    place = heads[0].sequence + 1
+    place = 1 + (heads[0].sequence if 0 in heads else 0)
     is_named = alone.is_intact and held.bad is not None and (held.bad.chain, held.bad.sequence) == (0, place)
     return "cut with its heads: named" if is_named else f"cut with its heads: NOT NAMED: {alone} {held}"

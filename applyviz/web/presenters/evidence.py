@@ -16,10 +16,9 @@ from applyviz.web.presenters.plans import Fact as Link
 from applyviz.workflow import chain
 from applyviz.workflow.access import Person
 from applyviz.workflow.chain import Head
-from applyviz.workflow.evidence import EXCEPTIONS, TITLES, Fact, Period, Section, read_section
+from applyviz.workflow.evidence import EXCEPTIONS, TITLES, Fact, Period, Section, count_section, read_section
 
 SHOWN = 500
-_COUNTED = 100_000
 _WORDS = {"started outside": _("started outside"), "went on outside": _("went on outside")}
 
 
@@ -113,7 +112,7 @@ def _present_section(section: Section, period: Period, *, for_user: Person) -> S
         anchor=section.value,
         title=TITLES[section],
         rows=rows,
-        total=len(rows) + sum(1 for _fact in islice(facts, _COUNTED)),
+        total=len(rows) if len(rows) < SHOWN else count_section(section, period, for_user=for_user),
         is_exception=section in EXCEPTIONS,
         has_roles=section is not Section.UNEXPLAINED,
         has_objects=section is Section.UNEXPLAINED,

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.records.models import RetentionPolicy
+from applyviz.web import streams
 from applyviz.web.forms.history import EvidenceForm, RetentionForm
 from applyviz.web.presenters.evidence import present_evidence
 from applyviz.web.presenters.retention import present_retention
@@ -37,8 +38,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     wanted = ExportFormat(form)
     lines = evidence.export_for(request.user, period, wanted)
     name = f"evidence-{period.since}-{period.until}{'-' + period.cluster if period.cluster else ''}.{form}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[wanted], headers=headers)
+    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
 
 
 @needs(Action.LOOK, "GET", "HEAD", "POST")

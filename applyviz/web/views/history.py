@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
+from applyviz.web import streams
 from applyviz.web.forms.history import BeforeForm, HistoryForm, TimelineForm, VerificationForm
 from applyviz.web.presenters.history import present_entry_page, present_history
 from applyviz.web.presenters.subjects import SubjectPage, present_cluster_history, present_manager, present_person
@@ -78,8 +79,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     wanted = ExportFormat(form)
     lines = history.export_for(request.user, chosen, wanted)
     name = f"history-{'selection-' if chosen else ''}{chain.find_head().sequence}.{form}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[wanted], headers=headers)
+    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
 
 
 @needs(Action.AUDIT, "GET", "HEAD", "POST")
