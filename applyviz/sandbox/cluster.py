@@ -7,24 +7,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone, get_at
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
+from applyviz.sandbox.jsontext import settle_numbers
 from applyviz.sandbox.status import not_found
 from applyviz.sandbox.store import Store
-from applyviz.sandbox.structural import fill_defaults, prune
+from applyviz.sandbox.structural import drop_nulls, fill_defaults, prune
 from applyviz.sandbox.targets import Registry, Target
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def _as_stored(target: Target, obj: JSONObject) -> JSONObject:
-    """A custom resource at its storage version, which keeps only what that version knows."""
-    kept: MutableObject = clone({**obj, "apiVersion": target.storage.api_version})
-    versions = (target.definition or {}).get("spec", {}).get("versions") or ()
-    entry = next((v for v in versions if v["name"] == target.storage.version), None)
-    for _ in prune(kept, get_at(entry, ("schema", "openAPIV3Schema"))):
+def _convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
+    """A custom resource at another version, which keeps only what that version knows."""
+    kept: MutableObject = {name: settle_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
+    for _ in prune(kept, schema):
         pass
     return kept
+
+
+def _read_custom(target: Target, held: JSONObject) -> MutableObject:
+    """Nulls go and defaults come by the schema of the storage version; another version only leaves things out."""
+    obj = _convert_custom(held, target.storage.api_version, target.storage_schema)
+    drop_nulls(obj, target.storage_schema)
+    fill_defaults(obj, target.storage_schema)
+    return obj if target.storage == target.gvk else _convert_custom(obj, target.gvk.api_version, target.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +65,10 @@ class Cluster:
 
     def read(self, target: Target, held: JSONObject) -> MutableObject:
         """A stored object at the version of the target."""
-        obj: MutableObject = clone(dict(held))
         if target.struct is None:
-            obj["apiVersion"] = target.gvk.api_version
-            for _ in prune(obj, target.schema):
-                pass
-            fill_defaults(obj, target.schema)
-        elif target.storage != target.gvk:
+            return _read_custom(target, held)
+        obj: MutableObject = clone(dict(held))
+        if target.storage != target.gvk:
             obj = convert_autoscaler(obj, target.gvk.version, has_defaults=True)
         return obj
 
@@ -78,11 +82,10 @@ class Cluster:
         """Store an object at its storage version with a new revision; must be inside a transaction."""
         obj["metadata"]["resourceVersion"] = str(self.store.next_revision())
         kept: JSONObject = obj
-        if target.storage != target.gvk:
-            if target.struct is None:
-                kept = _as_stored(target, obj)
-            else:
-                kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
+        if target.struct is None:
+            kept = _convert_custom(obj, target.storage.api_version, target.storage_schema)
+        elif target.storage != target.gvk:
+            kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
         meta = obj["metadata"]
         self.store.put(target.key(meta.get("namespace", ""), meta["name"]), kept)
 

@@ -95,6 +95,16 @@ def simplify(value: JSONValue) -> JSONValue:
     return value
 
 
+def settle_numbers(value: JSONValue) -> JSONValue:
+    """Whole numbers as integers, which is what is left of 1.0 once Go has written it."""
+    if isinstance(value, dict):
+        return {name: settle_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [settle_numbers(item) for item in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _INT64
+    return int(value) if is_whole else value
+
+
 def find_repeated(value: JSONValue) -> list[str]:
     """`duplicate field "…"` for each key that stands again, where no types are known: once, and not endlessly."""
     found = dict.fromkeys(f"duplicate field {quote(path)}" for path in find_repeated_paths(value))

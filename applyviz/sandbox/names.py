@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox.status import FieldError, FieldErrorType, forbidden, invalid, required
@@ -154,13 +154,33 @@ def _validate_owners(owners: list[JSONObject] | None, path: str) -> Iterator[Fie
                 yield invalid(path, owners, "Only one reference can have Controller set to true")
 
 
-def validate_metadata(meta: JSONObject, problems_of_name: list[str], path: str = "metadata") -> Iterator[FieldError]:
-    """The problems of an object's metadata; the name's were found by the rule of its kind."""
+def mask_trailing_dash(prefix: str) -> str:
+    """A prefix of names as the rule of a name reads it: its dash at the end is followed by something."""
+    return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+
+
+def validate_metadata(
+    meta: JSONObject,
+    problems_of_name: list[str],
+    path: str = "metadata",
+    *,
+    problems_of_prefix: Sequence[str] = (),
+    is_custom: bool = False,
+) -> Iterator[FieldError]:
+    """The problems of an object's metadata; the name's and its prefix's were found by the rule of its kind.
+
+    - `is_custom`: a finalizer without a domain is no problem of a custom resource.
+    """
+    for problem in problems_of_prefix:
+        yield invalid(f"{path}.generateName", meta.get("generateName", ""), problem)
     if not meta.get("name"):
         yield required(f"{path}.name", "name or generateName is required")
     else:
         for problem in problems_of_name:
             yield invalid(f"{path}.name", meta["name"], problem)
+    if namespace := meta.get("namespace"):
+        for problem in label_problems(namespace):
+            yield invalid(f"{path}.namespace", namespace, problem)
     yield from validate_labels(meta.get("labels"), f"{path}.labels")
     yield from validate_annotations(meta.get("annotations"), f"{path}.annotations")
     yield from _validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")
@@ -168,7 +188,8 @@ def validate_metadata(meta: JSONObject, problems_of_name: list[str], path: str =
         for problem in qualified_name_problems(finalizer):
             yield invalid(f"{path}.finalizers", finalizer, problem)
         if (
-            "/" not in finalizer
+            not is_custom
+            and "/" not in finalizer
             and finalizer not in ("foregroundDeletion", "orphan", "kubernetes")
             and ("." not in finalizer)
         ):

@@ -12,11 +12,19 @@ from typing import Final
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.sandbox.bodies import Body, read_patched
 from applyviz.sandbox.decoding import Decoder, Spot
 from applyviz.sandbox.gotypes import GoField, GoStruct
-from applyviz.sandbox.jsontext import Repeated, find_repeated, find_repeated_paths, list_pairs, name_value, simplify
+from applyviz.sandbox.jsontext import (
+    Repeated,
+    find_repeated,
+    find_repeated_paths,
+    list_pairs,
+    name_value,
+    settle_numbers,
+    simplify,
+)
 from applyviz.sandbox.ordering import order_as_served, render_ordered
 from applyviz.sandbox.patchprint import print_strategic
 from applyviz.sandbox.payloads import YAML_ERRORS, Payload, UnreadableError, find_yaml_repeats, read_yaml, sort_keys
@@ -152,8 +160,7 @@ def read_configuration(payload: Payload) -> MutableObject:
     if not isinstance(value, dict):
         reason = f"json: cannot unmarshal {name_value(value)} into Go value of type {_MAP}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {reason}")
-    applied: MutableObject = clone(value)
-    return applied
+    return {name: settle_numbers(item) for name, item in value.items()}
 
 
 def check_repeated_keys(payload: Payload, validation: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ ownership was computed before, so nothing that happens here is owned by the writ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
@@ -89,13 +90,23 @@ def _count_generation(target: Target, obj: MutableObject, live: JSONObject) -> N
     if not has_generation(target):
         return
     meta, before = obj["metadata"], live["metadata"]
-    is_changed = any(
-        not is_same_json(obj.get(name), live.get(name))
-        for name in {*obj, *live} - {"metadata", "status", "apiVersion", "kind"}
-    )
+    if target.struct is None:
+        is_changed = _has_other_content(obj, live)
+    else:
+        counted = {*obj, *live} - {"metadata", "status", "apiVersion", "kind"}
+        is_changed = any(not is_same_json(obj.get(name), live.get(name)) for name in counted)
     if target.plural == "deployments" and meta.get("annotations") != before.get("annotations"):
         is_changed = True
     meta["generation"] = before.get("generation", 1) + is_changed
+
+
+def _has_other_content(obj: JSONObject, live: JSONObject) -> bool:
+    """Of a custom resource all but metadata counts; to Go, 1 and 1.0 are different there."""
+
+    def write(value: JSONObject) -> str:
+        return json.dumps({k: v for k, v in value.items() if k != "metadata"}, sort_keys=True)
+
+    return write(obj) != write(live)
 
 
 def _create_namespace(obj: MutableObject) -> None:

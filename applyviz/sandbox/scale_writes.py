@@ -16,7 +16,7 @@ from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.routing import Route
 from applyviz.sandbox.scale_owners import entries_of_parent, entries_of_scale
 from applyviz.sandbox.scaling import field_paths, read_replicas, render_scale, scale_kind, write_replicas
-from applyviz.sandbox.status import bad_request
+from applyviz.sandbox.status import StatusError, bad_request
 from applyviz.sandbox.targets import Target
 from applyviz.sandbox.write_options import read_options
 from applyviz.sandbox.writes import Write, Writer, book, merge_applied
@@ -50,7 +50,10 @@ def _change(write: Write, before: MutableObject, now: str) -> MutableObject:
     if not isinstance(request.body, (dict, list)):
         raise bad_request("the object provided is no Scale")
     if request.content_type == APPLY_PATCH:
-        return merge_applied(write, kind, before, _as_object(request.body), now)
+        applied = _as_object(request.body)
+        if write.target.struct is None and not before["metadata"].get("managedFields"):
+            raise _refuse_first_apply()
+        return merge_applied(write, kind, before, applied, now)
     after = request.body
     if request.method == "PATCH":
         try:
@@ -66,6 +69,16 @@ def _change(write: Write, before: MutableObject, now: str) -> MutableObject:
         scale["spec"] = {}  # zero is not written, so nobody owns it
     book(write, kind, before, scale, now)
     return scale
+
+
+def _refuse_first_apply() -> StatusError:
+    """Where nobody owns the number, the server wants the owners of a Scale that it cannot make of a custom resource."""
+    return StatusError(
+        500,
+        "",
+        "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
+        "to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+    )
 
 
 def _as_object(value: object) -> JSONObject:

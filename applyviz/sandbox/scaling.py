@@ -6,6 +6,7 @@ and the scale registries of k8s.io/kubernetes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -14,9 +15,12 @@ from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
+from applyviz.sandbox.accessors import AccessError, read_integer, read_text
 from applyviz.sandbox.scale_owners import SCALE_VERSION
-from applyviz.sandbox.status import bad_request, invalid, invalid_object
+from applyviz.sandbox.status import FieldError, bad_request, invalid, invalid_object
 from applyviz.sandbox.targets import Target
+
+_MOST_REPLICAS = (1 << 31) - 1
 
 
 class ScalePaths(NamedTuple):
@@ -90,6 +94,33 @@ def render_scale(target: Target, obj: JSONObject) -> MutableObject:
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,
     }
+
+
+def validate_scale(target: Target, obj: JSONObject, *, has_spec: bool = True) -> Iterator[FieldError]:
+    """The numbers and the selector of a custom resource that its Scale shows; `has_spec`: the wanted number too."""
+    if "scale" not in target.resource.subresources:
+        return
+    paths = find_paths(target)
+    for path in (paths.spec, paths.status) if has_spec else (paths.status,):
+        yield from _validate_number(obj, path)
+    if paths.selector:
+        try:
+            read_text(obj, paths.selector)
+        except AccessError as error:
+            yield invalid("." + ".".join(paths.selector), "", str(error))
+
+
+def _validate_number(obj: JSONObject, path: tuple[str, ...]) -> Iterator[FieldError]:
+    at = "." + ".".join(path)
+    try:
+        value = read_integer(obj, path) or 0
+    except AccessError as error:
+        yield invalid(at, 0, str(error))
+        return
+    if value < 0:
+        yield invalid(at, value, "should be a non-negative integer")
+    elif value > _MOST_REPLICAS:
+        yield invalid(at, value, f"should be less than or equal to {_MOST_REPLICAS}")
 
 
 def field_paths(target: Target) -> dict[str, FieldPath]:

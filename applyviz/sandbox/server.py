@@ -24,7 +24,7 @@ from applyviz.sandbox.reviews import Caller, answer_review
 from applyviz.sandbox.routing import Route, parse_path
 from applyviz.sandbox.scale_writes import write_scale
 from applyviz.sandbox.scaling import render_scale
-from applyviz.sandbox.status import StatusError, bad_request, method_not_allowed, no_such_path
+from applyviz.sandbox.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
 from applyviz.sandbox.store import Store
 from applyviz.sandbox.targets import Registry, Target
 from applyviz.sandbox.writes import Writer
@@ -105,7 +105,7 @@ class Sandbox:
     def _check_shape(request: Request, route: Route, target: Target) -> None:
         """Refuse subresources and verbs that the resource does not have."""
         if route.subresource and route.subresource not in target.resource.subresources:
-            raise no_such_path()
+            raise no_such_path() if target.struct is not None else not_found(target.group, target.plural, route.name)
         if route.namespace and not target.resource.is_namespaced:
             raise no_such_path()
         if "get" not in target.resource.verbs:

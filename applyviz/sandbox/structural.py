@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
+from applyviz.sandbox.ratcheting import ABSENT, Absent, find_child, find_partner, is_kept
 from applyviz.sandbox.status import (
     FieldError,
     FieldErrorType,
@@ -100,20 +101,27 @@ def _fill_map(value: MutableObject, schema: JSONObject) -> None:
                 fill_defaults(value[name], additional)
 
 
-def validate(value: JSONValue, schema: JSONObject | None, path: str = "") -> Iterator[FieldError]:
-    """The problems of a value, in the order of the server. A wrong type does not keep other rules from being asked."""
+def validate(
+    value: JSONValue, schema: JSONObject | None, path: str = "", before: JSONValue | Absent = ABSENT
+) -> Iterator[FieldError]:
+    """The problems of a value, in the order of the server. A wrong type does not keep other rules from being asked.
+
+    - `before`: the value that an update replaces; nobody is told of what stays as it was (ratcheting).
+    """
     if schema is None or (value is None and schema.get("nullable")):
+        return
+    if before is not ABSENT and is_kept(value, before, schema):
         return
     wrong = _check_type(value, schema, path)
     if wrong is not None:
         yield wrong
     yield from _check_scalar(value, schema, path)
     if isinstance(value, Mapping):
-        yield from _check_map(value, schema, path)
+        yield from _check_map(value, schema, path, before)
     elif isinstance(value, list):
-        yield from _check_list(value, schema, path)
+        yield from _check_list(value, schema, path, before)
     if value is not None:
-        yield from _check_branches(value, schema, path)
+        yield from _check_branches(value, schema, path, before)
 
 
 def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError | None:
@@ -138,11 +146,6 @@ def _check_type(value: JSONValue, schema: JSONObject, path: str) -> FieldError |
 def _is_whole(value: float) -> bool:
     """Whether a float is an integer that JSON holds exactly."""
     return value.is_integer() and abs(value) < _EXACT
-
-
-def name_type(value: JSONValue) -> str:
-    """The type of a value as JSON schema names it."""
-    return "null" if value is None else _GO_TYPES[type(value)]
 
 
 @lru_cache(maxsize=512)
@@ -194,7 +197,7 @@ def _check_number(value: float, schema: JSONObject, path: str) -> Iterator[Field
         yield invalid(path, value, f"{path} in body should be a multiple of {_number(step)}")
 
 
-def _check_map(value: JSONObject, schema: JSONObject, path: str) -> Iterator[FieldError]:
+def _check_map(value: JSONObject, schema: JSONObject, path: str, before: JSONValue | Absent) -> Iterator[FieldError]:
     for name in schema.get("required") or ():
         if name not in value:
             yield required(f"{path}.{name}" if path else name)
@@ -206,22 +209,26 @@ def _check_map(value: JSONObject, schema: JSONObject, path: str) -> Iterator[Fie
         if not path and name in _ROOT_FIELDS:
             continue
         child = properties.get(name, additional if isinstance(additional, Mapping) else None)
-        yield from validate(item, child, f"{path}.{name}" if path else name)
+        yield from validate(item, child, f"{path}.{name}" if path else name, find_child(before, name))
 
 
-def _check_list(value: list[JSONValue], schema: JSONObject, path: str) -> Iterator[FieldError]:
+def _check_list(
+    value: list[JSONValue], schema: JSONObject, path: str, before: JSONValue | Absent
+) -> Iterator[FieldError]:
     low, high = schema.get("minItems"), schema.get("maxItems")
     if low is not None and len(value) < low:
         yield invalid(path, len(value), f"{path} in body should have at least {low} items")
     if high is not None and len(value) > high:
         yield FieldError(FieldErrorType.TOO_MANY, path, f"Too many: {len(value)}: must have at most {high} items")
     for i, item in enumerate(value):
-        yield from validate(item, schema.get("items"), f"{path}[{i}]")
+        yield from validate(item, schema.get("items"), f"{path}[{i}]", find_partner(item, before, schema))
 
 
-def _check_branches(value: JSONValue, schema: JSONObject, path: str) -> Iterator[FieldError]:
+def _check_branches(
+    value: JSONValue, schema: JSONObject, path: str, before: JSONValue | Absent
+) -> Iterator[FieldError]:
     for part in schema.get("allOf") or ():
-        yield from validate(value, part, path)
+        yield from validate(value, part, path, before)
     found = [p for p in schema.get("anyOf") or () if not any(validate(value, p, path))]
     if schema.get("anyOf") and not found and not schema.get("x-kubernetes-int-or-string"):
         yield invalid(path, value, f"{path} in body must validate at least one schema (anyOf)")

@@ -68,7 +68,10 @@ def _validate_metadata(value: JSONValue, path: str) -> Iterator[FieldError]:
         yield invalid(path, value, str(error))
         return
     name = metadata.get("name") or "fakename"
-    yield from validate_metadata({**metadata, "name": name}, path_segment_problems(name), path)
+    prefix = [p for p in path_segment_problems(metadata.get("generateName", "")) if "contain" in p]
+    yield from validate_metadata(
+        {**metadata, "name": name}, path_segment_problems(name), path, problems_of_prefix=prefix, is_custom=True
+    )
 
 
 def validate_lists(obj: JSONObject, schema: JSONObject | None) -> Iterator[FieldError]:

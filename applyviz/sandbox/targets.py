@@ -26,7 +26,10 @@ CRD_PLURAL = "customresourcedefinitions"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One served resource at one version; `schema` is the structural schema of a custom one."""
+    """One served resource at one version; `schema` is the structural schema of a custom one.
+
+    - `storage_schema`: the schema of the version at which a custom one is stored.
+    """
 
     resource: Resource
     kind: KindSchema
@@ -34,6 +37,7 @@ class Target:
     storage: GroupVersionKind
     schema: JSONObject | None = None
     definition: JSONObject | None = None
+    storage_schema: JSONObject | None = None
 
     @property
     def group(self) -> str:
@@ -112,10 +116,10 @@ class Registry:
         if resource is None or kind is None:
             return None
         entry = next(v for v in spec["versions"] if v["name"] == version)
-        stored = next((v["name"] for v in spec["versions"] if v.get("storage")), version)
-        schema = get_at(entry, ("schema", "openAPIV3Schema"))
-        storage = GroupVersionKind(spec["group"], stored, gvk.kind)
-        return Target(resource, kind, None, storage, schema, definition)
+        stored = next((v for v in spec["versions"] if v.get("storage")), entry)
+        schema, storage_schema = (get_at(v, ("schema", "openAPIV3Schema")) for v in (entry, stored))
+        storage = GroupVersionKind(spec["group"], stored["name"], gvk.kind)
+        return Target(resource, kind, None, storage, schema, definition, storage_schema)
 
     def _source(self, definition: JSONObject) -> CRDSource:
         meta = definition["metadata"]

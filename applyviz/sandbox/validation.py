@@ -21,12 +21,14 @@ from applyviz.sandbox import (
 )
 from applyviz.sandbox.names import (
     label_problems,
+    mask_trailing_dash,
     path_segment_problems,
     subdomain_problems,
     validate_metadata,
     validate_metadata_update,
 )
-from applyviz.sandbox.scaling import find_paths
+from applyviz.sandbox.ratcheting import find_child
+from applyviz.sandbox.scaling import validate_scale
 from applyviz.sandbox.status import FieldError, invalid
 from applyviz.sandbox.structural_rules import validate_embedded, validate_lists
 from applyviz.sandbox.targets import Target
@@ -76,8 +78,25 @@ def _name_problems(target: Target, name: str) -> list[str]:
 
 def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
     yield from structural.validate(obj, target.schema)
-    yield from _validate_scale(target, obj)
+    yield from validate_scale(target, obj)
     yield from _validate_structure(target, obj)
+
+
+def _validate_changed_custom(
+    target: Target, obj: JSONObject, live: JSONObject, subresource: str
+) -> Iterator[FieldError]:
+    """What stays as it was is not refused; where entries of the live lists repeat, those of the new may."""
+    if subresource == "status":
+        schema = get_at(target.schema, ("properties", "status"))
+        if "status" in obj:
+            yield from structural.validate(obj["status"], schema, "status", find_child(live, "status"))
+        yield from validate_scale(target, obj, has_spec=False)
+    else:
+        yield from structural.validate(obj, target.schema, "", live)
+        yield from validate_scale(target, obj)
+        yield from validate_embedded(obj, target.schema)
+    if not any(validate_lists(live, target.schema)):
+        yield from validate_lists(obj, target.schema)
 
 
 def _validate_structure(target: Target, obj: JSONObject) -> Iterator[FieldError]:
@@ -91,23 +110,16 @@ def _validate_type(target: Target, obj: JSONObject) -> list[FieldError]:
     return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
 
 
-def _validate_scale(target: Target, obj: JSONObject) -> Iterator[FieldError]:
-    if "scale" not in target.resource.subresources:
-        return
-    for path in find_paths(target)[:2]:
-        value = get_at(obj, path)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            at, word = "." + ".".join(path), structural.name_type(value)
-            yield invalid(at, 0, f"{at} accessor error: {value} is of the type {word}, expected int64")
-
-
 def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
     """The problems of a new object."""
     meta = obj["metadata"]
     if target.struct is None and (wrong := _validate_type(target, obj)):
         yield from chain(wrong, _validate_structure(target, obj))
         return
-    yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
+    prefix = _name_problems(target, mask_trailing_dash(meta.get("generateName", "")))
+    yield from validate_metadata(
+        meta, _name_problems(target, meta.get("name", "")), problems_of_prefix=prefix, is_custom=target.struct is None
+    )
     if target.struct is None:
         yield from _validate_custom(target, obj)
     elif (rule := _CREATE.get(target.plural)) is not None:
@@ -117,7 +129,8 @@ def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
 def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresource: str) -> Iterator[FieldError]:
     """The problems of a changed object, those of the change included."""
     meta = obj["metadata"]
-    yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")))
+    is_custom = target.struct is None
+    yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")), is_custom=is_custom)
     yield from validate_metadata_update(meta, live["metadata"])
     if target.struct is None and (wrong := _validate_type(target, obj)):
         yield from chain(wrong, _validate_structure(target, obj))
@@ -125,7 +138,7 @@ def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresour
     # The server asks what may change twice: as the rule of every object, and as that of the kind.
     yield from validate_metadata_update(meta, live["metadata"])
     if target.struct is None:
-        yield from _validate_custom(target, obj)
+        yield from _validate_changed_custom(target, obj, live, subresource)
     elif not subresource:
         if target.plural in _WHOLE_ON_UPDATE:
             yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))

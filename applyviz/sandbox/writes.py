@@ -15,7 +15,7 @@ from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
 from applyviz.engine.ownership import serverside, updates
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.admission import admit_create, admit_update
@@ -254,11 +254,11 @@ def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
 def is_unchanged(obj: JSONObject, live: JSONObject) -> bool:
     """Whether an update would store nothing new; times of managedFields entries do not count."""
     for name in {*obj, *live}:
-        if name != "metadata" and obj.get(name) != live.get(name):
+        if name != "metadata" and not is_same_json(obj.get(name), live.get(name)):
             return False
     meta, before = obj["metadata"], live["metadata"]
     for name in {*meta, *before} - {"managedFields"}:
-        if meta.get(name) != before.get(name):
+        if not is_same_json(meta.get(name), before.get(name)):
             return False
     return _without_times(meta) == _without_times(before)
 

@@ -186,3 +186,24 @@ def test_deep_nesting_is_an_answer_not_a_crash(ask, depth):
     answer = ask("POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": value})
 
     assert answer.status == 400
+
+
+def test_prefix_of_a_name_is_judged_as_a_prefix(ask):
+    maps = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": prefix}} for prefix in ("a-", "A_")]
+
+    answers = [ask("POST", MAPS, body) for body in maps]
+
+    assert [answer.status for answer in answers] == [201, 422]
+    fields = [cause["field"] for cause in answers[1].body["details"]["causes"]]
+    assert fields == ["metadata.generateName", "metadata.name"]
+
+
+def test_truth_instead_of_one_is_a_change(ask):
+    ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", make_definition())
+    path = "/apis/example.org/v1/namespaces/default/gizmos"
+    gizmo = {"apiVersion": "example.org/v1", "kind": "Gizmo", "metadata": {"name": "g"}, "spec": {"is": 1}}
+    ask("POST", path, gizmo)
+
+    answer = ask("PATCH", f"{path}/g", {"spec": {"is": True}}, MERGE_PATCH)
+
+    assert (answer.body["spec"], answer.body["metadata"]["generation"]) == ({"is": True}, 2)
