@@ -67,6 +67,7 @@ const keys = {
   },
   m: () => {
     const talk = document.querySelector("#pane [data-talk]") ?? document.querySelector("[data-talk]");
+    if (!talk) return;
     talk.open = true;
     talk.querySelector("[data-say]").focus();
   },
@@ -112,7 +113,26 @@ function measureDeck() {
   }).observe(deck);
 }
 
+/** A list that is on the page as a whole is filtered in place; longer ones ask the server. */
+function filterHere() {
+  const find = currentList().querySelector("[data-find-here]");
+  if (!find) return;
+  find.hidden = false;
+  const words = find.value.toLowerCase().split(/\s+/);
+  let shown = 0;
+  for (const item of currentList().querySelectorAll("[data-object]")) {
+    const text = item.textContent.toLowerCase();
+    item.hidden = !words.every((word) => text.includes(word));
+    if (!item.hidden) shown += 1;
+  }
+  for (const group of currentList().querySelectorAll("[data-group]")) {
+    group.hidden = !group.querySelector("[data-object]:not([hidden])");
+  }
+  currentList().querySelector("[data-nothing]").hidden = shown > 0;
+}
+
 function reveal() {
+  filterHere();
   for (const hint of currentList().querySelectorAll("[data-show-keys]")) hint.hidden = false;
 }
 
@@ -123,6 +143,9 @@ if (list) {
   openTarget();
   addEventListener("hashchange", openTarget);
   document.addEventListener("keydown", press);
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-find-here]")) filterHere();
+  });
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-show-keys]")) showKeys();
   });

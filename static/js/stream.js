@@ -56,6 +56,7 @@ function open() {
   });
   source.addEventListener("error", () => {
     failures += 1;
+    document.dispatchEvent(new Event("server:silent"));
     if (source?.readyState === EventSource.CLOSED || failures >= TRIES) askFromTimeToTime();
   });
 }

@@ -22,7 +22,8 @@ OPEN, CLOSE = "⟦", "⟧"
 SPOKEN = {"title", "aria-label", "placeholder", "alt", "data-label"}
 # What these hold is data or code in every language.
 DATA_ELEMENTS = {"script", "style", "code", "pre", "kbd", "textarea", "time"}
-DATA_CLASSES = {"mono", "owner", "code", "schema-words", "brand", "zone"}
+# `told`: what a run or a cluster said at its time stays in the words of that time.
+DATA_CLASSES = {"mono", "owner", "code", "schema-words", "brand", "zone", "told"}
 FRONTEND = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "frontend")
 
 

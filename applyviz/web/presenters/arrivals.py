@@ -11,6 +11,7 @@ import json
 from django.db.models import Count
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
@@ -49,9 +50,11 @@ def find_arrivals(plan_id: int, place: str) -> Event | None:
 
 def find_moves(run_id: int, place: str) -> Event | None:
     """Whether anything of a run moved since `place`, which says how it stood."""
-    run = ApplyRun.objects.only("pk", "state").get(pk=run_id)
-    outcomes = run.results.order_by("outcome").values_list("outcome").annotate(number=Count("pk"))
-    stands = "|".join([run.state, *(f"{outcome}={number}" for outcome, number in outcomes)])
+    run = ApplyRun.objects.only("pk", "state", "lease_until").get(pk=run_id)
+    counted = run.results.order_by("outcome", "rollout").values_list("outcome", "rollout").annotate(number=Count("pk"))
+    is_lost = run.lease_until is not None and run.lease_until < timezone.now()
+    told = (f"{outcome}/{rollout}={number}" for outcome, rollout, number in counted)
+    stands = "|".join([run.state, "lost" if is_lost else "", *told])
     if run.state not in RunState.unfinished():
         return Event("done", "{}", stands, is_last=True)
     return Event("moved", "{}", stands) if stands != place else None

@@ -17,7 +17,7 @@ from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Fact
-from applyviz.web.presenters.runs import OUTCOME_LOOKS
+from applyviz.web.presenters.results import OUTCOME_LOOKS
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow import access
 from applyviz.workflow.access import Visitor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,32 +14,17 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from applyviz.engine.objects.values import JSONValue
-from applyviz.records.enums import AuditAction, Outcome, RolloutState, RunState
-from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry, ObjectResult
+from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
+from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult
 from applyviz.web.presenters.consent import present_glass
-from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Notice, Progress
-from applyviz.web.presenters.values import render_yaml
+from applyviz.web.presenters.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, ResultPane, present_result, say_took
+from applyviz.web.presenters.runtables import BAD, NOT_READY, ObjectTable, needs_attention, present_table
 from applyviz.workflow import access, inverse
 from applyviz.workflow.access import Action, Person
-from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.runs.rules import RunRules
 
-OUTCOME_LOOKS: dict[Outcome, Look] = {
-    Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
-    Outcome.APPLYING: Look("▸", Outcome.APPLYING.label, "change"),
-    Outcome.VERIFIED: Look("✓", Outcome.VERIFIED.label, "add"),
-    Outcome.DIFFERS: Look("≠", Outcome.DIFFERS.label, "warn"),
-    Outcome.UNCHANGED: Look("=", Outcome.UNCHANGED.label, "calm"),
-    Outcome.REFUSED: Look("!", Outcome.REFUSED.label, "warn"),
-    Outcome.STALE: Look("!", Outcome.STALE.label, "warn"),
-    Outcome.FAILED: Look("×", Outcome.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
-    Outcome.UNKNOWN: Look("?", Outcome.UNKNOWN.label, "warn"),
-    Outcome.SKIPPED: Look("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
-    Outcome.LEFT_OUT: Look("−", Outcome.LEFT_OUT.label, "warn"),  # noqa: RUF001 the minus sign is drawn
-}
 STATE_LOOKS: dict[RunState, Look] = {
     RunState.QUEUED: Look("·", RunState.QUEUED.label, "calm"),
     RunState.RUNNING: Look("▸", RunState.RUNNING.label, "change"),
@@ -46,16 +33,7 @@ STATE_LOOKS: dict[RunState, Look] = {
     RunState.STALE: Look("!", RunState.STALE.label, "warn"),
     RunState.CANCELLED: Look("−", RunState.CANCELLED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
-ROLLOUT_LOOKS: dict[RolloutState, Look] = {
-    RolloutState.WAITING: Look("◔", RolloutState.WAITING.label, "change"),
-    RolloutState.READY: Look("✓", RolloutState.READY.label, "add"),
-    RolloutState.FAILED: Look("×", RolloutState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
-    RolloutState.LATE: Look("!", RolloutState.LATE.label, "warn"),
-    RolloutState.GIVEN_UP: Look("−", RolloutState.GIVEN_UP.label, "calm"),  # noqa: RUF001 the minus sign is drawn
-}
-_NOT_READY = (RolloutState.FAILED, RolloutState.LATE)
-_OPEN = (Outcome.WAITING, Outcome.APPLYING)
-_BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS, Outcome.LEFT_OUT)
+_NOT_DONE = (Outcome.WAITING, Outcome.APPLYING, Outcome.SKIPPED, Outcome.LEFT_OUT)
 _ENDINGS: dict[RunState, str | Promise] = {
     RunState.SUCCEEDED: gettext_lazy("Everything that was approved is applied."),
     RunState.FAILED: gettext_lazy("The run stopped at an error; what was applied before it stays applied."),
@@ -110,41 +88,13 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request of the journal with its answer."""
+class RunPane:
+    """What stands beside the list: one object, or all of them; `mark` is another one when it moved."""
 
-    method: str
-    path: str
-    query: tuple[tuple[str, str], ...]
-    content_type: str
-    state: str
-    status: int
-    is_ok: bool
-    sent_at: datetime
-    took: str
-    request: str
-    answer: str
-    warnings: tuple[str, ...]
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPane:
-    """Everything of one object in a run."""
-
-    look: Look
-    name: str
-    kind: str
-    namespace: str
-    detail: str
-    took: str
-    change_url: str
-    life_url: str
-    differences: tuple[Notice, ...]
-    exchanges: tuple[Exchange, ...]
-    rollout: Look | None = None
-    rollout_detail: str = ""
-    attempts: str = ""
+    position: int | None
+    mark: str
+    result: ResultPane | None = None
+    table: ObjectTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +128,19 @@ class RunPage:
     progress: Progress
     counts: tuple[Count, ...]
     groups: tuple[StepGroup, ...]
-    result: ResultPane | None
+    pane: RunPane
     digest: str
     can_cancel: bool
     is_cancelling: bool
+    cancelled_by: str
     cancel_url: str
+    next_text: str
+    next_url: str
     undo_url: str
     poll_url: str
     rules: tuple[str, ...]
     workers: tuple[Worker, ...]
     is_lost: bool
-
-
-def _took(start: datetime | None, end: datetime | None) -> str:
-    if start is None or end is None:
-        return ""
-    seconds = (end - start).total_seconds()
-    return _("%(time).0f ms") % {"time": seconds * 1000} if seconds < 1 else _("%(time).1f s") % {"time": seconds}
 
 
 def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> ResultItem:
@@ -205,10 +151,10 @@ def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> R
         name=change.name,
         kind=change.kind,
         detail=result.detail,
-        took=_took(result.started_at, result.finished_at),
+        took=say_took(result.started_at, result.finished_at),
         url=reverse("runs:show-result", args=[run.number, result.position]),
         is_current=result.position == current,
-        is_telling=result.outcome in _BAD,
+        is_telling=result.outcome in BAD,
         rollout=_say_rollout(result),
     )
 
@@ -226,7 +172,7 @@ def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | 
     steps: dict[int, list[ResultItem]] = {}
     for result in results:
         item = _present_item(run, result, current)
-        if result.outcome in _BAD or result.rollout in _NOT_READY:
+        if needs_attention(result):
             bad.append(item)
         elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
             calm.append(item)
@@ -245,83 +191,51 @@ def _count_outcomes(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
     return tuple(Count(look, counts[outcome]) for outcome, look in OUTCOME_LOOKS.items() if outcome in counts)
 
 
+def _count_rollouts(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
+    """What is brought about by the objects, where the run waits for it."""
+    counts = Counter(r.rollout for r in results)
+    return tuple(Count(look, counts[state]) for state, look in ROLLOUT_LOOKS.items() if counts[state])
+
+
 def _present_progress(results: Sequence[ObjectResult]) -> Progress:
-    done = sum(r.outcome not in _OPEN for r in results)
+    done = sum(r.outcome not in _NOT_DONE for r in results)
     text = ngettext("%(done)d of %(all)d object done", "%(done)d of %(all)d objects done", len(results))
     return Progress(text % {"done": done, "all": len(results)}, done, len(results))
 
 
-def _find_default(results: Sequence[ObjectResult]) -> int | None:
-    ordered = sorted(results, key=lambda r: (r.outcome not in _BAD, r.outcome == Outcome.UNCHANGED, r.position))
-    return ordered[0].position if ordered else None
+def present_pane(run: ApplyRun, results: Sequence[ObjectResult], position: int | None) -> RunPane:
+    """One object of a run, or all of them."""
+    if position is None:
+        stands = [(r.position, r.outcome, r.rollout, r.rollout_detail) for r in results]
+        return RunPane(None, _mark([run.state, *stands]), table=present_table(run, results))
+    result = present_result(run, position)
+    told = [(e.state, e.status) for e in result.exchanges]
+    return RunPane(position, _mark([str(result.look.word), result.detail, result.rollout_detail, *told]), result)
 
 
-def _write(value: JSONValue) -> str:
-    return "" if value is None else render_yaml(value)
+def _mark(facts: list[object]) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
-def _present_exchange(entry: JournalEntry) -> Exchange:
-    return Exchange(
-        method=entry.method,
-        path=entry.path,
-        query=tuple((str(k), str(v)) for k, v in entry.query.items()),
-        content_type=entry.content_type,
-        state=entry.get_state_display(),
-        status=entry.status,
-        is_ok=200 <= entry.status < 300,
-        sent_at=entry.sent_at,
-        took=_took(entry.sent_at, entry.answered_at),
-        request=_write(entry.request),
-        answer=_write(entry.answer),
-        warnings=tuple(entry.warnings),
-        note=entry.note,
-    )
+def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
+    """How a finished run ended, in one sentence."""
+    if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
+        if any(r.rollout in NOT_READY for r in results):
+            return _("Everything is written, but not everything became ready.")
+    elif run.state == RunState.FAILED and RunRules.from_json(run.rules).carries_on:
+        return _("Some objects are not as approved; the run carried on with those that do not need them.")
+    return _ENDINGS.get(RunState(run.state), "")
 
 
-def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
-    look = OUTCOME_LOOKS[Outcome(result.outcome)]
-    return tuple(Notice(look, str(one.get("path", "")), _say_difference(one)) for one in result.differences)
-
-
-def _say_difference(one: dict[str, JSONValue]) -> str:
-    """What was expected at one field and what is there; both are masked texts."""
-    nothing = _("nothing")
-    if "reviewed" in one:
-        texts = {"then": one["reviewed"] or nothing, "now": one.get("live") or nothing}
-        return _("reviewed %(then)s, live now %(now)s") % texts
-    texts = {"promised": one.get("promised") or nothing, "got": one.get("got") or nothing}
-    return _("promised %(promised)s, got %(got)s") % texts
-
-
-def _count_attempts(exchanges: Sequence[JournalEntry]) -> str:
-    """How often a request was sent again; "" when each was sent once."""
-    again = len(exchanges) - len({entry.part for entry in exchanges})
-    return ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
-
-
-def present_result(run: ApplyRun, position: int) -> ResultPane:
-    """One object of a run with its journal."""
-    try:
-        result = run.results.select_related("change").defer("change__document", "change__sealed").get(position=position)
-    except ObjectResult.DoesNotExist as error:
-        raise NotVisibleError(f"run {run.number} has no object {position}") from error
-    change, plan = result.change, run.plan
-    journal = list(result.journal.defer("sealed_request", "sealed_answer"))
-    return ResultPane(
-        look=OUTCOME_LOOKS[Outcome(result.outcome)],
-        name=change.name,
-        kind=change.kind,
-        namespace=change.namespace,
-        detail=result.detail,
-        took=_took(result.started_at, result.finished_at),
-        change_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"]),
-        life_url=link_object(plan.target.cluster.slug, change.group, change.kind, change.namespace, change.name),
-        differences=_present_differences(result),
-        exchanges=tuple(_present_exchange(entry) for entry in journal),
-        rollout=ROLLOUT_LOOKS[RolloutState(result.rollout)] if result.rollout else None,
-        rollout_detail=result.rollout_detail,
-        attempts=_count_attempts(journal),
-    )
+def _say_next(run: ApplyRun, person: Person) -> str:
+    """What is to be done about a run that did not bring its plan about."""
+    if run.state not in (RunState.FAILED, RunState.STALE, RunState.CANCELLED):
+        return ""
+    if run.plan.review.state != ReviewState.OPEN:
+        return ""
+    if access.can(person, Action.WRITE, access.places_of(run.plan.review)):
+        return _("Plan again in the review: the next plan shows what moved and what is left to apply.")
+    return _("An author plans again in the review; the next plan shows what moved and what is left to apply.")
 
 
 def _say_rules(run: ApplyRun) -> tuple[str, ...]:
@@ -353,7 +267,8 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
     """The whole page."""
     results = list(run.results.select_related("change").defer("change__document", "change__sealed"))
     plan, state = run.plan, RunState(run.state)
-    chosen = position if position is not None else _find_default(results) if run.is_finished else None
+    next_text = _say_next(run, for_user)
+    can_cancel = access.can(for_user, Action.APPLY, access.places_of(plan.review))
     approvals = run.approvals.values_list("by_name", flat=True)
     return RunPage(
         number=run.number,
@@ -363,21 +278,24 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         plan_number=plan.number,
         target=plan.target.cluster.name,
         look=STATE_LOOKS[state],
-        ending=_ENDINGS.get(state, ""),
+        ending=_say_ending(run, results),
         error=run.error,
         glass=present_glass(plan),
         approved_by=tuple(approvals),
         started_by=run.requested_by.get_username(),
         started_at=run.started_at,
         finished_at=run.finished_at,
-        took=_took(run.started_at, run.finished_at),
+        took=say_took(run.started_at, run.finished_at),
         progress=_present_progress(results),
-        counts=_count_outcomes(results),
-        groups=_group_steps(run, results, chosen),
-        result=present_result(run, chosen) if chosen is not None else None,
+        counts=(*_count_outcomes(results), *_count_rollouts(results)),
+        groups=_group_steps(run, results, position),
+        pane=present_pane(run, results, position),
         digest=plan.digest,
-        can_cancel=not run.is_finished and run.cancel_requested_at is None and access.can(for_user, Action.APPLY),
+        can_cancel=not run.is_finished and run.cancel_requested_at is None and can_cancel,
         is_cancelling=not run.is_finished and run.cancel_requested_at is not None,
+        cancelled_by=run.cancelled_by.get_username() if run.cancelled_by else "",
+        next_text=next_text,
+        next_url=reverse("reviews:show-review", args=[plan.review.number]) if next_text else "",
         cancel_url=reverse("runs:cancel-run", args=[run.number]),
         undo_url=""
         if inverse.find_undo_blockers(run, for_user=for_user)

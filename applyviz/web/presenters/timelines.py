@@ -25,7 +25,7 @@ from applyviz.web.presenters.objectlinks import CORE, NO_NAMESPACE
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.ownertimes import OwnerTimes, present_owner_times
 from applyviz.web.presenters.plans import Fact
-from applyviz.web.presenters.runs import OUTCOME_LOOKS
+from applyviz.web.presenters.results import OUTCOME_LOOKS
 from applyviz.workflow import access, tenures
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError

@@ -11,8 +11,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web import streams
+from applyviz.web.forms.runs import ShownForm
 from applyviz.web.presenters.arrivals import find_moves
-from applyviz.web.presenters.runs import present_result, present_run
+from applyviz.web.presenters.runs import present_pane, present_run
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
 from applyviz.workflow import inverse
 from applyviz.workflow import runs as use_cases
@@ -23,8 +24,11 @@ from applyviz.workflow.access import Action
 def show_run(request: PageRequest, number: int) -> HttpResponse:
     """One run; a fragment while it goes on."""
     run = use_cases.get_run(number, for_user=request.user)
-    name = "runs/_progress.html" if is_fragment(request) else "runs/run.html"
-    return render(request, name, {"page": present_run(run, for_user=request.user)})
+    if not is_fragment(request):
+        return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user)})
+    shows, seen = ShownForm.read(request.GET)
+    page = present_run(run, for_user=request.user, position=shows)
+    return render(request, "runs/_progress.html", {"page": page, "has_moved": page.pane.mark != seen})
 
 
 @needs(Action.LOOK)
@@ -39,7 +43,7 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
     """What was sent for one object and what was answered, masked."""
     run = use_cases.get_run(number, for_user=request.user)
     if is_fragment(request):
-        return render(request, "runs/_result.html", {"result": present_result(run, position)})
+        return render(request, "runs/_pane.html", {"pane": present_pane(run, (), position)})
     return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user, position=position)})
 
 

@@ -140,3 +140,66 @@ def test_skipped_object_says_why(as_viewer, plan, bob):
     ObjectResult.objects.update(detail="it needs ConfigMap shop/settings, which was refused")
 
     assert "it needs ConfigMap shop/settings, which was refused" in as_viewer.get(url(run)).content.decode()
+
+
+def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
+    rows.make_run(plan, bob, state="cancelled", outcome="not reached")
+
+    assert "0 of 1 object done" in as_viewer.get("/runs/1/").content.decode()
+
+
+def test_all_objects_are_shown_with_what_was_sent_and_one_is_a_click_away(as_viewer, run):
+    page = as_viewer.get(url(run)).content.decode()
+    table = page.partition('class="rows run-table"')[2].partition("</table>")[0]
+
+    assert [
+        text for text in ("frontend", "applied and verified", "1 request", "09:30:00 UTC") if text not in table
+    ] == []
+    assert reverse("runs:show-result", args=[run.number, 0]) in table
+
+
+def test_open_pane_is_left_alone_until_it_moves(as_viewer, run):
+    address = reverse("runs:show-result", args=[run.number, 0])
+    pane = as_viewer.get(address, headers=HTMX).content.decode()
+    seen = pane.partition('name="seen" value="')[2].partition('"')[0]
+    asked = {"shows": "0", "seen": seen}
+
+    before = as_viewer.get(url(run), asked, headers=HTMX).content.decode()
+    JournalEntry.objects.update(status=409)
+    after = as_viewer.get(url(run), asked, headers=HTMX).content.decode()
+
+    assert ('<hx-partial hx-target="#pane"' in before, '<hx-partial hx-target="#pane"' in after) == (False, True)
+    assert "409" in after
+
+
+def test_run_that_carried_on_does_not_say_that_it_stopped(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="failed", outcome="failed")
+    ApplyRun.objects.update(rules={"carries_on": True})
+
+    page = as_viewer.get(url(run)).content.decode()
+
+    assert ("carried on with those" in page, "stopped at an error" in page) == (True, False)
+
+
+def test_rollout_that_failed_is_told_apart_from_what_was_written(as_viewer, plan, bob):
+    run = rows.make_run(plan, bob, state="failed")
+    ObjectResult.objects.update(rollout="late", rollout_detail="0 of 2 pods are ready")
+
+    page = as_viewer.get(url(run)).content.decode()
+
+    assert "Everything is written, but not everything became ready." in page
+    assert "1 not ready in time" in page
+
+
+def test_run_that_went_wrong_leads_back_to_its_review(as_alice, as_viewer, plan, bob):
+    rows.make_run(plan, bob, state="stale", outcome="stale")
+
+    mine, theirs = (browser.get("/runs/1/").content.decode() for browser in (as_alice, as_viewer))
+
+    assert ("Plan again in the review" in mine, "An author plans again in the review" in theirs) == (True, True)
+
+
+def test_who_cancelled_is_named(as_viewer, run, bob):
+    ApplyRun.objects.update(cancelled_by=bob)
+
+    assert "cancelled by" in as_viewer.get(url(run)).content.decode()
