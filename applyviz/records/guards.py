@@ -2,314 +2,27 @@
 
 - Audit entries are never changed or deleted; a body may go when an entry of the history tells which policy asked.
 - Nobody approves what they wrote, edited, decided or requested, under any account of theirs; a spent approval is
-  never changed, an expired one never spent; none is deleted.
-- Nobody agrees to a standing rule of their own; what a rule says is never changed, and none is deleted.
+  never changed, an expired one never spent; none is deleted. In a run one human counts once; links of accounts stay.
+- Nobody agrees to a standing rule of their own, under any account; what a rule says is never changed, none is deleted.
 - Versions of policies and records of broken glass are never changed; grants and memberships are only ever ended.
 - A plan that is complete or failed stays as it is, and so do its object changes.
 - A run is of a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
 - A program approves nothing, and its owner nothing that it asked for; tokens and mappings are only ever ended.
-Installed after every migration because SQLite loses triggers when a table is rebuilt.
+Installed after every migration because SQLite loses triggers when a table is rebuilt. On PostgreSQL no table of these
+is ever emptied, and what a trigger asks is found in our schema whatever a session puts before it. Who owns the tables
+can take triggers away: `docs/configuration.md` says which role the processes should have, so that they cannot.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db import connections
 
-from applyviz.records.enums import AuditAction
+from applyviz.records.refusals import GUARDS, KEPT_ACTIONS, KEPT_TABLES, Guard
 
-_APPROVED = "records_approval"
-# The person behind an account: linked accounts have one name.
-_HUMAN = "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = {0}), 'account-' || {0})"
-_ME = _HUMAN.format("NEW.by_id")
-# Whoever had a hand in a plan: rows that name them, and the column that does.
-_PLAN = "FROM records_plan p JOIN records_review r ON r.id = p.review_id"
-_INVOLVED = (
-    (f"SELECT 1 {_PLAN} WHERE p.id = NEW.plan_id", "r.author_id"),
-    (f"SELECT 1 {_PLAN} JOIN records_plan q ON q.review_id = r.id WHERE p.id = NEW.plan_id", "q.requested_by_id"),
-    (
-        f"SELECT 1 {_PLAN} JOIN records_sourcerevision s ON s.id = p.revision_id WHERE p.id = NEW.plan_id",
-        "s.created_by_id",
-    ),
-    (f"SELECT 1 {_PLAN} JOIN records_decision d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
-)
-# A program counts as whoever owns it, whether its account is linked or not.
-_OWNED = (
-    "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0} AND "
-    "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = sa.owner_id), 'account-' || sa.owner_id)"
-    " = {1})"
-)
-_IS_PROGRAM = "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0})"
-_SAME_DIGEST = (
-    "SELECT 1 FROM records_approval a JOIN records_plan o ON o.id = a.plan_id JOIN records_plan p ON p.id = NEW.plan_id"
-    " WHERE o.review_id = p.review_id AND a.digest = NEW.digest AND a.revoked_at IS NULL AND a.spent_at IS NULL"
-)
-_REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
-
-# A run stands on approvals that were spent on it, or on broken glass; none are asked for only by a policy's word.
-_SPENT = (
-    "(SELECT COUNT(*) FROM records_approval a JOIN records_plan o ON o.id = a.plan_id"
-    " JOIN records_plan p ON p.id = NEW.plan_id WHERE a.run_id = NEW.id AND o.review_id = p.review_id"
-    " AND a.spent_at IS NOT NULL AND a.revoked_at IS NULL AND a.digest = p.digest)"
-)
-_GLASS = (
-    "EXISTS (SELECT 1 FROM records_breakglass b JOIN records_plan p ON p.id = b.plan_id"
-    " WHERE b.plan_id = NEW.plan_id AND b.digest = p.digest)"
-)
-_ASKS_NOTHING = (
-    "EXISTS (SELECT 1 FROM records_policyversion v JOIN records_policy o ON o.id = v.policy_id"
-    " JOIN records_plan p ON p.id = NEW.plan_id WHERE CAST(v.rules ->> 'approvals' AS integer) = 0"
-    " AND (' ' || p.policy_version || ' ') LIKE ('% ' || o.slug || '@' || CAST(v.number AS text) || ' %'))"
-)
-_RUNNABLE = (
-    "EXISTS (SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
-    " AND p.state = 'complete' AND r.applied_by = '')"
-)
-
-_FIXED = (
-    *("id", "chain", "sequence", "form", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
-    *("agent", "request_id", "cluster", "review", "plan", "run", '"group"', "kind", "namespace", "name"),
-    *("field_manager", "plan_digest", "detail_hash", "previous_hash", "hash"),
-)
-# Verification needs what these say.
-KEPT_ACTIONS = (AuditAction.RUN_FINISHED, AuditAction.HISTORY_ANCHORED, AuditAction.HISTORY_PRUNED)
-_ASKED = "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by"
-_PRUNED_BEFORE = f"told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
-_PRUNES = " AND ".join(
-    (
-        *(f"OLD.{name} IS NOT DISTINCT FROM NEW.{name}" for name in _FIXED),
-        "OLD.form = 2 AND OLD.pruned_by IS NULL AND NEW.pruned_by IS NOT NULL AND NEW.salt = ''",
-        "CAST(NEW.detail AS text) = '{}'",
-        *(f"OLD.action <> '{action}'" for action in KEPT_ACTIONS),
-        f"EXISTS ({_ASKED} AND {_PRUNED_BEFORE})",
-    )
-)
+__all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "install", "lift", "remove"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Guard:
-    """One refusal: on which table and event, under which condition ("" always), and what is said."""
-
-    name: str
-    table: str
-    event: str
-    condition: str
-    message: str
-
-
-GUARDS = (
-    _Guard("audit_no_update", "records_auditentry", "UPDATE", f"NOT ({_PRUNES})", "audit entries are never changed"),
-    _Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
-    _Guard(
-        "approval_not_ones_own",
-        _APPROVED,
-        "INSERT",
-        " OR ".join(
-            f"EXISTS ({rows} AND ({_HUMAN.format(who)} = {_ME} OR {_OWNED.format(who, _ME)}))"
-            for rows, who in _INVOLVED
-        ),
-        "nobody approves what they wrote, edited, decided or requested",
-    ),
-    _Guard(
-        "approval_once_per_human",
-        _APPROVED,
-        "INSERT",
-        f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {_HUMAN.format('a.by_id')} = {_ME})",
-        "one person approves once; a unique consent under any account",
-    ),
-    _Guard(
-        "approval_not_expired",
-        _APPROVED,
-        "UPDATE",
-        "NEW.spent_at IS NOT NULL AND OLD.expires_at IS NOT NULL AND NEW.spent_at > OLD.expires_at",
-        "an expired approval is never spent",
-    ),
-    _Guard(
-        "approval_names_the_digest",
-        _APPROVED,
-        "INSERT",
-        f"NOT EXISTS ({_REVIEWED} AND p.state = 'complete' AND p.digest = NEW.digest AND p.digest <> '')",
-        "an approval names the digest of a complete plan",
-    ),
-    _Guard(
-        "approval_is_fixed",
-        _APPROVED,
-        "UPDATE",
-        "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
-        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL OR OLD.expires_at IS DISTINCT FROM NEW.expires_at",
-        "an approval is only ever spent or revoked, once",
-    ),
-    _Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
-    _Guard(
-        "rule_is_fixed",
-        "records_standingrule",
-        "UPDATE",
-        "OLD.proposed_by_id <> NEW.proposed_by_id OR OLD.cluster_id <> NEW.cluster_id OR OLD.way <> NEW.way"
-        " OR OLD.kind <> NEW.kind OR OLD.name <> NEW.name OR OLD.namespace <> NEW.namespace OR OLD.path <> NEW.path"
-        " OR OLD.manager <> NEW.manager OR OLD.ended_at IS NOT NULL OR NEW.agreed_by_id = NEW.proposed_by_id",
-        "a standing rule is only ever agreed to by another person, or ended, once",
-    ),
-    _Guard(
-        "rule_starts_proposed",
-        "records_standingrule",
-        "INSERT",
-        "NEW.state <> 'proposed' OR NEW.agreed_by_id IS NOT NULL",
-        "a standing rule starts as a proposal",
-    ),
-    _Guard("rule_no_delete", "records_standingrule", "DELETE", "", "standing rules are never deleted"),
-    _Guard(
-        "objection_is_fixed",
-        "records_objection",
-        "UPDATE",
-        "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id OR OLD.note <> NEW.note"
-        " OR OLD.withdrawn_at IS NOT NULL",
-        "a request for changes is only ever withdrawn, once",
-    ),
-    _Guard("objection_no_delete", "records_objection", "DELETE", "", "requests for changes are never deleted"),
-    _Guard("glass_no_update", "records_breakglass", "UPDATE", "", "records of broken glass are never changed"),
-    _Guard("glass_no_delete", "records_breakglass", "DELETE", "", "records of broken glass are never deleted"),
-    _Guard("policy_no_update", "records_policyversion", "UPDATE", "", "versions of policies are never changed"),
-    _Guard("policy_no_delete", "records_policyversion", "DELETE", "", "versions of policies are never deleted"),
-    _Guard(
-        "grant_is_fixed",
-        "records_grant",
-        "UPDATE",
-        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.role <> NEW.role"
-        " OR OLD.person_id IS DISTINCT FROM NEW.person_id OR OLD.team_id IS DISTINCT FROM NEW.team_id"
-        " OR OLD.cluster_pattern <> NEW.cluster_pattern OR OLD.namespace_pattern <> NEW.namespace_pattern"
-        " OR OLD.is_cluster_scoped <> NEW.is_cluster_scoped OR OLD.since <> NEW.since",
-        "a grant is only ever ended, once",
-    ),
-    _Guard("grant_no_delete", "records_grant", "DELETE", "", "grants are never deleted"),
-    _Guard(
-        "member_is_fixed",
-        "records_teammember",
-        "UPDATE",
-        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.team_id <> NEW.team_id"
-        " OR OLD.person_id <> NEW.person_id OR OLD.since <> NEW.since",
-        "a membership is only ever ended, once",
-    ),
-    _Guard("member_no_delete", "records_teammember", "DELETE", "", "memberships are never deleted"),
-    _Guard(
-        "approval_of_a_person",
-        _APPROVED,
-        "INSERT",
-        _IS_PROGRAM.format("NEW.by_id"),
-        "a program never approves",
-    ),
-    _Guard(
-        "glass_of_a_person",
-        "records_breakglass",
-        "INSERT",
-        _IS_PROGRAM.format("NEW.by_id"),
-        "a program breaks no glass",
-    ),
-    _Guard(
-        "rule_of_a_person",
-        "records_standingrule",
-        "UPDATE",
-        "NEW.agreed_by_id IS NOT NULL AND "
-        f"({_IS_PROGRAM.format('NEW.agreed_by_id')}"
-        f" OR {_OWNED.format('NEW.proposed_by_id', _HUMAN.format('NEW.agreed_by_id'))})",
-        "a program agrees to no standing rule, nor does its owner to what it proposed",
-    ),
-    _Guard(
-        "service_is_fixed",
-        "records_serviceaccount",
-        "UPDATE",
-        "OLD.person_id <> NEW.person_id OR OLD.owner_id <> NEW.owner_id",
-        "a service account stays with who made it",
-    ),
-    _Guard("service_no_delete", "records_serviceaccount", "DELETE", "", "service accounts are never deleted"),
-    _Guard(
-        "token_is_fixed",
-        "records_apitoken",
-        "UPDATE",
-        "OLD.person_id <> NEW.person_id OR OLD.made_by_id <> NEW.made_by_id OR OLD.scope <> NEW.scope"
-        " OR OLD.token_hash <> NEW.token_hash OR OLD.expires_at <> NEW.expires_at"
-        " OR (OLD.revoked_at IS NOT NULL AND OLD.revoked_at IS DISTINCT FROM NEW.revoked_at)",
-        "a token is only ever revoked, once",
-    ),
-    _Guard("token_no_delete", "records_apitoken", "DELETE", "", "tokens are never deleted"),
-    _Guard(
-        "mapping_is_fixed",
-        "records_identitymapping",
-        "UPDATE",
-        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.cluster_id <> NEW.cluster_id"
-        ' OR OLD.number <> NEW.number OR OLD."user" <> NEW."user" OR OLD.since <> NEW.since'
-        " OR CAST(OLD.groups AS text) <> CAST(NEW.groups AS text)"
-        " OR OLD.person_id IS DISTINCT FROM NEW.person_id OR OLD.team_id IS DISTINCT FROM NEW.team_id",
-        "a mapping is only ever ended, once",
-    ),
-    _Guard("mapping_no_delete", "records_identitymapping", "DELETE", "", "mappings are never deleted"),
-    _Guard(
-        "review_keeps_its_applier",
-        "records_review",
-        "UPDATE",
-        "OLD.applied_by <> NEW.applied_by",
-        "who applies a review never changes",
-    ),
-    _Guard(
-        "run_is_possible",
-        "records_applyrun",
-        "INSERT",
-        f"NOT {_RUNNABLE}",
-        "a run is of a complete plan, and never of what another tool applies",
-    ),
-    _Guard(
-        "run_begins_waiting",
-        "records_applyrun",
-        "INSERT",
-        f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_GLASS} AND NOT {_ASKS_NOTHING})",
-        "a run begins waiting for a worker, and asks for what its policy asks for",
-    ),
-    _Guard(
-        "run_is_consented",
-        "records_applyrun",
-        "UPDATE",
-        f"NEW.epoch > OLD.epoch AND {_SPENT} < NEW.needed AND NOT {_GLASS}",
-        "no run without the approvals spent on it",
-    ),
-    _Guard(
-        "run_is_claimed",
-        "records_applyrun",
-        "UPDATE",
-        "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
-        " OR (NEW.state = 'running' AND NEW.epoch = 0)"
-        " OR (OLD.state NOT IN ('queued', 'running') AND NEW.state IN ('queued', 'running'))",
-        "a run stays with its plan, and is picked up by a worker",
-    ),
-    _Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
-    _Guard(
-        "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
-    ),
-    _Guard("plan_no_delete", "records_plan", "DELETE", "OLD.state <> 'planning'", "a finished plan is never deleted"),
-    _Guard(
-        "change_is_fixed",
-        "records_objectchange",
-        "UPDATE",
-        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
-        "changes of a finished plan are immutable",
-    ),
-    _Guard(
-        "change_no_late_insert",
-        "records_objectchange",
-        "INSERT",
-        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = NEW.plan_id AND p.state = 'planning')",
-        "a finished plan takes no further change",
-    ),
-    _Guard(
-        "change_no_delete",
-        "records_objectchange",
-        "DELETE",
-        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
-        "changes of a finished plan are never deleted",
-    ),
-)
-
-
-def _sqlite(guard: _Guard) -> list[str]:
+def _sqlite(guard: Guard) -> list[str]:
     when = f"WHEN {guard.condition}" if guard.condition else ""
     return [
         f"DROP TRIGGER IF EXISTS {guard.name}",
@@ -318,24 +31,35 @@ def _sqlite(guard: _Guard) -> list[str]:
     ]
 
 
-def _postgresql(guard: _Guard) -> list[str]:
+def _function(name: str, body: str, schema: str) -> str:
+    """A trigger's function that finds our tables, whatever a session creates or puts on its search path."""
+    return (
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp"
+        f" AS $$ BEGIN {body} END $$"
+    )
+
+
+def _postgresql(guard: Guard, schema: str) -> list[str]:
     row = "OLD" if guard.event == "DELETE" else "NEW"
     test = f"IF {guard.condition} THEN" if guard.condition else "IF TRUE THEN"
     return [
-        f"CREATE OR REPLACE FUNCTION {guard.name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {test} "
-        f"RAISE EXCEPTION '{guard.message}' USING ERRCODE = 'integrity_constraint_violation'; END IF; "
-        f"RETURN {row}; END $$",
+        _function(
+            guard.name,
+            f"{test} RAISE EXCEPTION '{guard.message}' USING ERRCODE = 'integrity_constraint_violation'; END IF; "
+            f"RETURN {row};",
+            schema,
+        ),
         f"DROP TRIGGER IF EXISTS {guard.name} ON {guard.table}",
         f"CREATE TRIGGER {guard.name} BEFORE {guard.event} ON {guard.table} "
         f"FOR EACH ROW EXECUTE FUNCTION {guard.name}()",
     ]
 
 
-def _truncate_guard(table: str) -> list[str]:
+def _truncate_guard(table: str, schema: str) -> list[str]:
     name = f"{table}_no_truncate"
+    raised = f"RAISE EXCEPTION '{table} is never emptied' USING ERRCODE = 'integrity_constraint_violation';"
     return [
-        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-        f"RAISE EXCEPTION '{table} is never emptied' USING ERRCODE = 'integrity_constraint_violation'; END $$",
+        _function(name, raised, schema),
         f"DROP TRIGGER IF EXISTS {name} ON {table}",
         f"CREATE TRIGGER {name} BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {name}()",
     ]
@@ -352,12 +76,14 @@ def install(using: str) -> None:
     connection = connections[using]
     if not _is_ready(using):
         return
-    statements = [
-        text for guard in GUARDS for text in (_sqlite(guard) if connection.vendor == "sqlite" else _postgresql(guard))
-    ]
-    if connection.vendor == "postgresql":
-        statements += _truncate_guard("records_auditentry")
     with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            statements = [text for guard in GUARDS for text in _sqlite(guard)]
+        else:
+            cursor.execute("SELECT quote_ident(current_schema())")
+            schema = cursor.fetchone()[0]
+            statements = [text for guard in GUARDS for text in _postgresql(guard, schema)]
+            statements += [text for table in KEPT_TABLES for text in _truncate_guard(table, schema)]
         for statement in statements:
             cursor.execute(statement)
 
@@ -369,8 +95,8 @@ def remove(using: str) -> None:
         for guard in GUARDS:
             suffix = f" ON {guard.table}" if connection.vendor == "postgresql" else ""
             cursor.execute(f"DROP TRIGGER IF EXISTS {guard.name}{suffix}")
-        if connection.vendor == "postgresql":
-            cursor.execute("DROP TRIGGER IF EXISTS records_auditentry_no_truncate ON records_auditentry")
+        for table in KEPT_TABLES if connection.vendor == "postgresql" else ():
+            cursor.execute(f"DROP TRIGGER IF EXISTS {table}_no_truncate ON {table}")
 
 
 def lift(using: str) -> None:

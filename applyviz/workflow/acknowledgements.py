@@ -24,6 +24,7 @@ from applyviz.records.models import Acknowledgement, ObjectChange, Plan
 from applyviz.workflow import access, audit, changes
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.locks import hold_review
 from applyviz.workflow.viewing import name_object
 
 
@@ -88,9 +89,10 @@ def find_open(plan: Plan) -> tuple[OpenHazard, ...]:
 
 
 def _require_open(plan: Plan) -> None:
-    if plan.review.state != ReviewState.OPEN:
-        raise NotPossibleError(f"the review is {plan.review.get_state_display()}; nothing is left to acknowledge")
-    latest = plan.review.latest_plan
+    review = hold_review(plan.review_id)  # no run is started between the look and what follows
+    if review.state != ReviewState.OPEN:
+        raise NotPossibleError(f"the review is {review.get_state_display()}; nothing is left to acknowledge")
+    latest = review.latest_plan
     if latest is not None and latest.pk != plan.pk:
         raise NotPossibleError(f"plan {latest.number} took the place of this one; acknowledge there")
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Approval, ObjectChange, Objection, Plan, Review
+from applyviz.records.models import Approval, ObjectChange, Objection, Plan
 from applyviz.workflow import (
     access,
     acknowledgements,
@@ -31,6 +31,7 @@ from applyviz.workflow import (
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.acknowledgements import OpenHazard
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.locks import hold_review
 from applyviz.workflow.policies import Policy
 from applyviz.workflow.policies.windows import find_closed
 from applyviz.workflow.quorum import list_standing
@@ -182,7 +183,7 @@ def count_missing(plan: Plan) -> int:
 
 def _lock(plan: Plan) -> Plan:
     """The plan anew, in a transaction that no edit of its review can pass."""
-    Review.objects.select_for_update().get(pk=plan.review_id)
+    hold_review(plan.review_id)
     return Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
 
 
@@ -239,6 +240,7 @@ def revoke_approval(approval: Approval, *, by: Person) -> None:
     if approval.by_id != by.pk:
         raise NotAllowedError("only who approved can revoke")
     with transaction.atomic():
+        hold_review(approval.plan.review_id)
         revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
         if not revoked:
             raise NotPossibleError("this approval was spent or revoked already")
@@ -284,6 +286,7 @@ def withdraw_request(objection: Objection, *, by: Person) -> None:
     if objection.by_id != by.pk:
         raise NotAllowedError("only who asked for changes can withdraw that")
     with transaction.atomic():
+        hold_review(objection.plan.review_id)
         withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
         if not withdrawn:
             raise NotPossibleError("it was withdrawn already")

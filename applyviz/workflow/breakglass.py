@@ -15,6 +15,7 @@ from applyviz.records.models import ApplyRun, BreakGlass, Grant, Plan, Review
 from applyviz.workflow import access, approvals, audit, clock, policies, quorum
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError, NotValidError
+from applyviz.workflow.locks import hold_review
 from applyviz.workflow.places import is_everywhere
 from applyviz.workflow.policies import Policy
 from applyviz.workflow.runs.start import begin_run
@@ -49,7 +50,7 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
     if not reason.strip() or not ticket.strip():
         raise NotValidError("breaking the glass needs a reason and a ticket")
     with transaction.atomic():
-        Review.objects.select_for_update().get(pk=plan.review_id)
+        hold_review(plan.review_id)
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         access.require(by, Action.BREAK_GLASS, access.places_of(plan.review))
         blockers = find_glass_blockers(plan)

@@ -23,6 +23,7 @@ from applyviz.records.models import Cluster, IdentityMapping, Plan, Team
 from applyviz.workflow import access, audit, clock, people
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.locks import hold_cluster
 from applyviz.workflow.numbers import next_number
 
 __all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
@@ -163,7 +164,7 @@ def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> Identi
     access.require(by, Action.MANAGE)
     _check_draft(draft, by)
     with transaction.atomic():
-        Cluster.objects.select_for_update().get(pk=cluster.pk)  # mappings of a cluster are numbered in one order
+        hold_cluster(cluster.pk)  # mappings of a cluster are numbered in one order
         before = _in_force(cluster).filter(person=draft.person, team=draft.team).first()
         if before is not None:
             _end(before, by)

@@ -89,15 +89,20 @@ def list_standing(plan: Plan) -> list[Approval]:
     if not given:
         return []
     places = policies.list_places(plan)
-    involved = find_involved(plan)
+    return keep_distinct(plan, [a for a in given if access.can(a.by, Action.APPROVE, places)])
+
+
+def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
+    """Of these approvals one per human, of those who had no hand in the plan, by what is known of accounts now."""
+    given, involved = list(given), find_involved(plan)
     humans = people.name_humans([*(a.by for a in given), *Person.objects.filter(pk__in=involved)])
     used = {humans[pk] for pk in involved}
-    standing = []
+    kept = []
     for approval in given:
-        if humans[approval.by_id] not in used and access.can(approval.by, Action.APPROVE, places):
+        if humans[approval.by_id] not in used:
             used.add(humans[approval.by_id])
-            standing.append(approval)
-    return standing
+            kept.append(approval)
+    return kept
 
 
 def list_dropped(plan: Plan) -> list[Approval]:

@@ -26,6 +26,7 @@ from applyviz.workflow import access, audit, decisions, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.decisions import Choice
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.locks import hold_review
 from applyviz.workflow.numbers import next_number
 from applyviz.workflow.places import Place
 
@@ -148,7 +149,7 @@ def replan_review(
     """
     access.require(by, Action.WRITE, access.places_of(review))
     with transaction.atomic():
-        review = Review.objects.select_for_update().get(pk=review.pk)
+        review = hold_review(review.pk)
         latest = review.latest_plan
         if review.state != ReviewState.OPEN:
             raise NotPossibleError(f"this review is {review.get_state_display()}; open a new one")

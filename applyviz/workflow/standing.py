@@ -24,6 +24,7 @@ from applyviz.records.models import Cluster, Plan, StandingRule
 from applyviz.workflow import access, audit, changes, people
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.locks import hold_cluster
 from applyviz.workflow.numbers import next_number
 from applyviz.workflow.places import EVERY_NAMESPACE, Place
 
@@ -80,7 +81,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
     _check_draft(draft, reason)
     cluster = plan.target.cluster
     with transaction.atomic():
-        Cluster.objects.select_for_update().get(pk=cluster.pk)  # rules of a cluster are numbered one after the other
+        hold_cluster(cluster.pk)  # rules of a cluster are numbered one after the other
         same = StandingRule.objects.filter(
             cluster=cluster,
             state__in=(RuleState.PROPOSED, RuleState.IN_FORCE),

@@ -34,10 +34,11 @@ from applyviz.engine.schema.walk import MISSING, find_value
 from applyviz.queue import TaskName
 from applyviz.records import models as rows
 from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
-from applyviz.records.models import Plan, Review, Verification
+from applyviz.records.models import Plan, Verification
 from applyviz.workflow import access, approvals, audit, changes, identities, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.locks import hold_review
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs.checking import show_value
 from applyviz.workflow.runs.promises import find_broken
@@ -132,7 +133,7 @@ def verify_now(plan: Plan, *, by: Person) -> Verification:
     """Ask a worker to hold live against a plan that another tool applies."""
     access.require(by, Action.COMMENT, access.places_of(plan.review))
     with transaction.atomic():
-        Review.objects.select_for_update().get(pk=plan.review_id)
+        hold_review(plan.review_id)
         blockers = find_verify_blockers(plan, for_user=by)
         if blockers:
             raise NotPossibleError("; ".join(blockers))

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from applyviz.records import guards
@@ -22,32 +22,16 @@ from applyviz.records.models import (
     PolicyVersion,
     Review,
     SourceRevision,
+    StandingRule,
     Target,
     Team,
     TeamMember,
 )
 from applyviz.workflow import audit
 from tests.builders import make_person, make_plan_row, make_policy
+from tests.records.rows import approve, refused, run_row
 
 pytestmark = pytest.mark.django_db
-
-
-def approve(plan, person, **values):
-    given = {
-        "plan": plan,
-        "digest": plan.digest,
-        "by": person,
-        "by_name": person.username,
-        "created_at": timezone.now(),
-    }
-    with transaction.atomic():
-        return Approval.objects.create(**{**given, **values})
-
-
-def refused(action):
-    with pytest.raises((IntegrityError, DatabaseError)) as raised, transaction.atomic():
-        action()
-    return str(raised.value)
 
 
 TRIGGERS = {
@@ -205,11 +189,6 @@ def test_broken_glass_stays_on_record():
     assert "never deleted" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).delete())
 
 
-def run_row(plan, by, **values):
-    given = {"number": 1, "plan": plan, "requested_by": by, "created_at": timezone.now()}
-    return ApplyRun.objects.create(**{**given, **values})
-
-
 def claim(run):
     return ApplyRun.objects.filter(pk=run.pk).update(state=RunState.RUNNING, epoch=1)
 
@@ -324,3 +303,71 @@ def test_request_for_changes_is_only_withdrawn():
     assert "never deleted" in refused(lambda: Objection.objects.filter(pk=row.pk).delete())
     assert Objection.objects.filter(pk=row.pk).update(withdrawn_at=timezone.now()) == 1
     assert "once" in refused(lambda: Objection.objects.filter(pk=row.pk).update(withdrawn_at=None))
+
+
+def test_quorum_is_of_humans_in_the_database_too():
+    """Two accounts of one human, one after the other: the first is spent before the second approves."""
+    alice, bob, twin = (make_person(name) for name in ("alice", "bob", "twin"))
+    for person in (bob, twin):
+        AccountLink.objects.create(person=person, human="b")
+    plan = make_plan_row(alice)
+    run, now = run_row(plan, bob, needed=2), timezone.now()
+    first = approve(plan, bob)
+    Approval.objects.filter(pk=first.pk).update(spent_at=now, run=run)
+    second = approve(plan, twin)
+
+    assert "counts once in a run" in refused(
+        lambda: Approval.objects.filter(pk=second.pk).update(spent_at=now, run=run)
+    )
+    Approval.objects.filter(pk=second.pk).update(revoked_at=now)
+    assert "without the approvals" in refused(lambda: claim(run))
+
+
+def test_approval_begins_unspent():
+    plan, bob, now = make_plan_row(make_person("alice")), make_person("bob"), timezone.now()
+    run = run_row(plan, bob)
+
+    for values in ({"spent_at": now}, {"revoked_at": now}, {"run": run}, {"spent_at": now, "run": run}):
+        assert "begins unspent" in refused(lambda values=values: approve(plan, bob, **values))
+
+
+def test_consent_of_who_took_part_afterwards_is_never_spent():
+    plan, bob = make_plan_row(make_person("alice")), make_person("bob")
+    approval, now = approve(plan, bob), timezone.now()
+    Decision.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
+
+    assert "never spent" in refused(lambda: Approval.objects.filter(pk=approval.pk).update(spent_at=now))
+
+
+def test_links_of_accounts_stay():
+    AccountLink.objects.create(person=make_person("bob"), human="b")
+
+    assert "stay one" in refused(AccountLink.objects.all().delete)
+
+
+def rule_row(plan, by):
+    return StandingRule.objects.create(
+        cluster=plan.target.cluster, number=1, kind="ConfigMap", name="x", path=".data.x", elements=["f:data", "f:x"],
+        way="take over", reason="because", plan=plan, proposed_by=by, proposed_at=timezone.now(),
+    )  # fmt: skip
+
+
+def test_what_a_standing_rule_says_stays():
+    alice, other = make_person("alice"), make_person("other")
+    rule = rule_row(make_plan_row(alice), alice)
+    rows = StandingRule.objects.filter(pk=rule.pk)
+
+    for values in ({"elements": ["f:data"]}, {"group": "apps"}, {"number": 2}, {"reason": "x"}, {"way": "leave"}):
+        assert "only ever agreed" in refused(lambda values=values: rows.update(**values))
+    rows.update(state="in force", agreed_by=other)
+    assert "only ever agreed" in refused(lambda: rows.update(agreed_by=make_person("third")))
+
+
+def test_nobody_agrees_to_their_own_rule_under_another_account():
+    alice, twin = make_person("alice"), make_person("twin")
+    for person in (alice, twin):
+        AccountLink.objects.create(person=person, human="a")
+    rule = rule_row(make_plan_row(alice), alice)
+
+    agree = StandingRule.objects.filter(pk=rule.pk).update
+    assert "of their own" in refused(lambda: agree(state="in force", agreed_by=twin))

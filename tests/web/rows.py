@@ -128,9 +128,8 @@ def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "ap
     run = ApplyRun.objects.create(
         number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, created_at=NOW, started_at=NOW
     )
-    Approval.objects.create(
-        plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW, spent_at=NOW, run=run
-    )
+    approval = Approval.objects.create(plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW)
+    Approval.objects.filter(pk=approval.pk).update(spent_at=NOW, run=run)
     if state != "queued":
         ApplyRun.objects.filter(pk=run.pk).update(state=state, epoch=1)
         run.refresh_from_db()

@@ -5,15 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from applyviz.engine.planning.standing import RuleWay
 from applyviz.records import guards
 from applyviz.records.enums import AuditAction, Role, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectChange, Plan
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import approvals, breakglass, plans, quorum, reviews, runs
+from applyviz.workflow import approvals, breakglass, failpoints, plans, quorum, reviews, runs, standing, teams
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.policies.windows import Window
+from applyviz.workflow.runs.lease import claim_run
 from tests.builders import grant_role, make_person, make_policy, take_roles
-from tests.stories import Team, config_map, let_lease_run_out
+from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
 ALWAYS = Window(tuple(range(7)), "00:00", "23:59")
@@ -78,17 +80,81 @@ def test_window_must_be_open_to_start_and_for_the_first_worker(team, move_clock)
         runs.start_run(other, by=team.bob, digest=other.digest)
 
 
+def die_at(point):
+    def hook(where):
+        if where == point:
+            raise Killed
+
+    failpoints.hooks.append(hook)
+
+
 def test_what_was_begun_in_the_window_is_ended(team, move_clock):
     move_clock(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
     make_policy(windows=(MONDAYS,))
-    run = team.start(team.plan(config_map(a="1")))
-    from applyviz.workflow.runs.lease import claim_run  # noqa: PLC0415 - a worker that dies at once
-
-    assert claim_run(run.pk) is not None
+    run = team.start(team.plan(config_map(a="1"), config_map("other", a="1")))
+    die_at("run.intended")
+    with pytest.raises(Killed):
+        team.work(run)
+    failpoints.hooks.clear()
     let_lease_run_out(run)
     move_clock(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
 
     assert team.work(run).state == RunState.SUCCEEDED
+
+
+def test_worker_that_died_before_anything_was_begun_opens_no_closed_window(team, move_clock):
+    move_clock(datetime(2026, 11, 23, 23, 58, tzinfo=UTC))
+    make_policy(windows=(MONDAYS,))
+    run = team.start(team.plan(config_map(a="1")))
+    move_clock(datetime(2026, 11, 24, 0, 1, tzinfo=UTC))
+    assert claim_run(run.pk) is not None
+    let_lease_run_out(run)
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "change window is closed" in run.error
+
+
+def test_accounts_that_turn_out_to_be_one_human_are_no_quorum(team):
+    ida, carl = make_person("ida", Role.ADMINISTRATOR), make_person("carl", Role.APPROVER)
+    make_policy(approvals=2)
+    plan = team.plan(config_map(a="1"))
+    for person in (team.bob, carl):
+        approvals.approve_plan(plan, by=person, digest=plan.digest)
+    run = runs.start_run(plan, by=team.bob, digest=plan.digest)
+    teams.link_accounts([team.bob, carl], by=ida)
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "more approvals than were given" in run.error
+
+
+def test_approver_who_turns_out_to_be_the_author_is_none(team):
+    run = team.start(team.plan(config_map(a="1")))
+    teams.link_accounts([team.bob, team.alice], by=make_person("ida", Role.ADMINISTRATOR))
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "more approvals than were given" in run.error
+
+
+def test_standing_rule_that_ended_meanwhile_decides_nothing(team):
+    team.apply(config_map(a="1", b="1"))
+    team.edit(SETTINGS, {"data": {"a": "by hand"}})
+    draft = standing.RuleDraft("", "ConfigMap", "default", "settings", ("f:data", "f:a"), RuleWay.TAKE_OVER)
+    rule = standing.propose_rule(team.plan(config_map(a="2")), draft, by=team.alice, reason="ours")
+    standing.agree_rule(rule, by=team.bob)
+    run = team.start(team.plan(config_map(a="2", b="2")))
+    team.wire.writes.clear()
+    standing.revoke_rule(rule, by=team.bob)
+
+    team.work(run)
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "standing rule 1 changed" in run.error
 
 
 def test_operator_runs_what_others_approved(team):

@@ -113,7 +113,7 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
         raise NotValidError("; ".join(problems))
     with transaction.atomic():
         policy, _ = Policy.objects.get_or_create(slug=slug)
-        policy = Policy.objects.select_for_update().get(pk=policy.pk)
+        policy = Policy.objects.select_for_update(no_key=True).get(pk=policy.pk)
         before = policy.versions.filter(number=policy.number).first()
         made = PolicyVersion.objects.create(
             policy=policy,

@@ -1,15 +1,15 @@
 """Rights count when they are used: is the consent that started a run still one when a worker picks it up?
 
-Asked before the first write and by every worker that resumes. A change window counts for the first worker alone:
-what was begun inside it is ended, not left half done.
+Asked before the first write and by every worker that resumes. A change window counts until something was sent: what
+was begun inside it is ended, not left half done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.records.models import ApplyRun, BreakGlass
-from applyviz.workflow import access, approvals, identities, policies, quorum
+from applyviz.records.models import ApplyRun, BreakGlass, JournalEntry
+from applyviz.workflow import access, approvals, identities, policies, quorum, standing
 from applyviz.workflow.access import Action
 from applyviz.workflow.places import Place
 
@@ -30,25 +30,27 @@ def _find_people(run: ApplyRun, places: tuple[Place, ...]) -> Iterator[str]:
             yield f"{approval.by_name}, who approved, may no longer approve: the plan needs approval again"
 
 
-def find_claim_blockers(run: ApplyRun, *, is_first: bool) -> tuple[str, ...]:
+def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     """Why a run may not write (any more); empty when it may.
 
-    - Who asked, who approved and who started must be active and in their roles, and the policy the same.
+    - Who asked, who approved and who started must be active and in their roles; approvals count once per human, by
+      what is known of their accounts now. The policy and the standing rules must be those of the plan.
     - That the stored plan is still the approved one is asked elsewhere, of every row (`runs/binding.py`).
-    - `is_first`: no other worker had the run before; then the change window must be open as well.
+    - While nothing was sent the change window must be open as well, whoever had the run before.
     """
     places = policies.list_places(run.plan)
     blockers = list(_find_people(run, places))
     blockers += identities.find_moved(run.plan)
+    blockers += standing.find_blockers(run.plan)
     policy = policies.find_policy(run.plan)
     if policy.version != run.plan.policy_version:
         blockers.append("the policy changed since the plan was approved: plan again")
     if BreakGlass.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
-    spent = tuple(run.approvals.select_related("by"))
+    spent = quorum.keep_distinct(run.plan, run.approvals.select_related("by"))
     needs = quorum.meet(policies.list_demands(policy, policies.list_dangers(run.plan, policy)), spent)
     if any(need.missing for need in needs):
         blockers.append("the policy asks for more approvals than were given")
-    if is_first:
+    if not JournalEntry.objects.filter(result__run=run).exists():
         blockers += approvals.find_timing_blockers(policy)
     return tuple(blockers)

@@ -74,7 +74,7 @@ class _Work:
 
 def _check_rights(claim: Claim) -> None:
     """Rights count when they are used: approvers and requester must still have them."""
-    found = find_claim_blockers(claim.run, is_first=claim.is_first)
+    found = find_claim_blockers(claim.run)
     if found:
         raise RunStoppedError("; ".join(found))
 

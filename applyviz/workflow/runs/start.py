@@ -13,6 +13,7 @@ from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Revi
 from applyviz.workflow import access, approvals, audit, clock, failpoints, identities, outbox, policies, quorum
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.locks import hold_review
 from applyviz.workflow.numbers import next_number
 from applyviz.workflow.policies import Policy
 from applyviz.workflow.quorum import Quorum
@@ -43,9 +44,12 @@ def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
 
 
 def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
-    spent = Approval.objects.filter(
-        pk__in=[approval.pk for approval in found.standing], revoked_at=None, spent_at=None
-    ).update(spent_at=clock.now(), run=run)
+    rows = Approval.objects.filter(pk__in=[a.pk for a in found.standing], revoked_at=None, spent_at=None)
+    try:
+        with transaction.atomic():
+            spent = rows.update(spent_at=clock.now(), run=run)
+    except IntegrityError as error:  # the database looks at the moment once more (`records/guards.py`)
+        raise NotPossibleError("an approval expired at this very moment; look again") from error
     if spent != len(found.standing) or found.missing:
         raise NotPossibleError("an approval was revoked or spent at this very moment; look again")
     return found.standing
@@ -108,7 +112,7 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
     """
     access.require(by, Action.APPLY, access.places_of(plan.review))
     with transaction.atomic():
-        Review.objects.select_for_update().get(pk=plan.review_id)  # no edit passes between the look and the start
+        hold_review(plan.review_id)  # no edit passes between the look and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
             raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
