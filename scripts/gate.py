@@ -13,6 +13,7 @@ superseded, failed, stale, cancelled, refused); 2 still waiting for people when 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import ssl
@@ -30,7 +31,9 @@ EXTENSIONS = (".yaml", ".yml", ".json")
 GOOD = frozenset({"applied", "nothing to apply"})
 BAD = frozenset({"failed", "blocked", "closed", "superseded", "not applied"})
 PATIENCE = 25
-TRIES = 5
+# How long a server may be away: at the start, where the address may be wrong, and once it has answered.
+AWAY_AT_FIRST, AWAY = 10.0, 300.0
+BEFORE = frozenset({"planning", "waiting for approval"})
 
 
 class GateError(Exception):
@@ -41,17 +44,30 @@ class GateError(Exception):
         self.status = status
 
 
+class LostError(GateError):
+    """The answer was lost: nobody knows whether it was done."""
+
+
 class Api:
     """Asks the API of one installation; what was lost on the way is asked again where that does no harm."""
 
-    def __init__(self, url: str, token: str, *, ca_file: str = "", sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        ca_file: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise GateError(f"{url!r} is no address", NOT_ASKED)
         if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise GateError("a token is sent over https only", NOT_ASKED)
         self._root = url.rstrip("/") + "/api/v1/"
-        self._token, self._sleep = token, sleep
+        self._token, self._sleep, self._clock = token, sleep, clock
+        self._has_answered = False
         context = ssl.create_default_context(cafile=ca_file or None) if parts.scheme == "https" else None
         handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
         if context is not None:
@@ -59,29 +75,35 @@ class Api:
         self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str, **query: str | int) -> dict[str, Any]:
-        """Read; tried several times."""
+        """Read; a server that is away is waited for."""
         text = urllib.parse.urlencode({name: value for name, value in query.items() if value != ""})
-        return self._try(path + (f"?{text}" if text else ""), None, TRIES)
+        return self._try(path + (f"?{text}" if text else ""), None)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask for something; sent once, because nobody knows what became of what was lost."""
-        return self._try(path, json.dumps(body).encode(), 1)
+        """Ask for something; raises `LostError` when nobody knows what became of it."""
+        return self._try(path, json.dumps(body).encode())
 
-    def _try(self, path: str, body: bytes | None, tries: int) -> dict[str, Any]:
-        last = ""
-        for left in range(tries - 1, -1, -1):
+    def _try(self, path: str, body: bytes | None) -> dict[str, Any]:
+        until = self._clock() + (AWAY if self._has_answered else AWAY_AT_FIRST)
+        while True:
             try:
-                return self._send(path, body)
+                found = self._send(path, body)
             except urllib.error.HTTPError as error:
                 pause = _read_pause(error)
-                if pause is None or (body is not None and error.code != 429):
+                if pause is None:
                     raise GateError(_describe(error), REFUSED if error.code in (409, 422) else NOT_ASKED) from error
-                last = f"the server answered {error.code}"
-            except (OSError, ValueError) as error:
-                pause, last = 2.0, f"{getattr(error, 'reason', error)}"
-            if left:
-                self._sleep(pause)
-        raise GateError(f"{self._root} cannot be asked: {last}", NOT_ASKED)
+                last, is_lost = f"the server answered {error.code}", error.code != 429
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                pause, last, is_lost = 2.0, f"{getattr(error, 'reason', error)}", True
+            else:
+                self._has_answered = True
+                return found
+            text = f"{self._root} cannot be asked: {last}"
+            if body is not None and is_lost:
+                raise LostError(text, NOT_ASKED)
+            if self._clock() + pause > until:
+                raise GateError(text, NOT_ASKED)
+            self._sleep(pause)
 
     def _send(self, path: str, body: bytes | None) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "User-Agent": "gate/1"}
@@ -178,8 +200,16 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
 class Gate:
     """One way through: from a review to what came out."""
 
-    def __init__(self, api: Api, out: TextIO, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._api, self._out, self._clock = api, out, clock
+    def __init__(
+        self,
+        api: Api,
+        out: TextIO,
+        *,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._api, self._out, self._clock, self._sleep = api, out, clock, sleep
         self._until = clock() + seconds
         self._told = ""
 
@@ -193,15 +223,18 @@ class Gate:
         began = self._clock()
         found = self._api.get(path, wait=PATIENCE, seen=seen, count=0)
         if seen and found["mark"] == seen:
-            self._api._sleep(max(0.0, min(2.0, 2.0 - (self._clock() - began))))
+            self._sleep(max(0.0, min(2.0, 2.0 - (self._clock() - began))))
         return found
 
-    def wait_for(self, number: int, states: frozenset[str]) -> dict[str, Any]:
-        """The plan of a review as soon as its status is none of these; raises when the time is over."""
-        plan, seen = {"status": ""}, ""
-        while not seen or plan["status"] in states:
+    def wait_for(self, number: int, states: frozenset[str], *, after: str = "") -> dict[str, Any]:
+        """The plan of a review as soon as its status is none of these; raises when the time is over.
+
+        - `after`: the mark of what was seen; only something newer counts.
+        """
+        plan, seen = {"status": "", "mark": after}, after
+        while plan["mark"] == after or plan["status"] in states:
             if seen and self._clock() >= self._until:
-                raise GateError(f"the time is over; it is still {plan['status']}", WAITING)
+                raise GateError(f"the time is over; it is still {plan['status'] or 'approved'}", WAITING)
             plan = self._follow(f"reviews/{number}/", seen)
             seen = plan["mark"]
             self._say(_describe_state(plan))
@@ -220,23 +253,34 @@ class Gate:
         return plan
 
     def run(self, number: int) -> int:
-        """Wait for approval, start, wait for the end; the exit status."""
-        plan = self.wait_for(number, frozenset({"planning", "waiting for approval"}))
-        if plan["status"] == "approved":
+        """Wait for approval, start, wait for the end; the exit status.
+
+        - What cannot be started yet (its window is shut) or not by this token is looked at again when anything is new.
+        """
+        plan = self.wait_for(number, BEFORE)
+        while plan["status"] == "approved":
+            if not plan["approvals"].get("closed"):
+                self._start(number, plan)
+            plan = self.wait_for(number, BEFORE, after=plan["mark"])
+        return self.conclude(self.wait_for(number, BEFORE | {"approved", "applying"}))
+
+    def _start(self, number: int, plan: dict[str, Any]) -> None:
+        """Ask for the run of exactly this plan. It runs once however often that is asked for, so a lost answer is
+        no reason to give up."""
+        for _attempt in range(3):
             try:
                 self._api.post(f"reviews/{number}/plans/{plan['plan']}/run/", {"digest": plan["digest"]})
+            except LostError as error:
+                self._say(f"{error}; looking what became of it")
+                if self._api.get(f"reviews/{number}/", count=0)["status"] != "approved":
+                    return
             except GateError as error:
-                if error.status == REFUSED:
-                    self._say(f"not started: {error}")
-                    return self._wait_for_others(number)
-                raise
-        plan = self.wait_for(number, frozenset({"planning", "waiting for approval", "approved", "applying"}))
-        return self.conclude(plan)
-
-    def _wait_for_others(self, number: int) -> int:
-        """Somebody else may start it, or a change window may open: wait for that."""
-        states = frozenset({"planning", "waiting for approval", "approved", "applying"})
-        return self.conclude(self.wait_for(number, states))
+                if error.status != REFUSED:
+                    raise
+                self._say(f"not started: {error}")
+                return
+            else:
+                return
 
     def conclude(self, plan: dict[str, Any]) -> int:
         """Say how it ended."""
@@ -258,8 +302,12 @@ def _describe_state(plan: dict[str, Any]) -> str:
         return "\n".join(["blocked:", *(f"  {text}" for text in plan["blockers"])])
     if status == "failed":
         return f"the plan failed: {plan['error']}"
-    needed = "; ".join(plan["approvals"].get("still_needed", ())) if status == "waiting for approval" else ""
-    return f"{status}{f': {needed}' if needed else ''}"
+    told: list[str] = []
+    if status == "waiting for approval":
+        told = [*plan["approvals"].get("still_needed", ()), *plan["blockers"]]
+    elif status == "approved":
+        told = plan["approvals"].get("closed", [])
+    return f"{status}: {'; '.join(told)}" if told else str(status)
 
 
 def _read_arguments(given: list[str]) -> argparse.Namespace:

@@ -94,35 +94,42 @@ def _lexeme(word: str) -> str:
     return f"'{word}'" if is_indexed or len(word) < _PREFIX else f"'{word}':*"
 
 
-def _query(text: str, vendor: str, *, is_near: bool = False) -> str:
+def _query(text: str, vendor: str) -> str:
     wanted = split_words(text)
     if vendor != "postgresql":
         return " AND ".join(f'"{word}"{" *" if len(word) >= _PREFIX else ""}' for word in wanted) or '""'
-    if is_near:
-        return " & ".join(f"'{word}'{':*' if len(word) >= _PREFIX else ''}" for word in wanted)
     return " & ".join(map(_lexeme, wanted))
 
 
-def match(
-    text: str, using: str = "default", *, is_near: bool = False, since: int = 0, is_common: bool = False
-) -> Q | RawSQL:
+def _match_near(text: str, vendor: str) -> RawSQL:
+    """Without the index, which would go through all entries that have the words to find those of the last few."""
+    wanted = split_words(text)
+    if vendor == "postgresql":
+        near = " & ".join(f"'{word}'{':*' if len(word) >= _PREFIX else ''}" for word in wanted)
+        return RawSQL(f"{_TABLE}.word_vector @@ %s::tsquery", [near], output_field=BooleanField())  # noqa: S611
+    held = f"instr(' ' || {_TABLE}.words || ' ', %s) > 0"
+    parts = [f" {word}{'' if len(word) >= _PREFIX else ' '}" for word in wanted]
+    return RawSQL(" AND ".join([held] * len(parts)) or "0", parts, output_field=BooleanField())  # noqa: S611
+
+
+def match(text: str, using: str = "default", *, is_near: bool = False, is_common: bool = False) -> Q | RawSQL:
     """The condition that an entry has, for each word of `text`, a word that begins with it (short ones: that word).
 
     - A text without any word is found nowhere.
-    - `is_near`: of few entries, which PostgreSQL reads one by one; the index would go through all that have the words.
-    - `since`: entries with lower numbers are left out, which SQLite has to be told inside.
+    - `is_near`: of few entries, which are read one by one.
     - `is_common`: very many have the words, so that other conditions come first and SQLite lists them only then.
     """
     vendor = connections[using].vendor
-    query = [_query(text, vendor, is_near=is_near)]
+    if is_near:
+        return _match_near(text, vendor)
+    query = [_query(text, vendor)]
     if vendor == "postgresql":
-        vector = f"{_TABLE}.word_vector" if is_near else f"audit_lexemes({_TABLE}.words)"
-        return RawSQL(f"{vector} @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
-    rows = "SELECT rowid FROM audit_words WHERE audit_words MATCH %s AND rowid >= %s"
+        return RawSQL(f"audit_lexemes({_TABLE}.words) @@ %s::tsquery", query, output_field=BooleanField())  # noqa: S611
+    rows = "SELECT rowid FROM audit_words WHERE audit_words MATCH %s"
     if is_common:
         # The plus keeps SQLite from walking through the rows of this condition first.
-        return RawSQL(f"+{_TABLE}.id IN ({rows})", [*query, since], output_field=BooleanField())  # noqa: S611
-    return Q(id__in=RawSQL(rows, [*query, since]))  # noqa: S611
+        return RawSQL(f"+{_TABLE}.id IN ({rows})", query, output_field=BooleanField())  # noqa: S611
+    return Q(id__in=RawSQL(rows, query))  # noqa: S611
 
 
 @contextmanager

@@ -67,8 +67,8 @@ def _moment(given: date | datetime, *, is_end: bool) -> datetime:
     return timezone.make_aware(datetime.combine(given + timedelta(days=is_end), time()))
 
 
-def _bound(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
-    """The entries of a period, also bound by number, which every index ends with."""
+def find_between(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
+    """The entries of a period (`since`, `until`: days or moments), bound by number, too: every index ends with that."""
     entries = AuditEntry.objects.order_by("-id")
     if "since" in chosen:
         moment = _moment(chosen["since"], is_end=False)
@@ -88,7 +88,7 @@ def _is_moment(given: date) -> bool:
 
 
 def _filter(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
-    return _bound(chosen).filter(**{column: chosen[name] for name, column in _COLUMNS.items() if name in chosen})
+    return find_between(chosen).filter(**{column: chosen[name] for name, column in _COLUMNS.items() if name in chosen})
 
 
 def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
@@ -117,7 +117,7 @@ def find_page(
 def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) -> list[AuditEntry]:
     """The newest below `top` with these words: common ones stand near the end, rare ones are few in the index."""
     since = max(top - _NEAR, 0)
-    found = list(entries.filter(words.match(text, is_near=True, since=since), id__gte=since)[:count])
+    found = list(entries.filter(words.match(text, is_near=True), id__gte=since)[:count])
     if len(found) == count:
         return found
     numbers = words.find_numbers(text, most=_FEW)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from django.db.models import Model, QuerySet
 
 Row = TypeVar("Row", bound=Model)
-PAGE = 500
+PAGE = 250
 
 
 def by_number(rows: QuerySet[Row]) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from applyviz.workflow.access import Person
 from applyviz.workflow.chain import Head
 from applyviz.workflow.evidence import EXCEPTIONS, TITLES, Fact, Period, Section, count_section, read_section
 
-SHOWN = 500
+SHOWN = 250
 _WORDS = {"started outside": _("started outside"), "went on outside": _("went on outside")}
 
 

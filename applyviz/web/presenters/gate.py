@@ -23,7 +23,7 @@ from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
 from applyviz.web.presenters.fields import FieldFilter, present_sections
 from applyviz.web.presenters.summaries import present_impact, present_sentence
-from applyviz.workflow import approvals, identities, policies, quorum
+from applyviz.workflow import acknowledgements, approvals, identities, policies, quorum
 from applyviz.workflow.access import Person
 from applyviz.workflow.changes import read_masked
 
@@ -113,8 +113,11 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     consent, missing = _present_consent(plan)
     options = options_from_json(plan.options)
     policy = policies.find_policy(plan)
+    # What somebody only has to take note of keeps nobody from waiting.
+    waits = acknowledgements.name_open(acknowledgements.find_open(plan)) if blockers else ()
+    lasting = tuple(blocker for blocker in blockers if blocker not in waits)
     document: JSONObject = {
-        "status": find_status(plan, run, blockers, missing).value,
+        "status": find_status(plan, run, lasting, missing + len(waits)).value,
         "review": _present_review(plan.review, root),
         "plan": plan.number,
         "digest": plan.digest,
