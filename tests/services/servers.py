@@ -14,9 +14,29 @@ from pathlib import Path
 
 import pytest
 
+from applyviz import keypairs
 from tests.ports import free_port
 
 START_SECONDS = 120
+ROOT = Path(__file__).parents[2]
+
+
+def environment_of(database: str) -> dict[str, str]:
+    """The settings of the tests for a process of its own on a database, with keys that only this test knows."""
+    opening = keypairs.make_opening_key()
+    return {
+        **os.environ,
+        "DATABASE_URL": database,
+        "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
+        "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+        "APPLYVIZ_OPENING_KEYS": opening,
+        "APPLYVIZ_SEALING_KEY": keypairs.sealing_key_of(opening),
+        "APPLYVIZ_HTTPS": "off",
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "PYTHONPATH": str(ROOT),
+        "LOG_LEVEL": "CRITICAL",
+    }
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes], name: str) -> None:

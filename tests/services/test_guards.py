@@ -5,7 +5,6 @@ The role is made by `scripts/database_roles.sql`, the very file that `docs/confi
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.services.servers import run_postgres
+from tests.services.servers import environment_of, run_postgres
 
 pytestmark = pytest.mark.services
 ROOT = Path(__file__).parents[2]
@@ -78,20 +77,14 @@ TRICKS = {
 }
 
 
-def _environment(database: str) -> dict[str, str]:
-    given = {
-        "DATABASE_URL": database,
-        "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
-        "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
-        "APPLYVIZ_ENCRYPTION_KEYS": "4kPzUuE4ZSVMBwH3ZoDmkKcnD7TI38VPX1hLTh9uCBA=",
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "PYTHONPATH": str(ROOT),
-    }
-    return {**os.environ, **given}
+@pytest.fixture(scope="module")
+def keys() -> dict[str, str]:
+    """One installation has one set of keys."""
+    return environment_of("")
 
 
-def _run(database: str, *command: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    environment = _environment(database)
+def _run(keys: dict[str, str], database: str, *command: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**keys, "DATABASE_URL": database}
     done = subprocess.run(
         [sys.executable, *command], env=environment, cwd=ROOT, input=text, capture_output=True, text=True
     )
@@ -99,9 +92,9 @@ def _run(database: str, *command: str, text: str = "") -> subprocess.CompletedPr
     return done
 
 
-def test_every_guard_holds_on_postgresql():
+def test_every_guard_holds_on_postgresql(keys):
     with run_postgres() as database:
-        done = _run(database, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES)
+        done = _run(keys, database, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES)
 
     assert " failed" not in done.stdout
     assert "skipped" not in done.stdout, done.stdout
@@ -109,14 +102,14 @@ def test_every_guard_holds_on_postgresql():
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[str]:
+def database(keys) -> Iterator[str]:
     """A database whose owner migrated it; gives the address for the ordinary role, which has done a whole job there."""
     with run_postgres() as superuser:
         with psycopg.connect(superuser, autocommit=True) as connection:
             connection.execute(ROLES.read_text())
         owner, app = (superuser.replace("//applyviz@", f"//{name}@") for name in ("applyviz_owner", "applyviz_app"))
-        _run(owner, "manage.py", "migrate", "--noinput", "-v", "0")
-        assert "succeeded" in _run(app, "manage.py", "shell", "-v", "0", text=SCENE).stdout
+        _run(keys, owner, "manage.py", "migrate", "--noinput", "-v", "0")
+        assert "succeeded" in _run(keys, app, "manage.py", "shell", "-v", "0", text=SCENE).stdout
         yield app
 
 
@@ -136,5 +129,5 @@ def test_search_path_of_a_session_leads_no_guard_astray(database):
             connection.execute(APPROVE_OWN)
 
 
-def test_ordinary_role_verifies_what_the_owner_migrated(database):
-    assert "intact" in _run(database, "manage.py", "audit", "verify").stdout.lower()
+def test_ordinary_role_verifies_what_the_owner_migrated(keys, database):
+    assert "intact" in _run(keys, database, "manage.py", "audit", "verify").stdout.lower()
