@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hpke
+from cryptography.hazmat.primitives import hashes, hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 VERSION = b"\x01"
 """The first byte of every token; tokens of Fernet, which came before, begin with the letter g."""
@@ -69,6 +70,12 @@ def _private(opening_key: str) -> tuple[X25519PrivateKey, bytes]:
 def make_opening_key() -> str:
     """A new opening key, as text."""
     return _write(_OPENING, X25519PrivateKey.generate().private_bytes_raw())
+
+
+def opening_key_from(secret: str, purpose: str) -> str:
+    """The opening key that a secret of at least 128 random bits gives for one purpose, each time the same."""
+    derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=purpose.encode()).derive(secret.encode())
+    return _write(_OPENING, derived)
 
 
 def sealing_key_of(opening_key: str) -> str:

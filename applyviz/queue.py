@@ -26,6 +26,7 @@ class TaskName(StrEnum):
     DELIVER = "applyviz.deliver"
     SEND_MAIL = "applyviz.send_mail"
     SWEEP = "applyviz.sweep"
+    CARRY_OUT = "applyviz.carry_out"
     SCAN_CLUSTER = "applyviz.scan_cluster"
     PRUNE_HISTORY = "applyviz.prune_history"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from applyviz.queue import TaskName
-from applyviz.workflow import notifications, plans, retention, runs, scans, sweep, watching
+from applyviz.workflow import errands, notifications, plans, retention, runs, scans, sweep, watching
 
 
 @shared_task(name=TaskName.MAKE_PLAN.value)
@@ -48,6 +48,12 @@ def send_mail(notification_id: int) -> None:
 def sweep_unfinished() -> None:
     """Pick up what was lost."""
     sweep.sweep()
+
+
+@shared_task(name=TaskName.CARRY_OUT.value)
+def carry_out(errand_id: int) -> None:
+    """Answer what a page asks."""
+    errands.carry_out(errand_id)
 
 
 @shared_task(name=TaskName.SCAN_CLUSTER.value)

@@ -156,6 +156,30 @@ class VerificationState(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+class ErrandKind(models.TextChoices):
+    """What a page asks a worker for, because only workers hold the keys that open."""
+
+    INVENTORY = "inventory", _("the live objects of a cluster")
+    HOLDINGS = "holdings", _("what a field manager owns")
+    STATE = "state", _("state and rights")
+    SCHEMA = "schema", _("the schema of a field")
+    COMPARE = "compare", _("what moved between two plans")
+    ADOPTION = "adoption", _("a live object as a manifest")
+    ADOPT = "adopt", _("a review of a live object")
+    UNDO = "undo", _("a review of what would undo a run")
+    ADD_CLUSTER = "add cluster", _("adding a cluster")
+    SANDBOX = "sandbox", _("a request to a sandbox")
+
+
+class ErrandState(models.TextChoices):
+    """How far an errand is; waiting is the only state that is left."""
+
+    WAITING = "waiting", _("waiting for a worker")
+    DONE = "done", _("done")
+    REFUSED = "refused", _("refused")
+    EXPIRED = "expired", _("no worker answered in time")
+
+
 class Verdict(models.TextChoices):
     """What live says of one object that another tool was to apply."""
 

@@ -66,7 +66,7 @@ class HttpFace:
             return _render(Answer(error.code, error.render()))
 
     def _authenticate(self, headers: Mapping[str, str]) -> bool:
-        token = _read_token(headers.get("authorization", ""))
+        token = read_token(headers.get("authorization", ""))
         return bool(token) and self._find_user(token) is not None
 
     def _answer(self, request: Request, payload: Payload, headers: Mapping[str, str], caller: Caller) -> Response:
@@ -110,7 +110,13 @@ class HttpFace:
         return Response(200, [("Content-Type", JSON)], "".join(lines).encode())
 
 
-def _read_token(authorization: str) -> str:
+def render_status(code: int, reason: str, message: str) -> Response:
+    """A refusal as the API server writes it, for who refuses before a sandbox is asked."""
+    error = StatusError(code, reason, message)
+    return _render(Answer(error.code, error.render()))
+
+
+def read_token(authorization: str) -> str:
     """The token of a Bearer header, or the password of a Basic one.
 
     kubectl sends its user's token over https only; over http it sends what the address of the server holds

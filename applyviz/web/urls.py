@@ -16,6 +16,7 @@ from applyviz.web.views import (
     comments,
     comparing,
     decisions,
+    errands,
     evidence,
     files,
     guide,
@@ -143,6 +144,9 @@ notification_urls = [  # notifications/
     path("choices/", notifications.edit_choices, name="edit-choices"),
     path("<int:number>/", notifications.open_notification, name="open-notification"),
 ]
+errand_urls = [  # errands/
+    path("<int:number>/", errands.show_errand, name="show-errand"),
+]
 settings_urls = [  # settings/
     path("identities/", identities.list_identities, name="list-identities"),
     path("identities/new/", identities.add_identity, name="add-identity"),
@@ -202,6 +206,7 @@ urlpatterns = [
     path("runs/", include((run_urls, "runs"))),
     path("history/", include((history_urls, "history"))),
     path("clusters/", include((cluster_urls, "clusters"))),
+    path("errands/", include((errand_urls, "errands"))),
     path("settings/", include((settings_urls, "settings"))),
     path("guide/", include((guide_urls, "guide"))),
     path("playground/", include((playground_urls, "playground"))),

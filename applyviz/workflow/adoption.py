@@ -7,7 +7,7 @@ annotation, what a kind's controller allots), so that applying the manifest chan
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import yaml
@@ -92,6 +92,34 @@ def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, na
     return Adoption(ref, _render(masked), masked != manifest, tuple(managers))
 
 
+def prepare_adoption(
+    cluster: Cluster,
+    *,
+    group: str,
+    kind: str,
+    namespace: str,
+    name: str,
+    title: str,
+    reason: str,
+    options: ApplyOptions,
+    by: Person,
+) -> Callable[[], Review]:
+    """Read the live object now; the result opens a review of it as its manifest."""
+    access.require(by, Action.WRITE)
+    _ref, live = _read(cluster, group, kind, namespace, name, by)
+    text = _render(make_manifest(live))
+    file = SourceFile(f"{kind.lower()}-{name}.yaml", text.encode(), {"from": "live", "cluster": cluster.slug})
+    return lambda: reviews.create_review(
+        by=by,
+        title=title,
+        reason=reason,
+        ticket="",
+        cluster=cluster,
+        options=options,
+        bundle=SourceBundle((file,)),
+    )
+
+
 def adopt(
     cluster: Cluster,
     *,
@@ -105,16 +133,5 @@ def adopt(
     by: Person,
 ) -> Review:
     """Open a review of the live object as its manifest, read now."""
-    access.require(by, Action.WRITE)
-    _ref, live = _read(cluster, group, kind, namespace, name, by)
-    text = _render(make_manifest(live))
-    file = SourceFile(f"{kind.lower()}-{name}.yaml", text.encode(), {"from": "live", "cluster": cluster.slug})
-    return reviews.create_review(
-        by=by,
-        title=title,
-        reason=reason,
-        ticket="",
-        cluster=cluster,
-        options=options,
-        bundle=SourceBundle((file,)),
-    )
+    where = {"group": group, "kind": kind, "namespace": namespace, "name": name}
+    return prepare_adoption(cluster, **where, title=title, reason=reason, options=options, by=by)()

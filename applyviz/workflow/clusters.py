@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -11,6 +13,7 @@ from django.utils import timezone
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.clusters.reader import ClusterReader
+from applyviz.clusters.sandbox import hash_token
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, ClusterKind
@@ -18,7 +21,7 @@ from applyviz.records.models import Cluster
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import access, audit
 from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.errors import NotValidError, NotVisibleError
+from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
 
 
 def _remember_facts(cluster: Cluster, reader: ClusterReader) -> None:
@@ -40,12 +43,14 @@ def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster
     """Make a sandbox cluster with a new token for its HTTP face; `by` None: the installation itself."""
     if by is not None:
         access.require(by, Action.MANAGE)
+    token = secrets.token_urlsafe(32)
     with transaction.atomic():
         cluster = Cluster.objects.create(
             slug=slug,
             name=name,
             kind=ClusterKind.SANDBOX,
-            credential=Sealed.of_bytes(secrets.token_urlsafe(32).encode()),
+            credential=Sealed.of_bytes(token.encode()),
+            token_hash=hash_token(token),
             created_at=timezone.now(),
             created_by=by,
         )
@@ -57,6 +62,16 @@ def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster
 
 def add_live_cluster(*, slug: str, name: str, credential: JSONValue, server: str, by: Person | None = None) -> Cluster:
     """Add a live cluster, once it answered; `by` None: the installation's own administrator command.
+
+    - Raises as `prepare_live_cluster` does.
+    """
+    return prepare_live_cluster(slug=slug, name=name, credential=credential, server=server, by=by)()
+
+
+def prepare_live_cluster(
+    *, slug: str, name: str, credential: JSONValue, server: str, by: Person | None = None
+) -> Callable[[], Cluster]:
+    """Ask a live cluster who it is; the result adds it.
 
     - Raises `ClusterError` when it cannot be reached, `NotValidError` when it does not say who it is.
     """
@@ -78,7 +93,13 @@ def add_live_cluster(*, slug: str, name: str, credential: JSONValue, server: str
     if not facts.uid:
         raise NotValidError("the credential must be allowed to read namespace kube-system: its uid is the identity")
     cluster.uid, cluster.version = facts.uid, facts.version
+    return partial(_add, cluster, by)
+
+
+def _add(cluster: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
+        if Cluster.objects.filter(slug=cluster.slug).exists():
+            raise NotPossibleError(f"there is a cluster {cluster.slug} already")
         cluster.save(force_insert=True)
         _record_added(cluster, by)
     return cluster
@@ -86,9 +107,14 @@ def add_live_cluster(*, slug: str, name: str, credential: JSONValue, server: str
 
 def upload_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> Cluster:
     """Add a live cluster from an uploaded kubeconfig; raises `KubeconfigError` with every reason."""
+    return prepare_upload(slug=slug, name=name, kubeconfig=kubeconfig, context=context, by=by)()
+
+
+def prepare_upload(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> Callable[[], Cluster]:
+    """Read a kubeconfig and ask its cluster who it is; the result adds it."""
     access.require(by, Action.MANAGE)
     taken = read_kubeconfig(kubeconfig, context=context)
-    return add_live_cluster(
+    return prepare_live_cluster(
         slug=slug,
         name=name,
         server=taken.server,
@@ -112,3 +138,13 @@ def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
     found = Cluster.objects.defer("credential")
     seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
     return found.filter(slug__in=seen)
+
+
+def remember_tokens() -> int:
+    """For who can open: keep the hash of each sandbox's token that an earlier release kept none of; gives how many."""
+    found = 0
+    for cluster in Cluster.objects.filter(kind=ClusterKind.SANDBOX, token_hash="").exclude(credential=None):
+        if cluster.credential is not None:
+            hashed = hash_token(cluster.credential.open_bytes().decode())
+            found += Cluster.objects.filter(pk=cluster.pk, token_hash="").update(token_hash=hashed)
+    return found

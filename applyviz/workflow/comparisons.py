@@ -1,19 +1,24 @@
 """Comparing two plans of a review: which objects do something else, and what moved in each.
 
 Objects are compared by the keyed hash of their effect first; only those that differ are read. Masks are made
-under a key per plan, so what holds any is masked anew under one key: equal secrets must not look moved.
+under a key per plan, so what holds any is masked anew under one key, by who can open it: equal secrets must not
+look moved. What holds none is compared as it is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning import plan as engine
-from applyviz.engine.planning.comparison import ObjectMove, compare_changes
+from applyviz.engine.planning.comparison import FieldMove, ObjectMove, Pair, compare_changes
 from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.serialize import from_json, to_json
 from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan, Review
 from applyviz.workflow.access import Visitor
@@ -22,6 +27,9 @@ from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.plans import get_plan
 
 _Key = tuple[str, str, str, str]
+_PAIRS = ("manifest", "live", "after")
+MOST_DETAILED = 40
+"""Of so many objects it is told what moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +65,76 @@ def find_differing(first: Plan, second: Plan) -> tuple[Differing, ...]:
     return (*found, *(Differing(row, row, None) for left in waiting.values() for row in left))
 
 
-def _read_alike(row: ObjectChange | None, tag_key: bytes) -> engine.ObjectChange | None:
-    if row is None:
-        return None
-    masked = read_masked(row)
-    return mask_change(open_sealed(row), tag_key=tag_key) if is_masked(row.document) else masked
+def name_of(differing: Differing) -> str:
+    """A name of the object within its two plans; an object may be named twice by a source."""
+    return f"{'second' if differing.second is not None else 'first'}:{differing.row.position}"
 
 
-def compare_object(differing: Differing, *, tag_key: bytes) -> ObjectMove | None:
-    """What moved for one object; every secret of it is masked under that key."""
-    first, second = (_read_alike(row, tag_key) for row in (differing.first, differing.second))
+def holds_secrets(differing: Differing) -> bool:
+    """Whether a value of the object is masked in either plan, so that what moved is for who can open it."""
+    return any(is_masked(row.document) for row in (differing.first, differing.second) if row is not None)
+
+
+def _compare(
+    differing: Differing, first: engine.ObjectChange | None, second: engine.ObjectChange | None
+) -> ObjectMove | None:
     return compare_changes(first, second, kind=bundled().find_kind(ref_of(differing.row).gvk))
+
+
+def compare_masked(differing: Differing) -> ObjectMove | None:
+    """What moved for one object that holds no masked value."""
+    first, second = (None if row is None else read_masked(row) for row in (differing.first, differing.second))
+    return _compare(differing, first, second)
+
+
+def _open_alike(row: ObjectChange | None, tag_key: bytes) -> engine.ObjectChange | None:
+    return None if row is None else mask_change(open_sealed(row), tag_key=tag_key)
+
+
+def compare_secrets(first: Plan, second: Plan) -> JSONObject:
+    """What moved for each object that holds masked values, by `name_of`; for who can open, as JSON for `read_move`."""
+    tag_key = second.tag_key.open_bytes()
+    found: dict[str, JSONValue] = {}
+    for one in find_differing(first, second)[:MOST_DETAILED]:
+        if holds_secrets(one):
+            move = _compare(one, _open_alike(one.first, tag_key), _open_alike(one.second, tag_key))
+            found[name_of(one)] = None if move is None else _write_move(move)
+    return found
+
+
+def _write_side(value: JSONValue) -> list[JSONValue]:
+    return [] if value is MISSING else [value]
+
+
+def _write_field(move: FieldMove) -> JSONObject:
+    pairs: dict[str, Pair | None] = {name: getattr(move, name) for name in _PAIRS}
+    written = {n: [_write_side(pair.first), _write_side(pair.second)] for n, pair in pairs.items() if pair is not None}
+    return {**to_json(replace(move, manifest=None, live=None, after=None)), **written}
+
+
+def _write_move(move: ObjectMove) -> JSONObject:
+    return {**to_json(replace(move, fields=())), "fields": [_write_field(one) for one in move.fields]}
+
+
+def _read_pair(sides: JSONValue) -> Pair:
+    first, second = (side[0] if side else MISSING for side in sides)
+    return Pair(first, second)
+
+
+def _read_field(data: JSONObject) -> FieldMove:
+    move: FieldMove = from_json(FieldMove, {name: value for name, value in data.items() if name not in _PAIRS})
+    pairs: dict[str, Any] = {
+        name: Pair(*(side[0] if side else MISSING for side in data[name])) for name in _PAIRS if name in data
+    }
+    return replace(move, **pairs)
+
+
+def read_move(data: JSONObject | None) -> ObjectMove | None:
+    """A move as `compare_secrets` wrote it."""
+    if data is None:
+        return None
+    move: ObjectMove = from_json(ObjectMove, {name: value for name, value in data.items() if name != "fields"})
+    return replace(move, fields=tuple(_read_field(one) for one in data["fields"]))
 
 
 def choose_plans(review: Review, *, first: int | None, second: int | None, for_user: Visitor) -> tuple[Plan, Plan]:

@@ -7,8 +7,9 @@ review; what moved since the run is said in each of its plans.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import yaml
 from django.db import transaction
@@ -124,15 +125,20 @@ def _make_options(options: ApplyOptions, found: _Gathered) -> ApplyOptions:
     )
 
 
-def create_inverse(run: ApplyRun, *, by: Person) -> Review:
-    """Open a review of what would undo a finished run.
-
-    - Raises `NotPossibleError` with everything that blocks; nothing is approved or applied by it.
-    """
+def require_undo(run: ApplyRun, *, by: Person) -> None:
+    """Nothing, or `NotPossibleError` with everything that blocks undoing this run."""
     access.require(by, Action.WRITE, access.places_of(run.plan.review))
     blockers = find_undo_blockers(run, for_user=by)
     if blockers:
         raise NotPossibleError("; ".join(blockers))
+
+
+def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
+    """Open what the run sealed and calculate what would undo it; the result opens the review of just that.
+
+    - Raises `NotPossibleError` with everything that blocks; nothing is approved or applied by it.
+    """
+    require_undo(run, by=by)
     options = options_from_json(run.plan.options)
     found = _gather(run, options)
     if not found.files and not found.deletions:
@@ -140,6 +146,15 @@ def create_inverse(run: ApplyRun, *, by: Person) -> Review:
     if not found.files:
         lines = ["# Nothing is applied; these objects are deleted:", *(f"# - {d}" for d in found.deletions)]
         found.files.append(SourceFile("deletions.yaml", "\n".join([*lines, ""]).encode()))
+    return partial(_open_review, run, found, _make_options(options, found), by)
+
+
+def create_inverse(run: ApplyRun, *, by: Person) -> Review:
+    """Open a review of what would undo a finished run, by who can open what it sealed."""
+    return prepare_inverse(run, by=by)()
+
+
+def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Person) -> Review:
     with transaction.atomic():
         review = reviews.create_review(
             by=by,
@@ -147,7 +162,7 @@ def create_inverse(run: ApplyRun, *, by: Person) -> Review:
             reason=f"This would undo run {run.number} of review {run.plan.review.number}.",
             ticket=run.plan.review.ticket,
             cluster=run.plan.target.cluster,
-            options=_make_options(options, found),
+            options=options,
             bundle=SourceBundle(tuple(found.files)),
         )
         Undo.objects.create(review=review, run=run, notes=found.notes)

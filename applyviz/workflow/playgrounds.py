@@ -1,11 +1,14 @@
 """Questions to the playground that are kept so that a link can be shared: for some days, then gone.
 
 They are no part of the history: nothing was planned for a cluster, so nothing is audited. The key in the link is
-the only way in. Values of Secrets are masked before anything comes here. Each visitor may ask so many in a while.
+the only way in: what is kept is sealed under it, and the database holds its hash. Values of Secrets are masked before
+anything comes here. Each visitor may ask so many in a while.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,15 +16,17 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
+from applyviz import keypairs
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import LimitKind
 from applyviz.records.models import PlaygroundInput
-from applyviz.records.sealing import Sealed
+from applyviz.records.sealing import Sealed, SealError
 from applyviz.workflow import buckets, clock
 from applyviz.workflow.errors import NotVisibleError
 
 KEY_BYTES = 24
 MOST_KEPT = 5_000
+_A_HASH = "^[0-9a-f]{64}$"
 WINDOW = timedelta(minutes=10)
 
 
@@ -50,13 +55,25 @@ def admit(visitor: str) -> datetime | None:
     return until
 
 
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _opening_key(key: str) -> str:
+    return keypairs.opening_key_from(key, "applyviz question to the playground")
+
+
+def _seal(content: JSONObject, key: str) -> bytes:
+    return keypairs.seal(json.dumps(content).encode(), keypairs.sealing_key_of(_opening_key(key)))
+
+
 def keep_input(content: JSONObject) -> str:
     """Keep a question and give its key.
 
     - The oldest go when there are very many, so that visitors cannot fill the database.
     """
     key = secrets.token_urlsafe(KEY_BYTES)
-    PlaygroundInput.objects.create(key=key, content=Sealed.of_json(content), created_at=timezone.now())
+    PlaygroundInput.objects.create(key=_hash(key), content=_seal(content, key), created_at=timezone.now())
     surplus = PlaygroundInput.objects.order_by("-pk").values_list("pk", flat=True)[MOST_KEPT : MOST_KEPT + 1].first()
     if surplus is not None:
         PlaygroundInput.objects.filter(pk__lte=surplus).delete()
@@ -68,10 +85,38 @@ def open_input(key: str) -> Kept:
 
     - Raises `NotVisibleError` for an unknown key, and for one whose time is over.
     """
-    row = PlaygroundInput.objects.filter(key=key, created_at__gt=timezone.now() - _lifetime()).first()
+    kept = PlaygroundInput.objects.filter(created_at__gt=timezone.now() - _lifetime())
+    row = kept.filter(key=_hash(key)).first() or kept.filter(key=key).exclude(key__regex=_A_HASH).first()
     if row is None:
         raise NotVisibleError("this link does not exist, or its time is over")
-    return Kept(row.content.open_json(), row.created_at, row.created_at + _lifetime())
+    try:
+        content = json.loads(keypairs.unseal(bytes(row.content), [_opening_key(key)]))
+    except keypairs.NoKeyFitsError:
+        content = _open_old(row)
+    return Kept(content, row.created_at, row.created_at + _lifetime())
+
+
+def _open_old(row: PlaygroundInput) -> JSONObject:
+    """What an earlier release kept, where its keys are; `carry_over` makes it open everywhere."""
+    try:
+        content: JSONObject = Sealed(bytes(row.content)).open_json()
+    except SealError as error:
+        raise NotVisibleError("this link was made by an earlier release, and nobody carried it over") from error
+    return content
+
+
+def carry_over() -> tuple[int, int]:
+    """Seal what an earlier release kept under its links; gives how many were, and how many no key here opens."""
+    carried = unopened = 0
+    for row in PlaygroundInput.objects.exclude(key__regex=_A_HASH):
+        try:
+            content: JSONObject = Sealed(bytes(row.content)).open_json()
+        except SealError:
+            unopened += 1
+            continue
+        mine = PlaygroundInput.objects.filter(pk=row.pk, key=row.key)
+        carried += mine.update(key=_hash(row.key), content=_seal(content, row.key))
+    return carried, unopened
 
 
 def remove_expired(*, now: datetime) -> int:

@@ -17,7 +17,7 @@ from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.fields import SealedField
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import SealError
-from applyviz.workflow import audit
+from applyviz.workflow import audit, playgrounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,9 @@ def _reseal_column(model: type[models.Model], name: str) -> Resealed:
 
 def reseal() -> tuple[Resealed, ...]:
     """Carry over what can be; one entry for each sealed column. The history tells how many values it were."""
-    found = tuple(_reseal_column(model, name) for model, name in _list_columns())
+    columns = [_reseal_column(model, name) for model, name in _list_columns()]
+    carried, unopened = playgrounds.carry_over()
+    found = (*columns, Resealed("playgroundinput.content", carried, unopened=unopened))
     with transaction.atomic():
         audit.record(
             AuditAction.KEYS_ROTATED,

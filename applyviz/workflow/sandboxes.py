@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from applyviz.clusters import sandbox
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import Cluster
-from applyviz.sandbox.http import Response
+from applyviz.sandbox.http import Response, read_token, render_status
 from applyviz.workflow import access
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
@@ -24,6 +25,19 @@ def answer_http(
 ) -> Response:
     """Answer one HTTP request as the sandbox's API server."""
     return sandbox.answer_http(cluster, method, path, query, headers, body)
+
+
+NO_WORKER: Final = render_status(504, "Timeout", "no worker answered in time; is one running?")
+"""What a client is told when nobody answered."""
+
+
+def refuse_stranger(cluster: Cluster, headers: Mapping[str, str]) -> Response | None:
+    """The refusal of a request without the sandbox's token; None when it may go on, to where the token counts again."""
+    if not cluster.token_hash:  # a worker has not put it there yet, and looks at the token itself
+        return None
+    token = read_token(next((text for name, text in headers.items() if name.lower() == "authorization"), ""))
+    is_known = bool(token) and sandbox.is_token_of(cluster, token)
+    return None if is_known else render_status(401, "Unauthorized", "Unauthorized")
 
 
 def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str:

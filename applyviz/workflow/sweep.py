@@ -9,16 +9,34 @@ from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
-from applyviz.workflow import anchors, heads, notifications, outbox, plans, playgrounds, runs, scans, watching
+from applyviz.records.sealing import can_open
+from applyviz.workflow import (
+    anchors,
+    clusters,
+    errands,
+    heads,
+    notifications,
+    outbox,
+    plans,
+    playgrounds,
+    runs,
+    scans,
+    watching,
+)
 
 
 def sweep() -> int:
     """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
     now = timezone.now()
     playgrounds.remove_expired(now=now)
+    if can_open():
+        clusters.remember_tokens()
+    errands.end_late(now=now)
     anchors.tie_loose(older_than=anchors.EVERY)
     heads.publish_due(now=now)
     sent = outbox.resend(now=now)
+    for errand_id in errands.find_unfinished(now=now):
+        sent += queue.send(TaskName.CARRY_OUT, errand_id=errand_id)
     scans.request_due(now=now)
     for scan_id in scans.find_unfinished(now=now):
         sent += queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id)

@@ -4,7 +4,8 @@ Team and Grant say who may do what, Policy what must hold first. Review → Targ
 (immutable, numbered) → ObjectChange; Decision and Comment hang on
 the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
 A StandingRule hangs on its Cluster; an Undo ties a Review to the ApplyRun that it would undo. Nothing cascades:
-what was agreed and done stays. PlaygroundInput stands alone and goes after some days.
+what was agreed and done stays. PlaygroundInput and Errand stand alone and go
+after some days or minutes.
 """
 
 from applyviz.records.models.agreement import (
@@ -18,6 +19,7 @@ from applyviz.records.models.agreement import (
 )
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
+from applyviz.records.models.errands import Errand
 from applyviz.records.models.identities import IdentityMapping
 from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
 from applyviz.records.models.people import AccountLink, Grant, SignInLimit, Team, TeamMember
@@ -48,6 +50,7 @@ __all__ = [
     "Comment",
     "Decision",
     "Delivery",
+    "Errand",
     "Grant",
     "Happening",
     "IdentityMapping",

@@ -14,6 +14,7 @@ class Cluster(models.Model):
 
     - `credential` is the sealed connection of a live cluster (a vetted kubeconfig, or a mark that the
       process's own is used); a sandbox holds its HTTP token there.
+    - `token_hash` is the SHA-256 of a sandbox's token (256 random bits), "" until a worker has put it there.
     - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to.
     - `default_options` is a preset for the form (namespace, mode, field manager).
     """
@@ -23,6 +24,7 @@ class Cluster(models.Model):
     kind = models.CharField(max_length=16, choices=ClusterKind.choices)
     server = models.CharField(max_length=400, blank=True)
     credential = SealedField(null=True)
+    token_hash = models.CharField(max_length=64, blank=True)
     uid = models.CharField(max_length=80, blank=True)
     version = models.CharField(max_length=40, blank=True)
     default_options = models.JSONField(default=dict, blank=True)

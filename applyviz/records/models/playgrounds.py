@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from django.db import models
 
-from applyviz.records.fields import SealedField
-
 
 class PlaygroundInput(models.Model):
-    """One question under an unguessable key; it belongs to nobody and goes when its time is over."""
+    """One question under an unguessable key; it belongs to nobody and goes when its time is over.
+
+    - `key` is the SHA-256 of the key in the link; `content` is sealed under what that key gives: who has the link
+      can open it, and nobody else, no worker either. Rows of earlier releases hold the key itself, and what the
+      opening keys open.
+    """
 
     key = models.CharField(max_length=64, unique=True)
-    content = SealedField()
+    content = models.BinaryField()
     created_at = models.DateTimeField(db_index=True)
 
     def __str__(self) -> str:

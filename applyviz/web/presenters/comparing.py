@@ -29,10 +29,10 @@ from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.owners import OwnerChip, present_owners
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.values import ABSENT, Shown, show_value
-from applyviz.workflow import approvals, comparisons, quorum
-from applyviz.workflow.comparisons import Differing
+from applyviz.workflow import approvals, comparisons, errands, quorum
+from applyviz.workflow.comparisons import MOST_DETAILED, Differing
 
-DETAILED, FIELDS, NAMED = 40, 30, 3
+FIELDS, NAMED = 30, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +182,14 @@ def _say_standing(second: Plan, *, is_same: bool) -> str:
     return _("Approvals of the first plan do not hold for the second.")
 
 
-def present_comparison(first: Plan, second: Plan) -> ComparePage:
-    """The page; the plans are of one review."""
+def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> ComparePage:
+    """The page; the plans are of one review. Raises `WaitingError` while a worker compares their secrets."""
     you = options_from_json(second.options).field_manager
     found = comparisons.find_differing(first, second)
-    tag_key = second.tag_key.open_bytes()
-    moves = [comparisons.compare_object(one, tag_key=tag_key) for one in found[:DETAILED]]
-    objects = [_present_object(o, first, second, m, you) for o, m in zip(found, moves, strict=False)]
-    objects += [_present_object(one, first, second, None, you) for one in found[DETAILED:]]
+    detailed, rest = found[:MOST_DETAILED], found[MOST_DETAILED:]
+    moves = errands.compare_objects(first, second, detailed, is_waited_for=True, after=after)
+    objects = [_present_object(o, first, second, m, you) for o, m in zip(detailed, moves, strict=True)]
+    objects += [_present_object(one, first, second, None, you) for one in rest]
     differences = _compare_frames(first, second)
     is_same = first.digest == second.digest
     complete = second.review.plans.filter(state=PlanState.COMPLETE).order_by("number")
@@ -265,8 +265,8 @@ def present_replan_notice(plan: Plan) -> Notice | None:
         title = _("This plan does the same as plan %(number)d") % {"number": before.number}
         return Notice(OBJECT_LOOKS[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
     found = comparisons.find_differing(before, plan)
-    tag_key = plan.tag_key.open_bytes()
-    moves = [m for one in found[:NAMED] if (m := comparisons.compare_object(one, tag_key=tag_key)) is not None]
+    told = errands.compare_objects(before, plan, found[:NAMED], is_waited_for=False)
+    moves = [move for move in told if move is not None]
     decided = list(plan.review.decisions.filter(plan=before, undone_at=None).select_related("by"))
     lines = [_describe_move(move, decided) for move in moves]
     if len(found) > NAMED:

@@ -17,6 +17,7 @@ from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
 from applyviz.web.presenters.schemas import FieldSchema, present_schema
 from applyviz.workflow import playgrounds
 from applyviz.workflow.errors import NotPossibleError, NotVisibleError
+from applyviz.workflow.fields import facts_at
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 EXAMPLES_AT = "2026-01-01T00:00:00Z"
@@ -103,7 +104,8 @@ def present_question_field(question: Question, index: int) -> FieldSchema:
     fields = question.change.fields
     if index >= len(fields):
         raise NotVisibleError(f"the answer has no field {index}")
-    return present_schema(bundled().find_kind(question.change.ref.gvk), fields[index].path)
+    path = fields[index].path
+    return present_schema(facts_at(bundled().find_kind(question.change.ref.gvk), path), path)
 
 
 def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:

@@ -38,8 +38,8 @@ from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
 from applyviz.web.presenters.watching import Watch, present_watch
 from applyviz.workflow import comments as use_cases
+from applyviz.workflow import errands, quorum, viewing
 from applyviz.workflow import fields as field_facts
-from applyviz.workflow import quorum, viewing
 from applyviz.workflow.access import Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
@@ -192,14 +192,15 @@ def _get_row(plan: Plan, position: int) -> ObjectChange:
         raise NotVisibleError(f"plan {plan.number} has no object {position}") from error
 
 
-def present_field_schema(plan: Plan, position: int, index: int) -> FieldSchema:
+def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Person, after: int = 0) -> FieldSchema:
     """What the schema says of one field of one object, who owns it, and what runs did to it."""
     row = _get_row(plan, position)
     change = read_masked(row)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
     reason = change.fields[index]
-    about = present_schema(field_facts.find_kind(plan, change.ref.gvk), reason.path)
+    facts = errands.find_facts(plan, change.ref.gvk, reason.path, by=for_user, after=after)
+    about = present_schema(facts, reason.path)
     you = options_from_json(plan.options).field_manager
     return with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
 

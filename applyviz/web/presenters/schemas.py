@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.objects.paths import FieldPath, element_value, render_path
-from applyviz.engine.schema.model import KindSchema, ListType, MapType, Node
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.schema.model import ListType, MapType
 from applyviz.web.presenters.operations import FIELD_LOOKS, Look
 from applyviz.web.presenters.owners import OwnerChip, present_owners
 from applyviz.web.presenters.values import Shown, find_value, show_value
-from applyviz.workflow.fields import PastMove
+from applyviz.workflow.fields import FieldFacts, PastMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +66,7 @@ class FieldSchema:
     has_past: bool = False
 
 
-def _find_node(root: Node | None, path: FieldPath) -> Node | None:
-    node = root
-    for element in path:
-        if node is None:
-            return None
-        node = node.child(str(element_value(element))) if element[0] == "f" else node.items
-    return node
-
-
-def _describe_merge(node: Node) -> Iterator[str]:
+def _describe_merge(node: FieldFacts) -> Iterator[str]:
     if node.list_type is ListType.MAP:
         yield _("list whose entries are known by %(keys)s") % {"keys": ", ".join(node.list_map_keys)}
     elif node.list_type is ListType.SET:
@@ -89,7 +80,7 @@ def _describe_merge(node: Node) -> Iterator[str]:
         yield _("patch strategy %(strategy)s") % {"strategy": ", ".join(node.patch_strategy)} + key
 
 
-def _list_notes(node: Node) -> Iterator[SchemaNote]:
+def _list_notes(node: FieldFacts) -> Iterator[SchemaNote]:
     if node.type:
         yield SchemaNote(_("Type"), f"{node.type} ({node.format})" if node.format else node.type)
     for text in _describe_merge(node):
@@ -100,12 +91,11 @@ def _list_notes(node: Node) -> Iterator[SchemaNote]:
         yield SchemaNote(_("One of"), ", ".join(str(value) for value in node.enum))
 
 
-def present_schema(kind: KindSchema | None, path: FieldPath) -> FieldSchema:
+def present_schema(facts: FieldFacts | None, path: FieldPath) -> FieldSchema:
     """What is known of the field; an empty description when nothing is."""
-    node = _find_node(kind.root, path) if kind else None
-    if node is None:
+    if facts is None:
         return FieldSchema(render_path(path), "", ())
-    return FieldSchema(render_path(path), node.description, tuple(_list_notes(node)))
+    return FieldSchema(render_path(path), facts.description, tuple(_list_notes(facts)))
 
 
 def _present_past(move: PastMove, you: str) -> PastRow:

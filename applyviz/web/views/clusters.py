@@ -17,13 +17,11 @@ from applyviz.web.presenters.clusters import can_add, present_cluster, present_c
 from applyviz.web.presenters.findings import present_findings
 from applyviz.web.presenters.holdings import present_holdings
 from applyviz.web.presenters.timelines import read_address
-from applyviz.web.views.doors import PageRequest, is_fragment, needs
-from applyviz.workflow import adoption, scans
+from applyviz.web.views.doors import PageRequest, is_fragment, needs, seen_errand
 from applyviz.workflow import clusters as use_cases
+from applyviz.workflow import errands, scans
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotPossibleError, NotVisibleError
-from applyviz.workflow.inventory import read_holdings, read_inventory
-from applyviz.workflow.rights import read_state
 
 
 @needs(Action.LOOK)
@@ -37,7 +35,7 @@ def list_clusters(request: PageRequest) -> HttpResponse:
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
     """One cluster with its objects."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    inventory = read_inventory(cluster, for_user=request.user)
+    inventory = errands.read_inventory(cluster, by=request.user, after=seen_errand(request))
     return render(
         request, "clusters/cluster.html", {"page": present_cluster(cluster, inventory, for_user=request.user)}
     )
@@ -47,7 +45,8 @@ def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
 def show_state(request: PageRequest, slug: str) -> HttpResponse:
     """How the cluster is and what may be done there."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    state = present_state(cluster, read_state(cluster, for_user=request.user), for_user=request.user)
+    found = errands.read_state(cluster, by=request.user, after=seen_errand(request))
+    state = present_state(cluster, found, for_user=request.user)
     name = "clusters/_state.html" if is_fragment(request) else "clusters/state.html"
     return render(request, name, {"state": state, "cluster": cluster})
 
@@ -84,7 +83,8 @@ def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
 def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
     """All that one field manager owns in this cluster."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    page = present_holdings(cluster, manager, read_holdings(cluster, manager, for_user=request.user))
+    held = errands.read_holdings(cluster, manager, by=request.user, after=seen_errand(request))
+    page = present_holdings(cluster, manager, held)
     return render(request, "clusters/manager.html", {"page": page})
 
 
@@ -95,16 +95,16 @@ def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespa
     subject = read_address(slug, group, kind, namespace, name)
     form = AdoptForm(request.POST or None, initial={"title": _("Adopt %(object)s") % {"object": f"{kind} {name}"}})
     if request.method == "POST" and form.is_valid():
-        review = adoption.adopt(
+        number = errands.adopt(
             cluster,
-            **subject.columns,
+            of=subject.columns,
             title=form.cleaned_data["title"],
             reason=form.cleaned_data["reason"],
             options=form.read_options(subject.namespace),
             by=request.user,
         )
-        return redirect("reviews:show-review", review.number)
-    found = adoption.read_adoption(cluster, **subject.columns, by=request.user)
+        return redirect("reviews:show-review", number)
+    found = errands.read_adoption(cluster, of=subject.columns, by=request.user, after=seen_errand(request))
     context = {"form": form, "found": found, "cluster": cluster, "subject": subject}
     return render(request, "clusters/adopt.html", context, status=422 if request.method == "POST" else 200)
 
@@ -115,11 +115,13 @@ def add_cluster(request: PageRequest) -> HttpResponse:
     form = AddClusterForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
-            cluster = use_cases.upload_cluster(by=request.user, **form.cleaned_data)
+            slug = errands.add_cluster(by=request.user, **form.cleaned_data)
+        except errands.UnfinishedError:
+            raise
         except ApplyVizError as error:
             for reason in getattr(error, "reasons", None) or (str(error),):
                 form.add_error(None, reason)
         else:
-            messages.success(request, _("Cluster %(name)s was added.") % {"name": cluster.name})
-            return redirect("clusters:show-cluster", cluster.slug)
+            messages.success(request, _("Cluster %(name)s was added.") % {"name": form.cleaned_data["name"]})
+            return redirect("clusters:show-cluster", slug)
     return render(request, "clusters/add.html", {"form": form}, status=422 if request.method == "POST" else 200)

@@ -7,7 +7,7 @@ from django.shortcuts import render
 
 from applyviz.web.forms.reviews import CompareForm
 from applyviz.web.presenters.comparing import present_comparison
-from applyviz.web.views.doors import PageRequest, needs
+from applyviz.web.views.doors import PageRequest, needs, seen_errand
 from applyviz.workflow import comparisons, reviews
 from applyviz.workflow.access import Action
 
@@ -21,4 +21,5 @@ def compare_plans(request: PageRequest, number: int) -> HttpResponse:
     first, second = comparisons.choose_plans(
         review, first=form.cleaned_data.get("from"), second=form.cleaned_data.get("to"), for_user=request.user
     )
-    return render(request, "reviews/compare.html", {"page": present_comparison(first, second)})
+    page = present_comparison(first, second, after=seen_errand(request))
+    return render(request, "reviews/compare.html", {"page": page})

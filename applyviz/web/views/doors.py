@@ -16,12 +16,13 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
-from applyviz.workflow import access
+from applyviz.records.models import Errand
+from applyviz.workflow import access, errands
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import WorkflowError
 
@@ -57,6 +58,8 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
                     response: HttpResponseBase = view(
                         cast(PageRequest, request), *args, **kwargs
                     )  # `require` has just narrowed it
+            except errands.UnfinishedError as error:
+                response = _render_unfinished(request, error)
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))
             patch_vary_headers(response, ["HX-Request", "Cookie"])
@@ -74,6 +77,42 @@ def is_fragment(request: HttpRequest) -> bool:
     """Whether htmx asks for a part of the page; going back in history asks for the whole of it."""
     headers = request.headers
     return headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"
+
+
+def seen_errand(request: HttpRequest) -> int:
+    """The errand whose answer this person saw already and asks anew ("Ask again" names it); 0 when there is none."""
+    number = request.GET.get("again", "")
+    return int(number) if number.isdecimal() and len(number) < 16 else 0
+
+
+def _ask_again(request: HttpRequest, errand: Errand) -> str:
+    """The same address, naming the errand; "" for what was sent by a form."""
+    if request.method not in ("GET", "HEAD"):
+        return ""
+    query = request.GET.copy()
+    query["again"] = str(errand.pk)
+    return f"{request.path}?{query.urlencode()}"
+
+
+def _render_unfinished(request: HttpRequest, error: errands.UnfinishedError) -> HttpResponse:
+    """A page that waits for a worker; what a form sent waits under an address of its own."""
+    if request.method not in ("GET", "HEAD"):
+        return redirect("errands:show-errand", error.errand.pk)
+    return render_errand(request, error, again_url=_ask_again(request, error.errand))
+
+
+def render_errand(request: HttpRequest, error: errands.UnfinishedError, *, again_url: str) -> HttpResponse:
+    """Busy, or nobody answered; as a page, or as the part of one that asks again by itself."""
+    is_waiting = isinstance(error, errands.WaitingError)
+    context = {
+        "errand": error.errand,
+        "is_waiting": is_waiting,
+        "reason": str(error),
+        "here": request.get_full_path(),
+        "again_url": again_url,
+    }
+    name = "errands/_part.html" if is_fragment(request) else "errands/errand.html"
+    return render(request, name, context, status=error.status)
 
 
 def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:

@@ -19,7 +19,7 @@ from applyviz.web.presenters.arrivals import find_arrivals
 from applyviz.web.presenters.lists import present_reviews
 from applyviz.web.presenters.objectlists import ListChoice
 from applyviz.web.presenters.objectpanes import Tab
-from applyviz.web.views.doors import PageRequest, is_fragment, needs
+from applyviz.web.views.doors import PageRequest, is_fragment, needs, seen_errand
 from applyviz.workflow import access, plans, viewing
 from applyviz.workflow import reviews as use_cases
 from applyviz.workflow.access import Action
@@ -147,7 +147,7 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
 def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
     """What the schema says of one field."""
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
-    about = reviewpages.present_field_schema(found, position, index)
+    about = reviewpages.present_field_schema(found, position, index, for_user=request.user, after=seen_errand(request))
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
     return render(request, name, {"about": about})
 

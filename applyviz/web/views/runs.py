@@ -15,7 +15,7 @@ from applyviz.web.forms.runs import ShownForm
 from applyviz.web.presenters.arrivals import find_moves
 from applyviz.web.presenters.runs import present_pane, present_run
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
-from applyviz.workflow import inverse
+from applyviz.workflow import errands
 from applyviz.workflow import runs as use_cases
 from applyviz.workflow.access import Action
 
@@ -60,6 +60,6 @@ def cancel(request: PageRequest, number: int) -> HttpResponse:
 def undo(request: PageRequest, number: int) -> HttpResponse:
     """Open a review of what would undo a finished run; nothing is applied by it."""
     run = use_cases.get_run(number, for_user=request.user)
-    review = inverse.create_inverse(run, by=request.user)
+    number = errands.undo_run(run, by=request.user)
     messages.info(request, _("Nothing is applied yet: this is what would undo the run."))
-    return redirect("reviews:show-review", review.number)
+    return redirect("reviews:show-review", number)

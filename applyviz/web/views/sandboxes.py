@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from applyviz.workflow import sandboxes
+from applyviz.workflow import errands, sandboxes
 
 
 @csrf_exempt
@@ -14,7 +14,7 @@ def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpRespo
     found = sandboxes.find_sandbox(slug)
     if found is None:
         raise Http404
-    answered = sandboxes.answer_http(
+    answered = errands.answer_kubectl(
         found,
         method=request.method or "GET",
         path="/" + path,

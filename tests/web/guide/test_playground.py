@@ -1,5 +1,7 @@
 """The playground: questions and their answers, links that end, secrets that do not travel, text that stays text."""
 
+import hashlib
+import json
 from datetime import timedelta
 
 import pytest
@@ -9,8 +11,9 @@ from django.utils import timezone
 from applyviz.guide import library
 from applyviz.guide.given import GivenError, GivenProblem
 from applyviz.records.models import PlaygroundInput
+from applyviz.records.sealing import Sealed, SealError
 from applyviz.web.presenters.objectpanes import Tab
-from applyviz.workflow import sweep
+from applyviz.workflow import playgrounds, sweep
 from tests.web.test_escaping import PAYLOADS
 
 ASK = "/playground/"
@@ -200,16 +203,47 @@ def test_answer_that_cannot_be_calculated_now_is_refused(client, db, monkeypatch
     assert (answer.status_code, "ask again in a moment" in answer.content.decode()) == (409, True)
 
 
+def hash_of(address):
+    """What is kept of the key of a link."""
+    return hashlib.sha256(address.split("/")[2].encode()).hexdigest()
+
+
+def test_database_cannot_open_what_is_kept(ask):
+    key = ask().split("/")[2]
+    row = PlaygroundInput.objects.get()
+
+    assert key not in row.key
+    with pytest.raises(SealError):
+        Sealed(bytes(row.content)).open_bytes()
+
+
+def test_what_an_earlier_release_kept_is_carried_over(client, ask, settings):
+    address = ask()
+    key, opening = address.split("/")[2], settings.APPLYVIZ_OPENING_KEYS
+    old = Sealed.of_json(playgrounds.open_input(key).content).token
+    PlaygroundInput.objects.update(key=key, content=old)
+
+    before = client.get(address).status_code
+    settings.APPLYVIZ_OPENING_KEYS = []
+    without_keys = client.get(address).status_code
+    settings.APPLYVIZ_OPENING_KEYS = opening
+    carried = playgrounds.carry_over()
+    settings.APPLYVIZ_OPENING_KEYS = []
+
+    assert (before, without_keys, carried, client.get(address).status_code) == (200, 404, (1, 0), 200)
+    assert client.get(f"/playground/{hash_of(address)}/").status_code == 404
+
+
 def test_link_ends_with_its_time_and_is_swept(client, ask, settings):
     settings.APPLYVIZ_PLAYGROUND_DAYS = 3
     address, other = ask(), ask()
     old = timezone.now() - timedelta(days=3, seconds=1)
-    PlaygroundInput.objects.filter(key=address.split("/")[2]).update(created_at=old)
+    PlaygroundInput.objects.filter(key=hash_of(address)).update(created_at=old)
 
     assert (client.get(address).status_code, client.get(other).status_code) == (404, 200)
     assert PlaygroundInput.objects.count() == 2
     sweep.sweep()
-    assert [f"/playground/{row.key}/" for row in PlaygroundInput.objects.all()] == [other]
+    assert [row.key for row in PlaygroundInput.objects.all()] == [hash_of(other)]
 
 
 def test_oldest_question_goes_when_there_are_too_many(ask, monkeypatch):
@@ -217,7 +251,7 @@ def test_oldest_question_goes_when_there_are_too_many(ask, monkeypatch):
 
     addresses = [ask(), ask(), ask()]
 
-    assert [f"/playground/{row.key}/" for row in PlaygroundInput.objects.order_by("pk")] == addresses[1:]
+    assert [row.key for row in PlaygroundInput.objects.order_by("pk")] == [hash_of(one) for one in addresses[1:]]
 
 
 @pytest.mark.parametrize("mode", ["server", "client"])
@@ -226,13 +260,14 @@ def test_link_shows_no_secret(client, ask, mode):
     address = ask(manifest=SECRET, live=live, last_applied=SECRET, mode=mode)
     pages = [client.get(address), *(client.get(f"{address}{tab.value}/") for tab in Tab)]
     kept = PlaygroundInput.objects.get()
+    opened = json.dumps(playgrounds.open_input(address.split("/")[2]).content, ensure_ascii=False)
 
     assert [page.status_code for page in pages] == [200] * 6
-    for text in [page.content.decode() for page in pages] + [kept.content.open_bytes().decode()]:
+    for text in [page.content.decode() for page in pages] + [opened]:
         assert "hunter2" not in text
         assert "aHVudGVyMi" not in text
         assert "\u27eamasked" in text
-    assert b"masked" not in kept.content.token
+    assert b"masked" not in bytes(kept.content)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -1,0 +1,45 @@
+"""What pages ask of workers: a question by ids, and an answer that may be shown."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from applyviz.records.enums import ErrandKind, ErrandState
+from applyviz.records.fields import SealedField
+from applyviz.records.models.clusters import Cluster
+
+
+class Errand(models.Model):
+    """One question to a worker; it goes some minutes after it was answered.
+
+    - `key` is the same for the same question of the same person; `asked_by` None: nobody in particular.
+    - `question` holds ids and names, `sealed` what only a worker may read (a kubeconfig, a request to a sandbox).
+    - `result` is masked; `sealed_result` is sealed under the one-time key `reply_to`, which the asking process holds.
+    - `reasons` and `status` say why it was refused. Past `expires_at` nobody answers any more.
+    """
+
+    kind = models.CharField(max_length=16, choices=ErrandKind.choices)
+    key = models.CharField(max_length=64, db_index=True)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, null=True, related_name="+")
+    question = models.JSONField(default=dict)
+    sealed = SealedField(null=True)
+    reply_to = models.CharField(max_length=80, blank=True)
+    origin = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, choices=ErrandState.choices, default=ErrandState.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    result = models.JSONField(null=True)
+    sealed_result = models.BinaryField(null=True)
+    reasons = models.JSONField(default=list)
+    status = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(db_index=True)
+    expires_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"errand {self.pk}: {self.kind}, {self.state}"

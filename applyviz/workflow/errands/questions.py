@@ -1,0 +1,140 @@
+"""What pages ask, one function each: the answer in the words of the use case, whoever opened what it needs."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import lru_cache
+from typing import cast
+
+from applyviz import keypairs
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.comparison import ObjectMove
+from applyviz.engine.planning.serialize import from_json, options_to_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import ErrandKind, ErrandState
+from applyviz.records.models import ApplyRun, Cluster, Errand, Plan
+from applyviz.records.sealing import can_open
+from applyviz.sandbox.http import Response
+from applyviz.workflow import comparisons, fields, inverse, sandboxes
+from applyviz.workflow.access import Person
+from applyviz.workflow.adoption import Adoption
+from applyviz.workflow.comparisons import Differing
+from applyviz.workflow.errands.asking import Question, ask, peek, send, wait, write_down
+from applyviz.workflow.fields import FieldFacts
+from applyviz.workflow.inventory import Holdings, Inventory
+from applyviz.workflow.rights import ClusterState
+
+_KUBECTL_WAITS = timedelta(seconds=30)
+
+
+def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
+    """The live objects of a cluster; `after`: an errand whose answer the person saw already."""
+    found: Inventory = from_json(Inventory, ask(Question(ErrandKind.INVENTORY, by, cluster), after=after))
+    return found
+
+
+def read_holdings(cluster: Cluster, manager: str, *, by: Person, after: int = 0) -> Holdings:
+    """All that one field manager owns in a cluster."""
+    question = Question(ErrandKind.HOLDINGS, by, cluster, {"manager": manager})
+    found: Holdings = from_json(Holdings, ask(question, after=after))
+    return found
+
+
+def read_state(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterState:
+    """How a cluster is, and what a person may do there."""
+    found: ClusterState = from_json(ClusterState, ask(Question(ErrandKind.STATE, by, cluster), after=after))
+    return found
+
+
+def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person, after: int = 0) -> FieldFacts | None:
+    """What the schema says of a field; a worker is asked where the cluster alone knows the kind."""
+    kind = fields.find_known_kind(plan, gvk)
+    if kind is not None:
+        return fields.facts_at(kind, path)
+    question = Question(
+        ErrandKind.SCHEMA, by, plan.target.cluster, {"plan": plan.pk, "gvk": list(gvk), "path": list(path)}
+    )
+    found: FieldFacts | None = from_json(FieldFacts | None, ask(question, after=after))
+    return found
+
+
+def compare_objects(
+    first: Plan, second: Plan, differing: tuple[Differing, ...], *, is_waited_for: bool, after: int = 0
+) -> list[ObjectMove | None]:
+    """What moved, for each of these objects; None where a worker has not said it yet, or nothing is to be told.
+
+    - Objects that hold no masked value are compared here; those that do, by a worker, once for both plans.
+    - `is_waited_for`: raises `WaitingError` rather than leaving such objects out.
+    """
+    secret = [one for one in differing if comparisons.holds_secrets(one)]
+    told: JSONObject = {}
+    if secret:
+        question = Question(ErrandKind.COMPARE, content={"first": first.pk, "second": second.pk})
+        told = (ask(question, after=after) if is_waited_for else peek(question)) or {}
+    return [
+        comparisons.read_move(told.get(comparisons.name_of(one))) if one in secret else comparisons.compare_masked(one)
+        for one in differing
+    ]
+
+
+def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 0) -> Adoption:
+    """What adopting an object would begin with; `of` is its group, kind, namespace and name."""
+    question = Question(ErrandKind.ADOPTION, by, cluster, {"object": of})
+    found: Adoption = from_json(Adoption, ask(question, after=after))
+    return found
+
+
+def adopt(cluster: Cluster, *, of: JSONObject, title: str, reason: str, options: ApplyOptions, by: Person) -> int:
+    """Open a review of a live object as its manifest; gives its number."""
+    said = {"object": of, "title": title, "reason": reason, "options": options_to_json(options)}
+    return cast(int, send(Question(ErrandKind.ADOPT, by, cluster, said))["review"])
+
+
+def undo_run(run: ApplyRun, *, by: Person) -> int:
+    """Open a review of what would undo a run; gives its number. What blocks it is said at once."""
+    inverse.require_undo(run, by=by)
+    return cast(int, send(Question(ErrandKind.UNDO, by, content={"run": run.number}))["review"])
+
+
+def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> str:
+    """Add a live cluster from an uploaded kubeconfig, which is sealed at once; gives its slug."""
+    said = {"slug": slug, "name": name, "context": context}
+    return cast(str, send(Question(ErrandKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"])
+
+
+@lru_cache(maxsize=1)
+def _reply_key() -> str:
+    """The opening key of this process, for answers to itself; it is kept nowhere else."""
+    return keypairs.make_opening_key()
+
+
+def answer_kubectl(
+    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+) -> Response:
+    """Answer one HTTP request as a sandbox's API server.
+
+    - A web process checks the token, and passes the rest on sealed; the answer comes back sealed for it alone.
+    """
+    if can_open():
+        return sandboxes.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)
+    refused = sandboxes.refuse_stranger(cluster, headers)
+    if refused is not None:
+        return refused
+    said = {"method": method, "path": path, "query": query, "headers": dict(headers), "body": b64encode(body).decode()}
+    question = Question(
+        ErrandKind.SANDBOX,
+        cluster=cluster,
+        secret=json.dumps(said).encode(),
+        reply_to=keypairs.sealing_key_of(_reply_key()),
+    )
+    errand = wait(write_down(question, patience=_KUBECTL_WAITS), _KUBECTL_WAITS.total_seconds())
+    if errand.state != ErrandState.DONE or errand.sealed_result is None:
+        return sandboxes.NO_WORKER
+    told = json.loads(keypairs.unseal(bytes(errand.sealed_result), [_reply_key()]))
+    Errand.objects.filter(pk=errand.pk).delete()
+    return Response(told["status"], [(name, value) for name, value in told["headers"]], b64decode(told["body"]))

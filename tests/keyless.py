@@ -1,0 +1,58 @@
+"""A web process of a team in a test: it holds the sealing key alone, and a worker works while it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from applyviz.records import sealing
+from applyviz.records.enums import ErrandState
+from applyviz.records.models import Errand
+from applyviz.workflow import errands
+from applyviz.workflow.errands import asking
+
+
+@dataclass
+class KeylessWeb:
+    """The settings of a web process; `works` says whether there is a worker, `served` what it was asked for."""
+
+    settings: Any
+    works: bool = True
+    served: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._opening = list(self.settings.APPLYVIZ_OPENING_KEYS)
+        self.settings.APPLYVIZ_SEALING_KEY = sealing.sealing_key()
+        self.settings.APPLYVIZ_OPENING_KEYS = []
+        assert not sealing.can_open()
+
+    @contextmanager
+    def as_worker(self) -> Iterator[None]:
+        """What a worker does, with its keys."""
+        self.settings.APPLYVIZ_OPENING_KEYS = self._opening
+        try:
+            yield
+        finally:
+            self.settings.APPLYVIZ_OPENING_KEYS = []
+
+    def work(self) -> None:
+        """Answer everything that waits."""
+        for errand in Errand.objects.filter(state=ErrandState.WAITING).order_by("pk"):
+            self.served.append(errand.kind)
+            with self.as_worker():
+                errands.carry_out(errand.pk)
+
+    def pause(self, _seconds: float) -> None:
+        """Time passes."""
+        if self.works:
+            self.work()
+
+
+def go_without_keys(settings: Any, monkeypatch: Any) -> KeylessWeb:
+    """From now on this process is a web process of a team."""
+    web = KeylessWeb(settings)
+    pause: Callable[[float], None] = web.pause
+    monkeypatch.setattr(asking, "pause", pause)
+    return web
