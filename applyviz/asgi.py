@@ -1,4 +1,4 @@
-"""The ASGI application that uvicorn serves."""
+"""The ASGI application that uvicorn serves; in a team it refuses to start where it could open what is sealed."""
 
 from __future__ import annotations
 
@@ -6,5 +6,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from applyviz.records import sealing
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 application = get_asgi_application()
+sealing.require_web_keys()

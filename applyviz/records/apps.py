@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import AppConfig
+from django.core import checks
 from django.db import connections
 from django.db.models.signals import post_migrate, pre_migrate
 
@@ -37,6 +38,13 @@ def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
     _set_patience(using, f"RESET {_TIMEOUT}")
 
 
+def _check_keys(**_: Any) -> list[checks.CheckMessage]:
+    from applyviz.records import sealing  # noqa: PLC0415  # as above
+
+    problem = sealing.find_mismatch()
+    return [checks.Error(problem, id="records.E001")] if problem else []
+
+
 class RecordsConfig(AppConfig):
     """Models, migrations, enums and nothing else."""
 
@@ -44,6 +52,7 @@ class RecordsConfig(AppConfig):
     label = "records"
 
     def ready(self) -> None:
-        """Lift the triggers for a migration, and install afterwards what it lost: triggers and full text."""
+        """Lift the triggers for a migration, and install afterwards what it lost; check that keys fit each other."""
+        checks.register(_check_keys)
         pre_migrate.connect(_make_way, sender=self, dispatch_uid="records.make-way")
         post_migrate.connect(_prepare, sender=self, dispatch_uid="records.prepare")

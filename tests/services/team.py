@@ -27,7 +27,7 @@ class Team:
 
     def __init__(self, folder: Path, *, database: str, broker: str, has_web: bool = True) -> None:
         self.folder, self.port, self._database = folder, free_port(), database
-        self.has_web = has_web
+        self.has_web, self.token = has_web, ""
         self._services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         opening = keypairs.make_opening_key()
@@ -72,10 +72,20 @@ class Team:
         swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port), "/tmp/beat-schedule": str(self.folder / "beat")}
         return [str(programs / first), *(swapped.get(word, word) for word in rest)]
 
+    def environment_of(self, service: str) -> dict[str, str]:
+        """What a service is given: of the secrets, those that `docker-compose.yml` names for it and no other."""
+        named = self._services[service].get("environment", {})
+        return {name: value for name, value in self.environment.items() if not name.endswith("_FILE") or name in named}
+
     def run(self, service: str) -> None:
         """Run a service that ends by itself."""
         done = subprocess.run(
-            self.command(service), env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=240
+            self.command(service),
+            env=self.environment_of(service),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
 
@@ -83,9 +93,13 @@ class Team:
         """Start a service; its log is in the folder."""
         log = (self.folder / f"{service}.log").open("ab")
         self._processes[service] = subprocess.Popen(
-            self.command(service), env=self.environment, cwd=ROOT, stdout=log, stderr=log
+            self.command(service), env=self.environment_of(service), cwd=ROOT, stdout=log, stderr=log
         )
         log.close()
+
+    def pid(self, service: str) -> int:
+        """The process of a service."""
+        return self._processes[service].pid
 
     def stop(self, service: str) -> int:
         """Ask a service to end, as a container runtime does; its exit status."""
@@ -102,12 +116,12 @@ class Team:
         """The last lines that a service wrote."""
         return (self.folder / f"{service}.log").read_text(errors="replace")[-3000:]
 
-    def python(self, code: str, **environment: str) -> str:
-        """What a script prints that runs inside the installation."""
+    def python(self, code: str, service: str = "worker", **environment: str) -> str:
+        """What a script prints that runs inside the installation, with the keys of one of its services."""
         prelude = "import django; django.setup()\n"
         done = subprocess.run(
             [sys.executable, "-c", prelude + code],
-            env={**self.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", **environment},
+            env={**self.environment_of(service), "DJANGO_SETTINGS_MODULE": "applyviz.settings", **environment},
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import subprocess
+import sys
+import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
+from applyviz import keypairs
+from tests.services.browsing import Browser
 from tests.services.servers import run_postgres, run_redis
-from tests.services.team import Team
+from tests.services.team import ROOT, Team
 
 pytestmark = pytest.mark.services
 
@@ -18,8 +27,9 @@ from applyviz.records.enums import Role
 from applyviz.workflow import clusters
 from tests.builders import grant_role
 for name, role in (("alice", Role.AUTHOR), ("bob", Role.APPROVER)):
-    grant_role(User.objects.create_user(name), role)
-clusters.create_sandbox(slug="box", name="Box")
+    grant_role(User.objects.create_user(name, password="long enough for " + name), role)
+box = clusters.create_sandbox(slug="box", name="Box")
+print(box.credential.open_bytes().decode())
 """
 REVIEW = """
 from django.contrib.auth.models import User
@@ -49,6 +59,20 @@ RUN_STATE = """
 SELECT records_applyrun.state FROM records_applyrun JOIN records_plan ON records_plan.id = records_applyrun.plan_id
 JOIN records_review ON records_review.id = records_plan.review_id WHERE records_review.number = {}
 """
+SECRET = """
+apiVersion: v1
+kind: Secret
+metadata: {name: login, namespace: default}
+stringData: {password: canary}
+"""
+CAN_OPEN = """
+from applyviz.records.models import Cluster
+from applyviz.records.sealing import SealError, can_open
+try:
+    Cluster.objects.get(slug="box").credential.open_bytes()
+except SealError as error:
+    print(can_open(), error)
+"""
 REFUSED = """
 from django.db import DatabaseError
 from django.db import connection
@@ -68,7 +92,7 @@ def team(tmp_path_factory) -> Iterator[Team]:
         run_redis() as broker,
         Team(tmp_path_factory.mktemp("team"), database=database, broker=broker) as started,
     ):
-        started.python(PEOPLE)
+        started.token = started.python(PEOPLE)
         yield started
 
 
@@ -84,6 +108,100 @@ def test_worker_plans_and_applies_what_people_asked_for(team):
     team.python(RUN.format(number))
 
     team.wait_for(RUN_STATE.format(number), "succeeded")
+
+
+def wait_for_page(browser, path, word, *, seconds=60):
+    """Until a page shows a word; it is looked at again and again, as a person would."""
+    deadline = time.monotonic() + seconds
+    while word not in browser.get(path):
+        assert time.monotonic() < deadline, f"{path} does not show {word!r}"
+        time.sleep(0.2)
+
+
+def sign_in(team, name):
+    browser = Browser(team.port)
+    browser.sign_in(name, f"long enough for {name}")
+    return browser
+
+
+def test_web_holds_no_key_that_opens(team):
+    web = team.environment_of("web")
+
+    told = team.python(CAN_OPEN, service="web")
+
+    assert told == "False this process holds no key that opens sealed content; workers do"
+    assert [name for name in web if "OPENING" in name or "ENCRYPTION" in name] == []
+    environment = Path(f"/proc/{team.pid('web')}/environ").read_bytes()
+    assert b"OPENING" not in environment
+    assert b"ENCRYPTION" not in environment
+
+
+def test_main_job_with_a_web_process_that_opens_nothing(team):
+    alice, bob = sign_in(team, "alice"), sign_in(team, "bob")
+    alice.get("/reviews/new/")
+    form = {"cluster": "box", "namespace": "default", "mode": "server", "field_manager": "team", "text": SECRET}
+    alice.post("/reviews/new/", title="Login", **form)
+    review = alice.find(r"/reviews/(\d+)/")
+    team.wait_for(PLAN_STATE.format(review), "complete")
+
+    bob.get(f"/reviews/{review}/plans/1/confirm/")
+    bob.post(f"/reviews/{review}/plans/1/confirm/", digest=bob.find(r'name="digest" value="(\w+)"'), then="apply")
+    team.wait_for(RUN_STATE.format(review), "succeeded")
+    run = bob.find(r"/runs/(\d+)/")
+
+    seen = [bob.get(path) for path in (f"/runs/{run}/", f"/runs/{run}/objects/0/", "/history/", f"/reviews/{review}/")]
+    wait_for_page(bob, "/clusters/box/", "login")
+    wait_for_page(bob, "/clusters/box/state/", "State and rights")
+    wait_for_page(bob, "/clusters/box/managers/team/", "data.password")
+    alice.post(f"/runs/{run}/undo/")
+    wait_for_page(alice, "/reviews/", f"Undo run {run}")
+    assert [page for page in (*seen, bob.page, alice.page) if "canary" in page or "Y2FuYXJ5" in page] == []
+
+
+def test_kubectl_talks_to_a_sandbox_through_web_and_worker(team):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{team.port}/sandboxes/box/api/v1/namespaces/default/secrets/login",
+        headers={"Authorization": f"Bearer {team.token}"},
+    )
+
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert json.load(answer)["data"] == {"password": base64.b64encode(b"canary").decode()}
+
+
+@pytest.mark.parametrize("variable", ["APPLYVIZ_OPENING_KEYS_FILE", "APPLYVIZ_ENCRYPTION_KEYS_FILE"])
+def test_web_refuses_to_start_with_a_key_that_opens(team, variable):
+    kept = team.folder / "old"
+    kept.write_text(Fernet.generate_key().decode())
+    given = str(kept) if "ENCRYPTION" in variable else team.environment[variable]
+
+    done = subprocess.run(
+        [sys.executable, "-c", "import applyviz.asgi"],
+        env={**team.environment_of("web"), variable: given},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert done.returncode == 1
+    assert "a web process of a team must hold no key that opens" in done.stderr
+    assert "applyviz-open-" not in done.stderr
+
+
+def test_worker_refuses_keys_that_do_not_fit(team):
+    other = keypairs.sealing_key_of(keypairs.make_opening_key())
+
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        env={**team.environment_of("worker"), "APPLYVIZ_SEALING_KEY_FILE": "", "APPLYVIZ_SEALING_KEY": other},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert done.returncode == 1
+    assert "none of APPLYVIZ_OPENING_KEYS opens what it seals" in done.stderr
 
 
 def test_clock_finds_work_whose_message_was_lost(team):
