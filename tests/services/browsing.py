@@ -40,5 +40,5 @@ class Browser:
 
     def _open(self, request: urllib.request.Request) -> str:
         with self._opener.open(request, timeout=60) as answer:
-            self.page, self.address = answer.read().decode(), answer.url.removeprefix(self._root)
+            self.page, self.address = answer.read().decode().replace("<wbr>", ""), answer.url.removeprefix(self._root)
         return self.page
