@@ -41,6 +41,8 @@ def test_contracts_are_kept(copy):
         ("sandbox/__init__.py", "import django", "The sandbox knows no Django"),
         ("web/__init__.py", "import kubernetes", "Only clusters speaks to Kubernetes"),
         ("web/__init__.py", "import applyviz.clusters.writer", "One writer"),
+        ("web/views/home.py", "import applyviz.clusters.connect", "Pages open nothing"),
+        ("web/presenters/home.py", "import applyviz.records.sealing", "Pages open nothing"),
     ],
 )
 def test_contract_breaks_on_a_planted_import(copy, planted_in, line, contract):

@@ -15,6 +15,20 @@ PUBLIC = {"login", "logout", "set-language", "health"}
 # Answers by a bearer token of its own, not by a session.
 BY_TOKEN = ("sandboxes/", "api/")
 SAMPLES = {"int": "1", "slug": "x", "str": "x", "path": "x", "uuid": "00000000-0000-0000-0000-000000000000"}
+# Who calls these needs a key that opens; a web process of a team holds none.
+OPENING = {
+    *("open_bytes", "open_json", "open_sealed", "open_sealed_core", "open_reader", "open_transport", "open_sandbox"),
+    *("compare_secrets", "create_inverse", "prepare_inverse", "prepare_adoption", "prepare_upload", "upload_cluster"),
+    *(
+        "add_live_cluster",
+        "create_sandbox",
+        "make_kubeconfig",
+        "read_facts",
+        "verify_plan",
+        "scan_cluster",
+        "make_plan",
+    ),
+}
 WRITES = {"create", "save", "update", "delete", "get_or_create", "update_or_create", "bulk_create", "bulk_update"}
 
 
@@ -79,5 +93,20 @@ def test_pages_write_no_record():
                 receiver = ast.unparse(node.func.value)
                 if node.func.attr == "save" or ".objects" in receiver:
                     found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {receiver}.{node.func.attr}")
+
+    assert found == []
+
+
+def test_pages_open_nothing():
+    found = []
+    for path in files_below("applyviz/web", ".py"):
+        if "management" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Attribute | ast.Name):
+                continue
+            name = node.attr if isinstance(node, ast.Attribute) else node.id
+            if name in OPENING:
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
 
     assert found == []

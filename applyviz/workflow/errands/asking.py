@@ -60,7 +60,8 @@ class UnansweredError(UnfinishedError):
     status = 503
 
     def __str__(self) -> str:
-        return _("no worker answered within %(count)d seconds") % {"count": int(PATIENCE.total_seconds())}
+        text = _("Nobody took this up within %(count)d seconds, and nothing was done. Is a worker running?")
+        return text % {"count": int(PATIENCE.total_seconds())}
 
 
 class RefusedError(WorkflowError):

@@ -6,25 +6,20 @@ from base64 import b64encode
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import JSON, Request
-from applyviz.records import models as rows
 from applyviz.records.enums import AuditAction, ClusterKind, ErrandKind, ErrandState
 from applyviz.records.models import AuditEntry, Cluster, Errand, ObjectChange, Review, SourceFile, Webhook
 from applyviz.records.sealing import Sealed, SealError
-from applyviz.workflow import clock, clusters, errands, inventory, plans, reviews, sweep
-from applyviz.workflow.errands import asking
+from applyviz.workflow import clusters, inventory, sweep
 from tests.architecture.test_web import addresses
-from tests.builders import make_cluster_row, make_policy
+from tests.builders import make_cluster_row
 from tests.keyless import go_without_keys
-from tests.stories import Team, config_map, secret
 from tests.web.clusters.test_clusters import KUBECONFIG
 
 pytestmark = pytest.mark.django_db
@@ -44,44 +39,6 @@ DEFINITION = {
     },
 }
 CANARIES = ("canary-1", "canary-2", b64encode(b"canary-1").decode(), b64encode(b"canary-2").decode())
-
-
-@pytest.fixture
-def team(monkeypatch):
-    return Team().wire_up(monkeypatch)
-
-
-def replan(team, plan):
-    made = reviews.replan_review(plan.review, by=team.alice)
-    plans.make_plan(made.pk)
-    return made
-
-
-@pytest.fixture
-def run(team):
-    """A run of review 1; review 2 has two plans that differ, in a Secret too."""
-    run = team.apply(config_map(colour="red"), secret(password="canary-1"))
-    first = team.plan(config_map(colour="blue"), secret(password="canary-2"))
-    team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"colour": "green"}})
-    team.edit("/api/v1/namespaces/default/secrets/login", {"stringData": {"password": "canary-3", "other": "x"}})
-    replan(team, first)
-    now, sealed = timezone.now(), Sealed.of_bytes(b"canary-1")
-    Webhook.objects.create(name="chat", url="https://chat.example", secret=sealed, created_at=now, created_by=team.bob)
-    make_policy("box")
-    rows.Team.objects.create(slug="box", name="Box", created_at=now)
-    return run
-
-
-@pytest.fixture
-def root(db):
-    browser = Client()
-    browser.force_login(User.objects.create_superuser("root"))
-    return browser
-
-
-@pytest.fixture
-def web(run, settings, monkeypatch):
-    return go_without_keys(settings, monkeypatch)
 
 
 def fill(route):
@@ -283,158 +240,6 @@ def test_kubectl_is_told_when_no_worker_answers(token, web, client, monkeypatch)
     answer = client.get(MAPS, HTTP_AUTHORIZATION=f"Bearer {token}")
 
     assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
-
-
-@pytest.fixture
-def slow(web, monkeypatch):
-    """A worker that takes longer than a page waits."""
-    web.works = False
-    monkeypatch.setattr(asking, "wait", lambda errand, seconds=0: asking.look(errand))
-    return web
-
-
-def test_page_is_busy_until_a_worker_answered(slow, root):
-    address = reverse("clusters:show-cluster", args=["box"])
-    busy = root.get(address)
-    poll = reverse("errands:show-errand", args=[Errand.objects.get().pk])
-    waiting = root.get(poll, **HTMX)
-    slow.work()
-    finished, page = root.get(poll, **HTMX), root.get(address)
-
-    assert (busy.status_code, waiting.status_code, finished["HX-Refresh"], page.status_code) == (202, 202, "true", 200)
-    assert f'hx-get="{poll}"' in busy.content.decode()
-    assert "settings" in page.content.decode()
-    assert Errand.objects.count() == 1
-
-
-def test_part_of_a_page_asks_for_itself(slow, root):
-    address = reverse("clusters:show-state", args=["box"])
-
-    busy = root.get(address, **HTMX)
-    slow.work()
-
-    assert (busy.status_code, f'hx-get="{address}"' in busy.content.decode()) == (202, True)
-    assert "<html" not in busy.content.decode()
-    assert root.get(address, **HTMX).status_code == 200
-
-
-def test_form_leads_to_what_was_made(slow, root, run):
-    answer = root.post(reverse("runs:undo-run", args=[run.number]))
-    waiting = root.get(answer["Location"])
-    slow.work()
-    slow.work()
-    done = root.get(answer["Location"])
-
-    (made,) = Review.objects.filter(title__startswith="Undo")
-    assert (waiting.status_code, done["Location"]) == (202, reverse("reviews:show-review", args=[made.number]))
-
-
-def test_comparison_waits_and_is_asked_once_for_everybody(slow, root, team):
-    address = reverse("reviews:compare-plans", args=[2])
-    other = Client()
-    other.force_login(team.bob)
-
-    busy = [browser.get(address).status_code for browser in (root, other)]
-    poll = other.get(reverse("errands:show-errand", args=[Errand.objects.get(kind=ErrandKind.COMPARE).pk]), **HTMX)
-    slow.work()
-
-    assert (busy, poll.status_code) == ([202, 202], 202)
-    assert [browser.get(address).status_code for browser in (root, other)] == [200, 200]
-    assert Errand.objects.filter(kind=ErrandKind.COMPARE).count() == 1
-
-
-def test_unanswered_page_says_so_and_can_ask_again(slow, root, monkeypatch):
-    address = reverse("clusters:show-cluster", args=["box"])
-    root.get(address)
-    first = Errand.objects.get()
-    later = timezone.now() + asking.PATIENCE
-    monkeypatch.setattr(clock, "now", lambda: later)
-
-    late = root.get(address)
-    slow.work()
-    again = root.get(f"{address}?again={first.pk}")
-
-    assert (late.status_code, again.status_code) == (503, 202)
-    assert f"?again={first.pk}" in late.content.decode()
-    assert [one.state for one in Errand.objects.order_by("pk")] == [ErrandState.EXPIRED, ErrandState.WAITING]
-
-
-def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch):
-    root.post(reverse("runs:undo-run", args=[run.number]))
-    act = errands.carrying.handling.prepare
-
-    def slowly(*given):
-        done = act(*given)
-        later = timezone.now() + asking.PATIENCE
-        monkeypatch.setattr(clock, "now", lambda: later)
-        return done
-
-    monkeypatch.setattr(errands.carrying.handling, "prepare", slowly)
-    slow.work()
-
-    assert not Review.objects.filter(title__startswith="Undo").exists()
-    sweep_at = timezone.now() + 2 * asking.PATIENCE
-    errands.end_late(now=sweep_at)
-    assert Errand.objects.get().state == ErrandState.EXPIRED
-
-
-def test_errands_of_others_are_not_there(slow, root, team):
-    root.get(reverse("clusters:show-cluster", args=["box"]))
-    other = Client()
-    other.force_login(team.bob)
-
-    assert other.get(reverse("errands:show-errand", args=[Errand.objects.get().pk])).status_code == 404
-
-
-def test_rights_are_looked_at_again_by_the_worker(slow, team, run):
-    browser = Client()
-    browser.force_login(team.alice)
-    answer = browser.post(reverse("runs:undo-run", args=[run.number]))
-    team.alice.is_active = False
-    User.objects.filter(pk=team.alice.pk).update(is_active=False)
-
-    slow.work()
-
-    assert answer.status_code == 302
-    assert Errand.objects.get().state == ErrandState.REFUSED
-    assert not Review.objects.filter(title__startswith="Undo").exists()
-
-
-def test_lost_errand_is_found_and_answered_once(slow, root):
-    root.get(reverse("clusters:show-state", args=["box"]))
-    errand = Errand.objects.get()
-    now = timezone.now()
-
-    soon, lost = (errands.find_unfinished(now=now + timedelta(seconds=after)) for after in (0, 4))
-    Errand.objects.update(attempts=1, lease_until=now + timedelta(seconds=30))
-    held = errands.find_unfinished(now=now + timedelta(seconds=4))
-    dropped = errands.find_unfinished(now=now + timedelta(seconds=31))
-
-    assert (soon, lost, held, dropped) == ([], [errand.pk], [], [errand.pk])
-
-
-def test_poison_is_given_up(slow, root):
-    root.get(reverse("clusters:show-state", args=["box"]))
-    Errand.objects.update(attempts=3)
-
-    slow.work()
-
-    assert (Errand.objects.get().state, Errand.objects.get().reasons) == (
-        "refused",
-        ["it was interrupted several times"],
-    )
-
-
-def test_answers_go_after_some_minutes(web, root):
-    root.get(reverse("clusters:show-state", args=["box"]))
-    root.get(reverse("reviews:compare-plans", args=[2]))
-    now = timezone.now()
-
-    errands.end_late(now=now + timedelta(minutes=11))
-    after_minutes = list(Errand.objects.values_list("kind", flat=True))
-    errands.end_late(now=now + timedelta(days=2))
-
-    assert (after_minutes, Errand.objects.count()) == ([ErrandKind.COMPARE], 0)
 
 
 def test_refusal_of_a_cluster_is_a_page(web, root, monkeypatch):
