@@ -141,5 +141,5 @@ class Sealed:
         return keypairs.is_sealed_for(self.token, sealing_key())
 
     def resealed(self) -> Self:
-        """The same content under the key that seals now."""
-        return self if self.is_current else self.of_bytes(self.open_bytes())
+        """The same content sealed anew, under the key that seals now."""
+        return self.of_bytes(self.open_bytes())
