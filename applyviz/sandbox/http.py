@@ -2,7 +2,8 @@
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON, YAML and
 protobuf bodies; answers are JSON, as an object, a table or metadata only. A bearer token names the user, by a function
-of the caller's. A watch tells what is there and ends: clients ask again.
+of the caller's; whom `kubectl --as` acts as is what a server says it is, and may do everything as everybody may here.
+A watch tells what is there and ends: clients ask again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from applyviz.sandbox.tables import render_table
 
 BODY_LIMIT = 3 * 1024 * 1024
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_IMPERSONATING = ("impersonate-group", "impersonate-uid")
+_EXTRA = "impersonate-extra-"
 _METADATA_KINDS = {"PartialObjectMetadata", "PartialObjectMetadataList"}
 
 
@@ -131,14 +132,21 @@ def read_token(authorization: str) -> str:
     return text.strip() if scheme.lower() == "bearer" else ""
 
 
+def _split(text: str) -> tuple[str, ...]:
+    """Values of several headers with one name, as what stands between the servers joins them."""
+    return tuple(value.strip() for value in text.split(",") if value.strip())
+
+
 def _read_caller(headers: Mapping[str, str]) -> Caller:
-    """Whom `kubectl --as` acts as; groups come as one header, joined by what stands between the servers."""
+    """Whom `kubectl --as` acts as, with groups, uid and what else is known of them."""
     user = headers.get("impersonate-user", "")
-    told = next((name for name in _IMPERSONATING if headers.get(name)), "")
-    if not user and told:
-        message = f"requested {headers[told]!r} without impersonating a user"
+    extra = {unquote(name.removeprefix(_EXTRA)): text for name, text in headers.items() if name.startswith(_EXTRA)}
+    told = [headers.get("impersonate-group", ""), headers.get("impersonate-uid", ""), *extra.values()]
+    if not user and any(told):
+        message = f"requested {next(filter(None, told))!r} without impersonating a user"
         raise StatusError(500, "InternalError", f"Internal error occurred: {message}")
-    return Caller(user, tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip()))
+    known = tuple((key, _split(text)) for key, text in sorted(extra.items()))
+    return Caller(user, _split(told[0]), told[1], known)
 
 
 def _manager(agent: str) -> str:

@@ -21,6 +21,8 @@ class Caller:
 
     user: str = ""
     groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def render(self) -> MutableObject:
         """As `kubectl auth whoami` prints it."""
@@ -28,7 +30,12 @@ class Caller:
             return {"username": "sandbox", "groups": ["system:masters"]}
         added = "system:unauthenticated" if self.user == "system:anonymous" else "system:authenticated"
         groups = self.groups if added in self.groups else (*self.groups, added)
-        return {"username": self.user, "groups": list(groups)}
+        shown: MutableObject = {"username": self.user, "groups": list(groups)}
+        if self.uid:
+            shown["uid"] = self.uid
+        if self.extra:
+            shown["extra"] = {key: list(values) for key, values in self.extra}
+        return shown
 
 
 def answer_review(request: Request, route: Route, caller: Caller) -> Answer | None:

@@ -143,3 +143,53 @@ def test_watch_tells_what_is_there_and_ends(call):
 )  # fmt: skip
 def test_ages_read_as_in_kubectl(seconds, text):
     assert render_age(seconds) == text
+
+
+WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+REVIEW = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "who"),
+    [
+        ({}, {"username": "sandbox", "groups": ["system:masters"]}),
+        ({"impersonate_user": "jane"}, {"username": "jane", "groups": ["system:authenticated"]}),
+        (
+            {
+                "impersonate_user": "jane",
+                "impersonate_group": "dev, ops",
+                "impersonate_uid": "17",
+                "impersonate_extra_scopes": "view,edit",
+                "impersonate_extra_acme.com%2Fproject": "shop",
+            },
+            {
+                "username": "jane",
+                "groups": ["dev", "ops", "system:authenticated"],
+                "uid": "17",
+                "extra": {"acme.com/project": ["shop"], "scopes": ["view", "edit"]},
+            },
+        ),
+    ],
+)
+def test_impersonated_caller_is_who_the_server_says_it_is(call, headers, who):
+    status, answer, _ = call("POST", WHO, REVIEW, content_type="application/json", **headers)
+
+    assert (status, answer["status"]["userInfo"]) == (201, who)
+
+
+@pytest.mark.parametrize("name", ["impersonate_group", "impersonate_uid", "impersonate_extra_scopes"])
+@pytest.mark.parametrize(
+    ("method", "path", "query"), [("GET", MAPS, ""), ("GET", MAPS, "watch=1"), ("GET", "/api", "")]
+)
+def test_group_of_nobody_is_refused_whatever_is_asked(call, name, method, path, query):
+    status, answer, _ = call(method, path, query=query, **{name: "dev"})
+
+    assert (status, "without impersonating a user" in answer["message"]) == (500, True)
+
+
+def test_impersonation_changes_no_field_owner(call):
+    body = b'{"metadata": {"name": "a"}, "data": {"k": "1"}}'
+
+    _, answer, _ = call("POST", MAPS, body, content_type="application/json", impersonate_user="jane")
+
+    assert [e["manager"] for e in answer["metadata"]["managedFields"]] == ["kubectl"]

@@ -9,6 +9,7 @@ from threading import Thread
 
 import pytest
 from django.core import mail
+from django.db.models import F
 from django.utils import timezone
 
 from applyviz.records.enums import DeliveryState, Event, Role
@@ -17,6 +18,7 @@ from applyviz.workflow import approvals, notifications, runs
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.notifications import choices, inbox, webhooks
 from applyviz.workflow.notifications.choices import Ways
+from applyviz.workflow.notifications.mail import MOST_AN_HOUR
 from applyviz.workflow.notifications.texts import render_sentence
 from tests.builders import make_person
 from tests.stories import Team, config_map, secret
@@ -39,7 +41,7 @@ class Receiver:
     """A program that is told, on this machine; `status` is what it answers."""
 
     def __init__(self) -> None:
-        self.got, self.status = [], 200
+        self.got, self.status, self.location = [], 200, ""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,6 +49,8 @@ class Receiver:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.got.append((dict(self.headers), body))
                 self.send_response(receiver.status)
+                if receiver.location:
+                    self.send_header("Location", receiver.location)
                 self.end_headers()
 
             def log_message(self, *args):
@@ -235,6 +239,93 @@ def test_mail_that_was_not_taken_is_tried_again_later(team, settings, monkeypatc
     pending.refresh_from_db()
     assert pending.mail_due_at is not None
     assert (pending.mailed_at, pending.mail_attempts, pending.mail_due_at > timezone.now()) == (None, 1, True)
+
+
+@pytest.mark.parametrize("address", ["https://reviews.example", "https://example.com/run/", ""])
+def test_mail_names_the_page_of_choices_wherever_the_installation_is(team, settings, address):
+    settings.APPLYVIZ_MAIL, settings.APPLYVIZ_URL = True, address
+    team.bob.email = "bob@example.com"
+    team.bob.save()
+    team.plan(config_map(a="1"))
+    notifications.tell()
+
+    notifications.send_mail(Notification.objects.get(person=team.bob).pk)
+
+    assert f" {address.rstrip('/')}/notifications/choices/." in mail.outbox[0].body
+
+
+def test_more_than_some_mails_an_hour_come_in_one(team, settings):
+    settings.APPLYVIZ_MAIL = True
+    team.bob.email = "bob@example.com"
+    team.bob.save()
+    now = timezone.now()
+    for number in range(MOST_AN_HOUR + 3):
+        facts = {"plan": {"number": number}, "review": {"number": 1, "title": "Storm\nBcc: x@example.com"}}
+        happening = Happening.objects.create(key=f"storm:{number}", event=Event.NEEDS_YOU, facts=facts, at=now)
+        Notification.objects.create(happening=happening, person=team.bob, mail_due_at=now)
+    for one in Notification.objects.order_by("pk"):
+        notifications.send_mail(one.pk)
+
+    waiting = Notification.objects.filter(mailed_at=None)
+    assert (len(mail.outbox), waiting.count()) == (MOST_AN_HOUR, 3)
+    assert waiting.filter(mail_due_at__gt=timezone.now() + timedelta(minutes=59)).count() == 3
+    assert [one.mail_attempts for one in waiting] == [0, 0, 0]
+
+    hour = timedelta(hours=1, seconds=1)
+    Notification.objects.exclude(mailed_at=None).update(mailed_at=F("mailed_at") - hour)
+    Happening.objects.update(at=F("at") - hour)
+    waiting.update(mail_due_at=timezone.now())
+    for one in list(waiting):
+        notifications.send_mail(one.pk)
+
+    last = mail.outbox[MOST_AN_HOUR:]
+    assert [one.subject for one in last] == [
+        "[applyviz] Plan 22 of “Storm Bcc: x@example.com” needs your approval, and 2 more"
+    ]
+    assert last[0].body.count("needs your approval.\n") == 3
+    assert Notification.objects.filter(mailed_at=None).count() == 0
+
+
+def verify(headers, body, secret):
+    """What a receiver does."""
+    signed = headers["Applyviz-Timestamp"].encode() + b"." + body
+    made = "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(made, headers["Applyviz-Signature"])
+
+
+def test_every_attempt_is_signed_anew_at_its_own_time_and_with_the_secret_of_then(team, admin, receiver, monkeypatch):
+    webhook = add(receiver, admin)
+    receiver.status = 500
+    team.plan(config_map(a="1"))
+    notifications.tell()
+    deliver_all()
+    webhooks.edit_webhook(
+        webhook, name="Chat", url=receiver.url, secret="another-secret-of-it", events=[], is_enabled=True, by=admin
+    )
+    later = timezone.now() + timedelta(minutes=10)
+    monkeypatch.setattr("applyviz.workflow.notifications.deliveries.timezone.now", lambda: later)
+    deliver_all()
+
+    (first, body), (second, again) = receiver.got
+    assert (verify(first, body, SECRET), verify(second, again, SECRET)) == (True, False)
+    assert verify(second, again, "another-secret-of-it")
+    assert (first["Applyviz-Id"], body) == (second["Applyviz-Id"], again)
+    assert int(second["Applyviz-Timestamp"]) == int(later.timestamp())
+    replayed = {**first, "Applyviz-Timestamp": second["Applyviz-Timestamp"]}
+    assert not verify(replayed, body, SECRET)
+    told_of = AuditEntry.objects.filter(action="webhook.changed").order_by("-id")[0].detail["what"]
+    assert told_of == "changed, with a new secret"
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_webhook_that_redirects_is_followed_nowhere(team, admin, receiver, status):
+    receiver.status, receiver.location = status, receiver.url.replace("/hook", "/elsewhere")
+    webhook = add(receiver, admin)
+
+    notifications.deliver(webhooks.try_webhook(webhook, by=admin).pk)
+
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.status, len(receiver.got)) == (DeliveryState.WAITING, status, 1)
 
 
 def test_webhook_gets_a_signed_message_without_any_value(team, admin, receiver):

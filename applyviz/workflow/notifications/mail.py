@@ -1,46 +1,78 @@
-"""Telling one person by mail, once; tried again for a while when the mail server does not take it."""
+"""Telling one person by mail, once; tried again for a while when the mail server does not take it.
+
+Nobody gets more than some mails an hour: what happens beyond that waits, and comes in one mail.
+"""
 
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from smtplib import SMTPException
 
 from django.core.mail import EmailMessage
 from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from applyviz.records.models import Notification
 from applyviz.workflow.access import Person
 from applyviz.workflow.notifications.choices import can_mail
-from applyviz.workflow.notifications.texts import find_url, render_sentence
+from applyviz.workflow.notifications.texts import find_choices_url, find_url, render_sentence
 
 logger = logging.getLogger(__name__)
 _BACKOFF = timedelta(minutes=1)
 MOST_ATTEMPTS = 6
+MOST_AN_HOUR, MOST_GATHERED = 20, 100
+_HOUR = timedelta(hours=1)
 
 
-def _write(person: Person, notification: Notification) -> EmailMessage:
-    happening = notification.happening
-    sentence = render_sentence(happening)
-    lines = [
-        f"{sentence}.",
-        "",
-        find_url(happening),
-        "",
-        _("You get this mail because of your choices at %(where)s.")
-        % {"where": find_url(happening).partition("/re")[0].partition("/ru")[0] + "/notifications/choices/"},
-    ]
-    subject = " ".join(sentence.split())  # no line of a title ever becomes a header
+def _tell(notification: Notification) -> str:
+    """No line of a title ever becomes a header, or a line of its own."""
+    return " ".join(render_sentence(notification.happening).split())
+
+
+def _write(person: Person, told: Sequence[Notification]) -> EmailMessage:
+    lines = [line for one in told for line in (f"{_tell(one)}.", find_url(one.happening), "")]
+    lines.append(_("You get this mail because of your choices at %(where)s.") % {"where": find_choices_url()})
+    subject = _tell(told[0])
+    if len(told) > 1:
+        more = len(told) - 1
+        subject = ngettext("%(what)s, and %(n)d more", "%(what)s, and %(n)d more", more) % {
+            "what": subject[:140],
+            "n": more,
+        }
     return EmailMessage(f"[applyviz] {subject}"[:200], "\n".join(lines), to=[person.email])
+
+
+def _claim(pk: int, now: datetime) -> bool:
+    mine = Notification.objects.filter(pk=pk, mail_due_at__lte=now, mailed_at=None)
+    return bool(mine.update(mail_due_at=now + _BACKOFF, mail_attempts=F("mail_attempts") + 1))
+
+
+def _find_next(person: Person, now: datetime) -> datetime | None:
+    """When a person may get the next mail; None: now."""
+    sent = Notification.objects.filter(person=person, mailed_at__gt=now - _HOUR).order_by("-mailed_at")
+    moments = sent.values_list("mailed_at", flat=True).distinct()
+    last: datetime | None = moments[MOST_AN_HOUR - 1 : MOST_AN_HOUR].first()
+    return last + _HOUR if last else None
+
+
+def _gather(first: Notification, now: datetime) -> list[Notification]:
+    """A notification that had to wait, with the others of that person that waited as well."""
+    if first.happening.at > now - _BACKOFF:
+        return [first]
+    waiting = Notification.objects.filter(person=first.person, mail_due_at__lte=now, mailed_at=None)
+    found = [pk for pk in waiting.order_by("pk").values_list("pk", flat=True)[:MOST_GATHERED] if _claim(pk, now)]
+    others = Notification.objects.filter(pk__in=found).select_related("happening").order_by("pk")
+    return [first, *others]
 
 
 def send_mail(notification_id: int) -> None:
     """Send the mail of a notification when it is due; nothing happens when another worker has it or it was sent."""
     now = timezone.now()
-    mine = Notification.objects.filter(pk=notification_id, mail_due_at__lte=now, mailed_at=None)
-    if not mine.update(mail_due_at=now + _BACKOFF, mail_attempts=F("mail_attempts") + 1):
+    if not _claim(notification_id, now):
         return
     notification = Notification.objects.select_related("happening", "person").get(pk=notification_id)
     person = notification.person
@@ -48,12 +80,19 @@ def send_mail(notification_id: int) -> None:
     if not can_mail(person) or not person.is_active:
         done.update(mail_due_at=None)
         return
+    later = _find_next(person, now)
+    if later is not None:
+        done.update(mail_due_at=later, mail_attempts=F("mail_attempts") - 1)
+        return
+    told = _gather(notification, now)
     try:
-        _write(person, notification).send()
+        _write(person, told).send()
     except (SMTPException, OSError) as error:
         logger.warning("The mail server did not take notification %s: %s", notification_id, type(error).__name__)
-        waits = notification.mail_attempts < MOST_ATTEMPTS
-        later = now + _BACKOFF * 4 ** (notification.mail_attempts - 1)
-        done.update(mail_due_at=later if waits else None)
+        for one in told:
+            waits = one.mail_attempts < MOST_ATTEMPTS
+            again = now + _BACKOFF * 4 ** (one.mail_attempts - 1)
+            Notification.objects.filter(pk=one.pk).update(mail_due_at=again if waits else None)
     else:
-        done.update(mailed_at=timezone.now(), mail_due_at=None)
+        sent = timezone.now()
+        Notification.objects.filter(pk__in=[one.pk for one in told]).update(mailed_at=sent, mail_due_at=None)

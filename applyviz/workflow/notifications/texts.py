@@ -50,6 +50,11 @@ def find_path(happening: Happening) -> str:
     return "/history/verify/" if facts.get("head") else "/"
 
 
+def find_choices_url() -> str:
+    """Where people choose what they are told of, and how."""
+    return settings.APPLYVIZ_URL.rstrip("/") + "/notifications/choices/"
+
+
 def find_url(happening: Happening) -> str:
     """The whole address of that page; only a path when the installation does not know its own address."""
     return settings.APPLYVIZ_URL.rstrip("/") + find_path(happening)
