@@ -166,9 +166,23 @@ def read_published(lines: Iterable[str]) -> list[SignedHead]:
     return found
 
 
-def find_contradiction(published: Iterable[SignedHead]) -> BadEntry | None:
+def read_pasted(text: str) -> tuple[Head, ...]:
+    """Heads as people keep them, one a line: signed, or `sequence:hash` alone; raises `NotValidError` for the first
+    line that is none."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        told = line.strip()
+        try:
+            if told:
+                found.append(read_published([told])[0].head if told.startswith("{") else Head.parse(told))
+        except NotValidError as error:
+            raise NotValidError(f"line {number}: {error}") from error
+    return tuple(found)
+
+
+def find_contradiction(published: Iterable[Head]) -> BadEntry | None:
     """The first entry of the global chain that is not as a published head says, or is missing."""
-    heads = sorted((one.head.sequence, one.head.hash) for one in published if one.head.sequence)
+    heads = sorted((one.sequence, one.hash) for one in published if one.sequence)
     rows = AuditEntry.objects.filter(chain=audit.GLOBAL, sequence__in=[sequence for sequence, _hash in heads])
     kept = {sequence: (hashed, pk) for sequence, hashed, pk in rows.values_list("sequence", "hash", "pk")}
     for sequence, hashed in heads:

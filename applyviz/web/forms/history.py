@@ -16,7 +16,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.workflow.chain import Head
 from applyviz.workflow.errors import NotValidError
 from applyviz.workflow.evidence import Period
-from applyviz.workflow.heads import read_published
+from applyviz.workflow.heads import read_pasted
 from applyviz.workflow.retention import ALWAYS_KEPT, SHORTEST_DAYS
 
 
@@ -58,24 +58,21 @@ class BeforeForm(forms.Form):
 
 
 class VerificationForm(forms.Form):
-    """Where verification goes on, and the published head that the history is held to."""
+    """Where verification goes on, and the published heads that the history is held to, one a line."""
 
     head = forms.CharField(
-        label=_("Published head"),
+        label=_("Published heads, one a line"),
         required=False,
-        max_length=600,
-        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"class": "mono", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
     )
     after = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
     checked = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
 
-    def clean_head(self) -> Head | None:
-        """The head, None without one; of a signed one the signature is checked."""
-        text = self.cleaned_data["head"]
+    def clean_head(self) -> tuple[Head, ...]:
+        """The heads; of signed ones the signature is checked."""
         try:
-            if text.startswith("{"):
-                return read_published([text])[0].head
-            return Head.parse(text) if text else None
+            return read_pasted(self.cleaned_data["head"])
         except NotValidError as error:
             raise forms.ValidationError(str(error)) from error
 

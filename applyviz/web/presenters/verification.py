@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -31,6 +32,7 @@ class VerificationPage:
 
     - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
     - `signed` is the head that was published last, `key` the public key of its signature.
+    - `held` counts the published heads that were given; when all is intact, they are in it.
     """
 
     head: Head
@@ -44,6 +46,15 @@ class VerificationPage:
     removed: tuple[Removal, ...]
     signed: SignedHead | None
     key: str
+    held: int
+
+
+def verify_slice(*, after: int, published: Sequence[Head]) -> ChainReport:
+    """The next entries, held to the newest of the published heads; at the end, all the others are looked at, too."""
+    newest = max(published, key=lambda head: head.sequence, default=None)
+    report = chain.verify_chain(after=after, limit=SLICE, published=newest)
+    bad = heads.find_contradiction(published) if report.is_intact and report.is_finished else None
+    return replace(report, bad=bad) if bad else report
 
 
 def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
@@ -61,7 +72,7 @@ def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
 
 
 def present_verification(
-    head: Head, report: ChainReport | None, published: str, *, before: int = 0
+    head: Head, report: ChainReport | None, published: str, *, before: int = 0, held: int = 0
 ) -> VerificationPage:
     """The whole page; without a report nothing was asked yet. `before` counts the entries of earlier slices."""
     is_going = report is not None and report.is_intact and not report.is_finished
@@ -78,4 +89,5 @@ def present_verification(
         removed=_present_removals(report),
         signed=heads.find_published(),
         key=heads.public_key(),
+        held=held,
     )

@@ -10,7 +10,7 @@ from applyviz.web.forms.history import BeforeForm, HistoryForm, TimelineForm, Ve
 from applyviz.web.presenters.history import present_entry_page, present_history
 from applyviz.web.presenters.subjects import SubjectPage, present_cluster_history, present_manager, present_person
 from applyviz.web.presenters.timelines import present_timeline, read_address
-from applyviz.web.presenters.verification import SLICE, present_verification
+from applyviz.web.presenters.verification import present_verification, verify_slice
 from applyviz.web.views.doors import PageRequest, is_fragment, needs
 from applyviz.workflow import access, chain, history
 from applyviz.workflow.access import Action
@@ -86,11 +86,12 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
 def verify(request: PageRequest) -> HttpResponse:
     """What verification is and its head; by POST one slice of the chain, and where it goes on."""
     form = VerificationForm(request.POST if request.method == "POST" else None)
-    report, checked = None, 0
+    report, checked, published = None, 0, ()
     if request.method == "POST" and form.is_valid():
-        after, published = form.cleaned_data["after"] or 0, form.cleaned_data["head"]
-        checked = form.cleaned_data["checked"] or 0
-        report = chain.verify_chain(after=after, limit=SLICE, published=published)
+        published, checked = form.cleaned_data["head"], form.cleaned_data["checked"] or 0
+        report = verify_slice(after=form.cleaned_data["after"] or 0, published=published)
     name = "history/_verification.html" if is_fragment(request) else "history/verify.html"
-    page = present_verification(chain.find_head(), report, str(form.data.get("head", "")), before=checked)
+    page = present_verification(
+        chain.find_head(), report, str(form.data.get("head", "")), before=checked, held=len(published)
+    )
     return render(request, name, {"form": form, "page": page})

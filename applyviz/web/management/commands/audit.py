@@ -124,7 +124,7 @@ class Command(BaseCommand):
         progress = Progress(self.stderr, chain.count_entries())
         report = chain.verify_chain(published=published, processes=processes, on_progress=progress.tell)
         progress.end()
-        bad = report.bad or heads.find_contradiction(signed)
+        bad = report.bad or heads.find_contradiction(one.head for one in signed)
         if bad is not None:
             raise CommandError(str(bad), returncode=1)
         head = chain.find_head()
