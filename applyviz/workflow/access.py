@@ -19,6 +19,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from applyviz.records.enums import Role
 from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace, ServiceAccount
@@ -149,9 +150,11 @@ def require(user: Visitor, action: Action, at: Iterable[Place] | None = None) ->
     if not _suffices(grants, Action.LOOK, places):
         raise NotVisibleError("there is nothing here")
     if not _suffices(grants, action, places):
-        wanted = " or ".join(sorted(str(role.label) for role in _GRANTED[action]))
-        where = " there" if _suffices(grants, action, None) else ""
-        raise NotAllowedError(f"to {action.value}{where}, {user.get_username()} needs the role {wanted}")
+        wanted = _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
+        facts = {"what": action.value, "name": user.get_username(), "wanted": wanted}
+        if _suffices(grants, action, None):
+            raise NotAllowedError(_("to %(what)s there, %(name)s needs the role %(wanted)s") % facts)
+        raise NotAllowedError(_("to %(what)s, %(name)s needs the role %(wanted)s") % facts)
     return user
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
@@ -91,10 +92,13 @@ def find_open(plan: Plan) -> tuple[OpenHazard, ...]:
 def _require_open(plan: Plan) -> None:
     review = hold_review(plan.review_id)  # no run is started between the look and what follows
     if review.state != ReviewState.OPEN:
-        raise NotPossibleError(f"the review is {review.get_state_display()}; nothing is left to acknowledge")
+        facts = {"state": review.get_state_display()}
+        raise NotPossibleError(_("the review is %(state)s; nothing is left to acknowledge") % facts)
     latest = review.latest_plan
     if latest is not None and latest.pk != plan.pk:
-        raise NotPossibleError(f"plan {latest.number} took the place of this one; acknowledge there")
+        raise NotPossibleError(
+            _("plan %(number)s took the place of this one; acknowledge there") % {"number": latest.number}
+        )
 
 
 def _subject(plan: Plan, row: ObjectChange) -> audit.Subject:
@@ -128,7 +132,7 @@ def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -
         with transaction.atomic():
             Acknowledgement.objects.bulk_create(kept.values())
     except IntegrityError as error:
-        raise NotPossibleError("you acknowledged this at this very moment already") from error
+        raise NotPossibleError(_("you acknowledged this at this very moment already")) from error
 
 
 def acknowledge_hazards(
@@ -145,7 +149,7 @@ def acknowledge_hazards(
         wanted = [h for h in list_required(plan) if h.kind is kind and position in (None, h.position)]
         chosen = [hazard for hazard in wanted if hazard.identity not in mine]
         if not chosen:
-            raise NotPossibleError("there is no such hazard to acknowledge, or you did so already")
+            raise NotPossibleError(_("there is no such hazard to acknowledge, or you did so already"))
         _keep(plan, chosen, by=by, note=note)
     return len(chosen)
 
@@ -160,7 +164,9 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
         _require_open(plan)
         row = plan.changes.defer("document", "sealed").filter(position=position).first()
         if row is None:
-            raise NotPossibleError(f"plan {plan.number} has no object {position}")
+            raise NotPossibleError(
+                _("plan %(number)s has no object %(position)s") % {"number": plan.number, "position": position}
+            )
         mine = Acknowledgement.objects.filter(
             review=plan.review_id,
             effect=row.effect,
@@ -170,7 +176,7 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
             withdrawn_at=None,
         )
         if not mine.update(withdrawn_at=timezone.now()):
-            raise NotPossibleError("you have no acknowledgement here that could be withdrawn")
+            raise NotPossibleError(_("you have no acknowledgement here that could be withdrawn"))
         audit.record(
             AuditAction.ACKNOWLEDGEMENT_WITHDRAWN,
             by=by,

@@ -189,7 +189,7 @@ def _lock(plan: Plan) -> Plan:
 
 def _check_digest(plan: Plan, digest: str) -> None:
     if digest != plan.digest or not digest:
-        raise NotPossibleError("the plan that was shown is not the plan that is there; look at it again")
+        raise NotPossibleError(_("the plan that was shown is not the plan that is there; look at it again"))
 
 
 def _check(plan: Plan, *, by: Person, digest: str) -> None:
@@ -216,7 +216,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
         mine = [a for a in quorum.list_given(plan) if a.by_id == by.pk]
         expired = [a.pk for a in mine if a.expires_at is not None and a.expires_at <= now]
         if len(expired) < len(mine):
-            raise NotPossibleError("you approved this plan already")
+            raise NotPossibleError(_("you approved this plan already"))
         Approval.objects.filter(pk__in=expired, revoked_at=None, spent_at=None).update(revoked_at=now)
         audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail={"note": note})
         try:
@@ -231,19 +231,19 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
                     expires_at=now + lasts if lasts else None,
                 )
         except IntegrityError as error:
-            raise NotPossibleError("you approved this plan already") from error
+            raise NotPossibleError(_("you approved this plan already")) from error
 
 
 def revoke_approval(approval: Approval, *, by: Person) -> None:
     """Take one's own approval back; impossible once it is spent."""
     access.require(by, Action.LOOK, access.places_of(approval.plan.review))
     if approval.by_id != by.pk:
-        raise NotAllowedError("only who approved can revoke")
+        raise NotAllowedError(_("only who approved can revoke"))
     with transaction.atomic():
         hold_review(approval.plan.review_id)
         revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
         if not revoked:
-            raise NotPossibleError("this approval was spent or revoked already")
+            raise NotPossibleError(_("this approval was spent or revoked already"))
         audit.record(AuditAction.APPROVAL_REVOKED, by=by, about=about(approval.plan))
 
 
@@ -264,15 +264,15 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Object
     - Raises `NotValidError` without a note, `NotPossibleError` when the plan cannot be agreed upon any more.
     """
     if not note.strip():
-        raise NotValidError("say which changes you ask for")
+        raise NotValidError(_("say which changes you ask for"))
     with transaction.atomic():
         plan = _lock(plan)
         access.require(by, Action.APPROVE, access.places_of(plan.review))
         _check_digest(plan, digest)
         if plan.review.state != ReviewState.OPEN or plan.state != PlanState.COMPLETE:
-            raise NotPossibleError("only the complete plan of an open review can be sent back")
+            raise NotPossibleError(_("only the complete plan of an open review can be sent back"))
         if any(objection.by_id == by.pk for objection in list_objections(plan)):
-            raise NotPossibleError("you asked for changes already")
+            raise NotPossibleError(_("you asked for changes already"))
         for approval in quorum.list_given(plan):
             if approval.by_id == by.pk:
                 revoke_approval(approval, by=by)
@@ -284,10 +284,10 @@ def withdraw_request(objection: Objection, *, by: Person) -> None:
     """Take one's own request for changes back."""
     access.require(by, Action.LOOK, access.places_of(objection.plan.review))
     if objection.by_id != by.pk:
-        raise NotAllowedError("only who asked for changes can withdraw that")
+        raise NotAllowedError(_("only who asked for changes can withdraw that"))
     with transaction.atomic():
         hold_review(objection.plan.review_id)
         withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
         if not withdrawn:
-            raise NotPossibleError("it was withdrawn already")
+            raise NotPossibleError(_("it was withdrawn already"))
         audit.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=about(objection.plan))

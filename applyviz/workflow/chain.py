@@ -19,6 +19,7 @@ from typing import Self
 
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Sum
+from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, AuditHead
@@ -48,7 +49,7 @@ class Head:
         """Read `sequence:hash`; raises `NotValidError`."""
         found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", text.strip())
         if found is None:
-            raise NotValidError(f"a published head is written sequence:hash, not {text!r}")
+            raise NotValidError(_("a published head is written sequence:hash, not %(text)r") % {"text": text})
         return cls(int(found[1]), found[2])
 
 

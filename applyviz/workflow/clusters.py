@@ -9,6 +9,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.kubeconfig import read_kubeconfig
@@ -91,7 +92,7 @@ def prepare_live_cluster(
     if not facts.version:
         raise ClusterError("the server did not answer GET /version; is the credential accepted?")
     if not facts.uid:
-        raise NotValidError("the credential must be allowed to read namespace kube-system: its uid is the identity")
+        raise NotValidError(_("the credential must be allowed to read namespace kube-system: its uid is the identity"))
     cluster.uid, cluster.version = facts.uid, facts.version
     return partial(_add, cluster, by)
 

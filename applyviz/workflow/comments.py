@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.records.enums import AuditAction
@@ -26,16 +27,16 @@ def _render_field(row: ObjectChange | None, field: int | None) -> str:
         return ""
     fields = changes.read_masked(row).fields if row is not None else ()
     if field >= len(fields):
-        raise NotValidError(f"the object has no field {field}")
+        raise NotValidError(_("the object has no field %(field)s") % {"field": field})
     return render_path(fields[field].path)
 
 
 def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
-        raise NotValidError("a comment needs a text")
+        raise NotValidError(_("a comment needs a text"))
     if len(text) > LONGEST:
-        raise NotValidError(f"a comment has at most {LONGEST:,} characters")
+        raise NotValidError(_("a comment has at most %(most)s characters") % {"most": f"{LONGEST:,}"})
     return text
 
 
@@ -119,7 +120,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     """
     access.require(by, Action.COMMENT, access.places_of(comment.review))
     if comment.by_id != by.pk:
-        raise NotAllowedError("only who wrote a comment edits it")
+        raise NotAllowedError(_("only who wrote a comment edits it"))
     text = _check_text(text)
     if text == comment.text:
         return
@@ -128,7 +129,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     with transaction.atomic():
         rows = Comment.objects.filter(pk=comment.pk, edited_at=comment.edited_at)
         if not rows.update(text=text, edited_at=now, earlier=earlier):
-            raise NotPossibleError("this comment was edited meanwhile; look at it again")
+            raise NotPossibleError(_("this comment was edited meanwhile; look at it again"))
         _record(AuditAction.COMMENT_EDITED, comment, by=by)
 
 
@@ -143,7 +144,7 @@ def resolve_comment(comment: Comment, *, by: Person, is_resolved: bool = True) -
         values = {"resolved_by": by, "resolved_at": timezone.now()} if is_resolved else {}
         if not rows.update(**(values or {"resolved_by": None, "resolved_at": None})):
             raise NotPossibleError(
-                "this comment is resolved already" if is_resolved else "this comment is open already"
+                _("this comment is resolved already") if is_resolved else _("this comment is open already")
             )
         action = AuditAction.COMMENT_RESOLVED if is_resolved else AuditAction.COMMENT_REOPENED
         _record(action, comment, by=by)

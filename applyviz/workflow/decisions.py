@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -91,7 +92,10 @@ def _check_open(plan: Plan, choices: Iterable[Choice]) -> None:
     for choice in choices:
         if (choice.ref.key, choice.path, choice.manager) not in found:
             where = f"{choice.ref} {render_path(choice.path)}"
-            raise NotPossibleError(f"{where} has no open conflict with {choice.manager}; look at the plan again")
+            raise NotPossibleError(
+                _("%(where)s has no open conflict with %(manager)s; look at the plan again")
+                % {"where": where, "manager": choice.manager}
+            )
 
 
 def _to_json(choice: Choice) -> JSONObject:
@@ -157,7 +161,9 @@ def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
     """
     access.require(by, Action.DECIDE, access.places_of(plan.review))
     if not 0 <= place < len(plan.decisions):
-        raise NotPossibleError(f"plan {plan.number} carries out no decision {place}")
+        raise NotPossibleError(
+            _("plan %(number)s carries out no decision %(place)s") % {"number": plan.number, "place": place}
+        )
     undone = plan.decisions[place]
     field = (undone["object"], undone["path"])
     group, kind, namespace, name = undone["object"]

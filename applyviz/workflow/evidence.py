@@ -84,7 +84,7 @@ class Period:
 
     def __post_init__(self) -> None:
         if self.until < self.since:
-            raise NotValidError("a period ends after it began")
+            raise NotValidError(_("a period ends after it began"))
 
     @property
     def start(self) -> datetime:

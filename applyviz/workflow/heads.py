@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
@@ -63,7 +64,7 @@ class SignedHead:
                 str(told["signature"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise NotValidError(f"this is no published head: {line[:80]!r}") from error
+            raise NotValidError(_("this is no published head: %(line)r") % {"line": line[:80]}) from error
 
     @property
     def is_ours(self) -> bool:
@@ -162,7 +163,7 @@ def read_published(lines: Iterable[str]) -> list[SignedHead]:
     found = [SignedHead.parse(line) for line in lines if line.strip()]
     foreign = next((one for one in found if not one.is_ours), None)
     if foreign is not None:
-        raise NotValidError(f"head {foreign.head} was not signed by this installation")
+        raise NotValidError(_("head %(head)s was not signed by this installation") % {"head": foreign.head})
     return found
 
 

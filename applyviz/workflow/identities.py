@@ -55,7 +55,8 @@ def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
     identity = Identity(mapping.user.replace(NAME, person.get_username()), tuple(mapping.groups))
     found = tuple(find_identity_problems(identity.user, identity.groups))
     if found:
-        raise NotPossibleError(f"mapping {mapping.number} gives {person.get_username()} no identity: {found[0]}")
+        facts = {"number": mapping.number, "name": person.get_username(), "problem": found[0]}
+        raise NotPossibleError(_("mapping %(number)s gives %(name)s no identity: %(problem)s") % facts)
     return identity
 
 
@@ -76,7 +77,10 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
         if len(found) > 1:
             teams = ", ".join(sorted(row.team.slug for row in chosen if row.team))
             name = person.get_username()
-            raise NotPossibleError(f"{name} is in teams of different identities on {cluster.slug}: {teams}")
+            raise NotPossibleError(
+                _("%(name)s is in teams of different identities on %(slug)s: %(teams)s")
+                % {"name": name, "slug": cluster.slug, "teams": teams}
+            )
         if found:
             return next(iter(found))
     return Identity()
@@ -128,15 +132,15 @@ def get_mapping(pk: int, *, for_user: Visitor) -> IdentityMapping:
 
 def _check_draft(draft: MappingDraft, by: Person) -> None:
     if draft.person is not None and draft.team is not None:
-        raise NotValidError("a mapping is for a person, for a team, or for everybody else")
+        raise NotValidError(_("a mapping is for a person, for a team, or for everybody else"))
     shown = draft.user.replace(NAME, "name")
     problems = [*find_identity_problems(shown, draft.groups)]
     if NAME in draft.user and draft.person is not None:
-        problems.append(f"{NAME} is for teams and everybody; a person is mapped to one user")
+        problems.append(_("%(name)s is for teams and everybody; a person is mapped to one user") % {"name": NAME})
     if problems:
         raise NotValidError("; ".join(dict.fromkeys(problems)))
     if draft.person is not None and is_same_human(draft.person, by):
-        raise NotAllowedError("nobody maps themselves")
+        raise NotAllowedError(_("nobody maps themselves"))
 
 
 def is_same_human(first: Person, second: Person) -> bool:
@@ -152,7 +156,7 @@ def _describe(draft: MappingDraft, number: int) -> dict[str, str | int | Sequenc
 
 def _end(mapping: IdentityMapping, by: Person) -> None:
     if not IdentityMapping.objects.filter(pk=mapping.pk, ended_at=None).update(ended_at=clock.now(), ended_by=by):
-        raise NotPossibleError("the mapping ended already")
+        raise NotPossibleError(_("the mapping ended already"))
 
 
 def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> IdentityMapping:
@@ -188,7 +192,7 @@ def end_mapping(mapping: IdentityMapping, *, by: Person) -> None:
     """Take a mapping back, from now on."""
     access.require(by, Action.MANAGE)
     if mapping.person is not None and is_same_human(mapping.person, by):
-        raise NotAllowedError("nobody changes as whom they are known themselves")
+        raise NotAllowedError(_("nobody changes as whom they are known themselves"))
     draft = MappingDraft(mapping.user, tuple(mapping.groups), mapping.person, mapping.team, mapping.note)
     with transaction.atomic():
         _end(mapping, by)

@@ -142,7 +142,7 @@ def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
     options = options_from_json(run.plan.options)
     found = _gather(run, options)
     if not found.files and not found.deletions:
-        raise NotPossibleError("nothing of this run can be undone: " + "; ".join(found.notes))
+        raise NotPossibleError(_("nothing of this run can be undone: %(why)s") % {"why": "; ".join(found.notes)})
     if not found.files:
         lines = ["# Nothing is applied; these objects are deleted:", *(f"# - {d}" for d in found.deletions)]
         found.files.append(SourceFile("deletions.yaml", "\n".join([*lines, ""]).encode()))

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
@@ -103,7 +104,10 @@ def _keep_places(plan: Plan, places: Collection[Place]) -> None:
     for place in sorted(places):
         if not access.can(plan.requested_by, Action.WRITE, [place]):
             where = f"namespace {place.namespace}" if place.namespace else "objects of no namespace"
-            raise NotAllowedError(f"{plan.requested_by.get_username()} may not plan for {where} of {place.cluster}")
+            raise NotAllowedError(
+                _("%(name)s may not plan for %(where)s of %(cluster)s")
+                % {"name": plan.requested_by.get_username(), "where": where, "cluster": place.cluster}
+            )
     rows = (ReviewPlace(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)
     ReviewPlace.objects.bulk_create(rows, ignore_conflicts=True)
 

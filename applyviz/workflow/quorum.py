@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q
+from django.utils.translation import ngettext
 
 from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.enums import Role
@@ -33,9 +34,13 @@ class Need:
         return max(0, self.demand.approvals - len(self.given_by))
 
     def __str__(self) -> str:
-        words = f"{self.missing} approval{'s' if self.missing > 1 else ''}"
-        whose = f" of team {self.demand.team}" if self.demand.team else ""
-        return f"{words}{whose} {'are' if self.missing > 1 else 'is'} missing"
+        facts = {"n": self.missing, "team": self.demand.team}
+        if not self.demand.team:
+            return ngettext("%(n)d approval is missing", "%(n)d approvals are missing", self.missing) % facts
+        text = ngettext(
+            "%(n)d approval of team %(team)s is missing", "%(n)d approvals of team %(team)s are missing", self.missing
+        )
+        return text % facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.decisions import Way
@@ -102,9 +103,9 @@ def create_review(
     place = Place(cluster.slug, options.namespace)
     access.require(by, Action.WRITE, [place])
     if not title.strip():
-        raise NotValidError("a review needs a title")
+        raise NotValidError(_("a review needs a title"))
     if not bundle.files:
-        raise NotValidError("a review needs at least one manifest")
+        raise NotValidError(_("a review needs at least one manifest"))
     now = timezone.now()
     with transaction.atomic():
         review = Review.objects.create(
@@ -152,9 +153,11 @@ def replan_review(
         review = hold_review(review.pk)
         latest = review.latest_plan
         if review.state != ReviewState.OPEN:
-            raise NotPossibleError(f"this review is {review.get_state_display()}; open a new one")
+            raise NotPossibleError(
+                _("this review is %(state)s; open a new one") % {"state": review.get_state_display()}
+            )
         if latest is None or latest.state == PlanState.PLANNING:
-            raise NotPossibleError("a plan is being made already")
+            raise NotPossibleError(_("a plan is being made already"))
         options_before = options_from_json(latest.options)
         options = options_before if options is None else options
         if options.takes_over and not options_before.takes_over:
@@ -178,7 +181,7 @@ def take_over_conflicts(review: Review, *, by: Person, note: str = "") -> Plan:
     latest = review.latest_plan
     choices = [] if latest is None else decisions.choose_everywhere(latest, Way.TAKE_OVER)
     if not choices:
-        raise NotPossibleError("there is no conflict to decide")
+        raise NotPossibleError(_("there is no conflict to decide"))
     return replan_review(review, by=by, choices=choices, note=note)
 
 
@@ -190,7 +193,7 @@ def close_review(review: Review, *, by: Person) -> None:
             state=ReviewState.CLOSED, updated_at=timezone.now()
         )
         if not closed:
-            raise NotPossibleError("only an open review can be closed")
+            raise NotPossibleError(_("only an open review can be closed"))
         audit.record(AuditAction.REVIEW_CLOSED, by=by, about=audit.Subject(review=review.number))
 
 

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
@@ -111,7 +112,7 @@ def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
             scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=timezone.now())
             outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
     except IntegrityError as error:
-        raise NotPossibleError("this cluster is being looked at already") from error
+        raise NotPossibleError(_("this cluster is being looked at already")) from error
     return scan
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.objects.paths import FieldPath, render_path
@@ -67,9 +68,9 @@ def _describe(rule: StandingRule, **more: str) -> dict[str, str | int]:
 
 def _check_draft(draft: RuleDraft, reason: str) -> None:
     if not reason.strip():
-        raise NotValidError("a standing rule needs a reason: it will be read when nobody remembers")
+        raise NotValidError(_("a standing rule needs a reason: it will be read when nobody remembers"))
     if not draft.name.strip() or not draft.kind or not draft.path:
-        raise NotValidError("a standing rule names a kind, a name or pattern, and a field")
+        raise NotValidError(_("a standing rule names a kind, a name or pattern, and a field"))
 
 
 def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> StandingRule:
@@ -93,7 +94,9 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
             manager=draft.manager,
         ).first()
         if same is not None:
-            raise NotPossibleError(f"rule {same.number} says something of this field already; end it first")
+            raise NotPossibleError(
+                _("rule %(number)s says something of this field already; end it first") % {"number": same.number}
+            )
         rule = StandingRule.objects.create(
             cluster=cluster,
             number=next_number(StandingRule.objects.filter(cluster=cluster)),
@@ -127,13 +130,13 @@ def agree_rule(rule: StandingRule, *, by: Person) -> None:
     """
     access.require(by, Action.APPROVE, list_places(rule.cluster, rule.namespace))
     if is_own(rule, by):
-        raise NotAllowedError("nobody agrees to a standing rule of their own")
+        raise NotAllowedError(_("nobody agrees to a standing rule of their own"))
     with transaction.atomic():
         agreed = StandingRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
             state=RuleState.IN_FORCE, agreed_by=by, agreed_at=timezone.now()
         )
         if not agreed:
-            raise NotPossibleError("this rule was agreed to or ended already")
+            raise NotPossibleError(_("this rule was agreed to or ended already"))
         audit.record(AuditAction.RULE_AGREED, by=by, about=_about(rule), detail=_describe(rule))
 
 
@@ -144,7 +147,7 @@ def _end(rule: StandingRule, *, by: Person, note: str, before: RuleState, after:
             state=after, ended_by=by, ended_at=timezone.now(), end_note=note
         )
         if not ended:
-            raise NotPossibleError("this rule is no longer what the page showed; look again")
+            raise NotPossibleError(_("this rule is no longer what the page showed; look again"))
         audit.record(action, by=by, about=_about(rule), detail=_describe(rule, note=note))
 
 

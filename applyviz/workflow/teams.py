@@ -14,6 +14,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountLink, Grant, ServiceAccount, Team, TeamMember
@@ -35,7 +36,10 @@ class Scope:
         """Raise `NotValidError` for a pattern that nothing could fit."""
         for pattern in (self.cluster_pattern, self.namespace_pattern):
             if not PATTERN.fullmatch(pattern):
-                raise NotValidError(f"{pattern!r} is no pattern: small letters, digits, dots, dashes, `*` and `?`")
+                raise NotValidError(
+                    _("%(pattern)r is no pattern: small letters, digits, dots, dashes, `*` and `?`")
+                    % {"pattern": pattern}
+                )
 
     def __str__(self) -> str:
         text = f"{self.cluster_pattern}/{self.namespace_pattern}"
@@ -115,7 +119,7 @@ def add_person(*, by: Person, name: str, email: str, password: str) -> Person:
             with transaction.atomic():
                 made = Person.objects.create_user(name, email, password)
         except IntegrityError as error:
-            raise NotValidError(f"there is an account {name} already") from error
+            raise NotValidError(_("there is an account %(name)s already") % {"name": name}) from error
         _link_mailbox(made)
         audit.record(AuditAction.PERSON_ADDED, by=by, about=audit.Subject(), detail={"account": name, "mail": email})
     return made
@@ -125,11 +129,11 @@ def set_active(person: Person, *, by: Person, is_active: bool) -> None:
     """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile."""
     access.require(by, Action.MANAGE)
     if person.pk == by.pk:
-        raise NotAllowedError("nobody closes their own account")
+        raise NotAllowedError(_("nobody closes their own account"))
     with transaction.atomic():
         changed = Person.objects.filter(pk=person.pk, is_active=not is_active).update(is_active=is_active)
         if not changed:
-            raise NotPossibleError("the account is so already")
+            raise NotPossibleError(_("the account is so already"))
         detail = {"account": person.get_username(), "active": is_active}
         audit.record(AuditAction.PERSON_CHANGED, by=by, about=audit.Subject(), detail=detail)
 
@@ -139,7 +143,7 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     accounts = list(accounts)
     if len({person.pk for person in accounts}) < 2:
-        raise NotValidError("name at least two accounts")
+        raise NotValidError(_("name at least two accounts"))
     with transaction.atomic():
         count_as_one(accounts)
         detail = {"one human": sorted(person.get_username() for person in accounts)}
@@ -154,7 +158,7 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
             with transaction.atomic():
                 team = Team.objects.create(slug=slug, name=name, created_at=clock.now())
         except IntegrityError as error:
-            raise NotValidError(f"there is a team {slug} already") from error
+            raise NotValidError(_("there is a team %(slug)s already") % {"slug": slug}) from error
         audit.record(AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail={"team": slug, "made": name})
     return team
 
@@ -164,7 +168,7 @@ def retire_team(team: Team, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not Team.objects.filter(pk=team.pk, retired_at=None).update(retired_at=clock.now()):
-            raise NotPossibleError("the team is retired already")
+            raise NotPossibleError(_("the team is retired already"))
         audit.record(
             AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail={"team": team.slug, "retired": True}
         )
@@ -174,15 +178,15 @@ def add_member(team: Team, person: Person, *, by: Person) -> TeamMember:
     """Put somebody into a team."""
     access.require(by, Action.MANAGE)
     if person.pk == by.pk:
-        raise NotAllowedError("nobody puts themselves into a team")
+        raise NotAllowedError(_("nobody puts themselves into a team"))
     if ServiceAccount.objects.filter(person=person).exists():
-        raise NotAllowedError("a service account is in no team: teams agree, programs ask")
+        raise NotAllowedError(_("a service account is in no team: teams agree, programs ask"))
     with transaction.atomic():
         try:
             with transaction.atomic():
                 member = TeamMember.objects.create(team=team, person=person, since=clock.now())
         except IntegrityError as error:
-            raise NotPossibleError(f"{person.get_username()} is in this team already") from error
+            raise NotPossibleError(_("%(name)s is in this team already") % {"name": person.get_username()}) from error
         detail = {"team": team.slug, "joined": person.get_username()}
         audit.record(AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail=detail)
     return member
@@ -193,7 +197,7 @@ def end_member(member: TeamMember, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not TeamMember.objects.filter(pk=member.pk, ended_at=None).update(ended_at=clock.now()):
-            raise NotPossibleError("the membership ended already")
+            raise NotPossibleError(_("the membership ended already"))
         _require_administrator()
         detail = {"team": member.team.slug, "left": member.person.get_username()}
         audit.record(AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail=detail)
@@ -215,16 +219,16 @@ def grant_role(
     access.require(by, Action.MANAGE)
     scope.check()
     if (person is None) == (team is None):
-        raise NotValidError("a role goes to a person or to a team")
+        raise NotValidError(_("a role goes to a person or to a team"))
     if person is not None and person.pk == by.pk:
-        raise NotAllowedError("nobody grants a role to themselves")
+        raise NotAllowedError(_("nobody grants a role to themselves"))
     service = ServiceAccount.objects.filter(person=person).first() if person is not None else None
     if service is not None and role not in access.OF_PROGRAMS:
-        raise NotAllowedError(f"a service account is never {role.label}")
+        raise NotAllowedError(_("a service account is never %(label)s") % {"label": role.label})
     if service is not None and service.owner_id == by.pk:
-        raise NotAllowedError("nobody grants a role to a service account of their own")
+        raise NotAllowedError(_("nobody grants a role to a service account of their own"))
     if role is Role.ADMINISTRATOR and scope != Scope():
-        raise NotValidError("an administrator is one everywhere")
+        raise NotValidError(_("an administrator is one everywhere"))
     with transaction.atomic():
         grant = Grant.objects.create(
             role=role,
@@ -247,7 +251,7 @@ def _require_administrator() -> None:
         memberships__ended_at=None, memberships__team__in=Grant.objects.filter(whole).values("team")
     )
     if not Person.objects.filter(Q(is_superuser=True) | by_grant, is_active=True).exists():
-        raise NotPossibleError("this would leave nobody who manages people and policies")
+        raise NotPossibleError(_("this would leave nobody who manages people and policies"))
 
 
 def end_grant(grant: Grant, *, by: Person) -> None:
@@ -256,6 +260,6 @@ def end_grant(grant: Grant, *, by: Person) -> None:
     with transaction.atomic():
         ended = Grant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=clock.now(), ended_by=by)
         if not ended:
-            raise NotPossibleError("the grant ended already")
+            raise NotPossibleError(_("the grant ended already"))
         _require_administrator()
         audit.record(AuditAction.ROLE_ENDED, by=by, about=audit.Subject(), detail=_describe(grant))

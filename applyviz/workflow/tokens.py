@@ -15,6 +15,7 @@ from datetime import timedelta
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, TokenScope
 from applyviz.records.models import ApiToken, ServiceAccount
@@ -59,7 +60,10 @@ class Caller:
     def require(self, action: Action) -> None:
         """Let it pass, or raise `NotAllowedError`: the scope comes before the roles of the account."""
         if action not in _ACTIONS[TokenScope(self.token.scope)]:
-            raise NotAllowedError(f"the scope of this token ({self.token.scope}) does not let it {action.value}")
+            raise NotAllowedError(
+                _("the scope of this token (%(scope)s) does not let it %(value)s")
+                % {"scope": self.token.scope, "value": action.value}
+            )
         access.require(self.person, action)
 
 
@@ -85,14 +89,17 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
     """
     access.require(by, Action.CONNECT)
     if not _is_owner(by, account):
-        raise NotAllowedError("tokens are made for oneself, or for a service account of one's own")
+        raise NotAllowedError(_("tokens are made for oneself, or for a service account of one's own"))
     if not name.strip() or days not in LASTS:
-        raise NotValidError("a token needs a name, and a time after which it ends")
+        raise NotValidError(_("a token needs a name, and a time after which it ends"))
     text = BEGIN + secrets.token_urlsafe(32)
     now = timezone.now()
     with transaction.atomic():
         if ApiToken.objects.filter(person=account, revoked_at=None, expires_at__gt=now).count() >= MOST_TOKENS:
-            raise NotPossibleError(f"{account.get_username()} has {MOST_TOKENS} tokens; revoke some first")
+            raise NotPossibleError(
+                _("%(name)s has %(most)s tokens; revoke some first")
+                % {"name": account.get_username(), "most": MOST_TOKENS}
+            )
         token = ApiToken.objects.create(
             person=account,
             made_by=by,
@@ -111,11 +118,11 @@ def revoke_token(token: ApiToken, *, by: Person) -> None:
     """End a token now: its account, who owns that, or an administrator."""
     access.require(by, Action.CONNECT)
     if not _is_owner(by, token.person) and not access.can(by, Action.MANAGE):
-        raise NotAllowedError("only its owner or an administrator revokes a token")
+        raise NotAllowedError(_("only its owner or an administrator revokes a token"))
     with transaction.atomic():
         ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now(), revoked_by=by)
         if not ended:
-            raise NotPossibleError("the token was revoked already")
+            raise NotPossibleError(_("the token was revoked already"))
         audit.record(AuditAction.TOKEN_REVOKED, by=by, about=audit.Subject(), detail=_describe(token))
 
 
@@ -143,13 +150,13 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
     """
     access.require(by, Action.WRITE)
     if ServiceAccount.objects.filter(person=by).exists():
-        raise NotAllowedError("a program makes no accounts")
+        raise NotAllowedError(_("a program makes no accounts"))
     with transaction.atomic():
         try:
             with transaction.atomic():
                 made = Person.objects.create_user(name)
         except IntegrityError as error:
-            raise NotValidError(f"there is an account {name} already") from error
+            raise NotValidError(_("there is an account %(name)s already") % {"name": name}) from error
         ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=timezone.now())
         teams.count_as_one([by, made])
         detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect, discovery
 from applyviz.clusters.reader import ClusterReader
@@ -119,13 +120,13 @@ def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person cannot have live verified now; empty when they can."""
     blockers = []
     if not plan.review.applied_by:
-        blockers.append("applyviz applies this itself, and verifies it while it does")
+        blockers.append(_("applyviz applies this itself, and verifies it while it does"))
     if plan.state != PlanState.COMPLETE:
-        blockers.append("there is no complete plan to hold live against")
+        blockers.append(_("there is no complete plan to hold live against"))
     if not access.can(for_user, Action.COMMENT, access.places_of(plan.review)):
-        blockers.append("you need a role that takes part")
+        blockers.append(_("you need a role that takes part"))
     if Verification.objects.filter(plan=plan, state=VerificationState.WAITING).exists():
-        blockers.append("live is being looked at already")
+        blockers.append(_("live is being looked at already"))
     return tuple(blockers)
 
 
@@ -179,7 +180,7 @@ def verify_plan(verification_id: int) -> None:
         plan = verification.plan
         with connect.open_reader(plan.target.cluster) as own:
             if discovery.read_facts(own).uid != plan.cluster_uid:
-                raise NotPossibleError("this is another cluster than the one that was planned for")
+                raise NotPossibleError(_("this is another cluster than the one that was planned for"))
         with connect.open_reader(plan.target.cluster, identities.read_identity(plan)) as reader:
             results = _look(plan, reader)
         _finish(verification, VerificationState.DONE, results=results)

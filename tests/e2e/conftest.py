@@ -30,10 +30,11 @@ expect.set_options(timeout=PATIENCE * 1000)
 
 @dataclass(frozen=True)
 class Product:
-    """Where the product answers, and the passwords of its demo accounts."""
+    """Where the product answers, the passwords of its demo accounts, and where it keeps everything."""
 
     url: str
     passwords: dict[str, str]
+    home: Path
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +44,8 @@ def browser_type_launch_args(browser_type_launch_args):
     return {**browser_type_launch_args, **found, "args": ["--no-sandbox", "--disable-background-networking"]}
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
+def wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
+    """What the product said until it was ready."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         text = log.read_text()
@@ -66,10 +68,10 @@ def product(tmp_path_factory) -> Iterator[Product]:
         command = [sys.executable, "manage.py", "serve", "--port", "0"]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
         try:
-            text = _wait_until_ready(process, log)
+            text = wait_until_ready(process, log)
             address = _ADDRESS.search(text)
             assert address, text
-            yield Product(address[1], dict(_ACCOUNT.findall(text)))
+            yield Product(address[1], dict(_ACCOUNT.findall(text)), home)
         finally:
             process.terminate()
             try:

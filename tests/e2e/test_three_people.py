@@ -31,44 +31,97 @@ def make_account(page: Page, name: str) -> str:
     return password
 
 
-def test_author_approver_and_outsider_agree_on_a_danger(sign_in, product):
-    alice, bob, dana = sign_in("alice"), sign_in("bob"), sign_in("dana")
-    name = f"readers-{secrets.token_hex(3)}"
+def bring_manifests(page: Page, text: str, button: str) -> None:
+    """Drop one file on the form that is open, and ask for the plan."""
+    drop_files(page, {"role.yaml": text})
+    expect(page.get_by_text("1 object found")).to_be_visible()
+    page.get_by_role("button", name=button).click()
+    expect(page.locator(".sentence")).to_contain_text("1 is created")
+
+
+def bring_other_manifests(page: Page, text: str) -> None:
+    """Replace what the review that is open holds."""
+    page.get_by_role("link", name="Bring other manifests").first.click()
+    bring_manifests(page, text, "Make the next plan")
+
+
+def open_consent(page: Page, review: str, number: int) -> None:
+    """The page on which a plan is approved, with its dangers taken note of."""
+    page.goto(review)
+    open_dangers(page)
+    page.get_by_role("link", name=re.compile(f"Approve plan {number}:")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Approve plan {number}")
+
+
+def approve(page: Page, review: str, number: int) -> None:
+    """Agree, and leave the run for later."""
+    open_consent(page, review, number)
+    page.get_by_role("button", name="Approve only").click()
+    expect(page.locator(".track")).to_contain_text(re.compile(r"approved\s*by bob"))
+
+
+def read_all(page: Page, addresses: list[str]) -> list[int]:
+    """How each address answers."""
+    return [answer.status for address in addresses if (answer := page.goto(address))]
+
+
+def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
+    alice, bob = sign_in("alice"), sign_in("bob")
+    role = ROLE.format(name=f"readers-{secrets.token_hex(3)}")
     alice.goto("/reviews/new/")
-    drop_files(alice, {"role.yaml": ROLE.format(name=name)})
-    expect(alice.get_by_text("1 object found")).to_be_visible()
     alice.get_by_label("Title").fill("Let people read")
     alice.get_by_label("Namespace").fill("shop")
-    alice.get_by_role("button", name="Make the plan").click()
-    expect(alice.locator(".sentence")).to_contain_text("1 is created")
+    bring_manifests(alice, role, "Make the plan")
     review = alice.url
     expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
 
-    # Somebody without a grant: neither the review nor its number is there.
-    product.passwords[name] = make_account(dana, name)
-    outsider = sign_in(name, is_let_in=False)
-    assert outsider.goto(review).status == 404
-    assert outsider.goto("/reviews/4711/").status == 404
-
-    # The approver sends it back, thinks again, and agrees.
-    bob.goto(review)
-    open_dangers(bob)
-    bob.get_by_role("link", name=re.compile("Approve plan")).click()
+    # The approver agrees, takes that back, and asks for changes; the author reads why.
+    approve(bob, review, 1)
+    bob.get_by_role("button", name="Revoke my approval").click()
+    expect(bob.locator(".messages")).to_contain_text("Your approval is revoked.")
+    open_consent(bob, review, 1)
     expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
     expect(bob.locator(".dangers")).to_contain_text("Rights change")
     bob.get_by_text("Ask for changes instead").click()
-    bob.get_by_label("What should be otherwise").fill("Is this for everybody?")
+    bob.get_by_label("What should be otherwise").fill("Let them list as well.")
     bob.get_by_role("button", name="Request changes").click()
     expect(bob.get_by_role("button", name="Take the request for changes back")).to_be_visible()
     alice.reload()
-    expect(alice.locator("#brief")).to_contain_text("bob requests changes")
-    expect(alice.locator("#brief")).to_contain_text("Is this for everybody?")
-    bob.get_by_role("button", name="Take the request for changes back").click()
-    bob.get_by_role("link", name=re.compile("Approve plan")).click()
+    expect(alice.locator(".track")).to_contain_text("changes requested")
+    expect(alice.locator("#brief")).to_contain_text("Let them list as well.")
+
+    # An edit makes the next plan, and says what moved; another one drops the approval, and says whose.
+    bring_other_manifests(alice, role.replace("[get]", "[get, list]"))
+    expect(alice.locator("#brief")).to_contain_text("Plan 1 did something else")
+    expect(alice.locator("#brief")).to_contain_text("rules:")
+    approve(bob, review, 2)
+    alice.reload()
+    bring_other_manifests(alice, role.replace("[get]", "[get, list, watch]"))
+    expect(alice.locator("#brief")).to_contain_text("The approvals of bob do not hold for this plan.")
+    expect(alice.locator(".track")).to_contain_text("0 of 1")
+    open_consent(bob, review, 3)
     bob.get_by_role("button", name=re.compile("Approve and apply")).click()
     bob.wait_for_url("**/runs/*/")
     expect(bob.get_by_role("heading", level=1)).to_contain_text("succeeded")
-    assert outsider.goto(bob.url).status == 404
+
+
+def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
+    dana, name = sign_in("dana"), f"eve-{secrets.token_hex(3)}"
+    addresses = ["/reviews/1/", "/reviews/1/plans/1/", "/runs/1/", "/history/?run=1", "/"]
+    product.passwords[name] = make_account(dana, name)
+
+    # Without a role: neither what is there nor its number, and a page that says what is missing.
+    outsider = sign_in(name, is_let_in=False)
+    assert read_all(outsider, ["/reviews/4711/", *addresses]) == [404] * 6
+    expect(outsider.get_by_role("heading", level=1)).to_have_text("You have no role yet")
+
+    dana.get_by_label("Role", exact=True).select_option("auditor")
+    dana.get_by_role("button", name="Grant").click()
+    expect(dana.locator("table.rows").first).to_contain_text("auditor")
+    assert read_all(outsider, addresses) == [200] * 5
+    outsider.goto("/reviews/2/")
+    expect(outsider.locator("[data-deck]")).to_contain_text("You need the role approver")
+    expect(outsider.locator(".next-acts")).to_have_count(0)
 
 
 def test_policy_asks_for_more_and_the_plan_says_so(sign_in):

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.diff.structural import is_same_at
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
 from applyviz.engine.planning.plan import ObjectChange
@@ -58,6 +59,10 @@ _SHOWN_BY: dict[FieldFilter, frozenset[FieldOperation]] = {
     FieldFilter.DEFAULTED: frozenset({FieldOperation.DEFAULTED}),
     FieldFilter.ALL: frozenset(FieldOperation),
 }
+
+_IDENTITY = frozenset(
+    paths.fields(*names) for names in (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+)
 
 FILTER_WORDS: dict[FieldFilter, str | Promise] = {
     FieldFilter.CHANGES: _("Changes"),
@@ -182,14 +187,24 @@ def _falls_back(change: ObjectChange, reason: FieldReason, chosen: FieldFilter) 
     )
 
 
+def _is_identity(change: ObjectChange, reason: FieldReason) -> bool:
+    """Whether a field only says which object is created or deleted: its own name tells that, and it is no change."""
+    is_there_throughout = change.versions.live is not None and change.versions.after is not None
+    return reason.path in _IDENTITY and not is_there_throughout
+
+
 def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
-    """The reasons that a filter leaves, each with its place in the change."""
+    """The reasons that a filter leaves, each with its place in the change; all counts of pages are theirs."""
     shown = _SHOWN_BY[chosen]
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
     if chosen is FieldFilter.ALL:
         return found
     held = Counter(r.path[:-1] for _n, r in found)
-    return [(n, r) for n, r in found if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, held)]
+    return [
+        (n, r)
+        for n, r in found
+        if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, held) and not _is_identity(change, r)
+    ]
 
 
 def present_filters(change: ObjectChange, chosen: FieldFilter) -> tuple[FilterChoice, ...]:

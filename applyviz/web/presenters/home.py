@@ -20,7 +20,7 @@ from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
-from applyviz.workflow import access, breakglass, clock, policies, quorum, reviews, runs
+from applyviz.workflow import access, approvals, breakglass, clock, policies, quorum, reviews, runs
 from applyviz.workflow.access import Action, Person
 
 OPEN_SHOWN = 50
@@ -125,6 +125,9 @@ def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool
     if asked := said.objections.get(plan.pk):
         return _("changes requested by %(names)s") % {"names": ", ".join(asked)}, is_author
     if plan.pk in said.agreed:
+        closed = approvals.find_timing_blockers(policies.find_policy(plan))
+        if closed:
+            return _("approved; %(why)s") % {"why": "; ".join(closed)}, False
         return _("approved, waits to be applied"), can_approve
     return _who_approves(plan, person, is_able=can_approve and not is_author, said=said)
 

@@ -213,6 +213,8 @@ def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab],
 def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
         return _("Nothing changes: live already is what the manifest asks for.")
+    if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
+        return _("The object is created; beyond its name the manifest sets nothing.")
     if change.operation is Operation.ERROR and not change.requests:
         return _("What would change could not be calculated.")
     return _("No field of this object is of this kind.")

@@ -10,6 +10,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from applyviz.records.models import AccountLink, Grant, Team
+from applyviz.web.presenters.words import say_scope
 from applyviz.workflow import people, teams
 from applyviz.workflow.access import Person, Visitor
 from applyviz.workflow.teams import Scope
@@ -57,7 +58,7 @@ def present_grant(grant: Grant, *, through: str = "") -> GrantRow:
     return GrantRow(
         pk=grant.pk,
         role=str(grant.get_role_display()),
-        where=str(Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)),
+        where=say_scope(Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)),
         since=grant.since,
         by=grant.by.get_username() if grant.by else "",
         through=through,

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.presenters.dangers import CLASS_WORDS
+from applyviz.web.presenters.words import say_scope
 from applyviz.workflow import clock
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
@@ -140,7 +141,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
         slug=version.policy.slug,
         url=reverse("settings:show-policy", args=[version.policy.slug]),
         number=version.number,
-        where=str(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
+        where=say_scope(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
         asks=asks,
         by=version.by.get_username() if version.by else "applyviz",
         at=version.created_at,

@@ -31,6 +31,7 @@ from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
 from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
+from applyviz.web.presenters.policies import describe_demand
 from applyviz.web.presenters.readings import Reading, list_rows, read_plan
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.standings import find_standing
@@ -43,7 +44,7 @@ from applyviz.workflow import fields as field_facts
 from applyviz.workflow.access import Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
-from applyviz.workflow.policies import Policy
+from applyviz.workflow.quorum import Quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,13 @@ def _certainty(changes: Sequence[ObjectChange]) -> str:
     return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))
 
 
-def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, ...]:
+def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -> tuple[Fact, ...]:
     review = plan.review
     ticket = review.ticket
     url = ticket if ticket.startswith("https://") else ""
     made = localtime(plan.completed_at or plan.created_at)
-    found = [
+    asked = "; ".join(describe_demand(need.demand) for need in found.needs) or _("no approval")
+    facts = [
         Fact(_("by"), review.author.get_username()),
         Fact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
         Fact(_("source"), plan.revision.digest.removeprefix("sha256:")[:12], is_code=True),
@@ -115,10 +117,11 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Fact, .
         Fact(_("certainty"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
+        Fact(_("asks for"), asked) if plan.policy_version else None,
         Fact(_("for print"), _("change record"), url=reverse("reviews:show-record", args=[review.number, plan.number])),
         Fact(_("to keep"), _("all requests"), url=_requests_url(plan)) if plan.state == PlanState.COMPLETE else None,
     ]
-    return tuple(fact for fact in found if fact)
+    return tuple(fact for fact in facts if fact)
 
 
 def _present_problems(plan: Plan) -> Notice:
@@ -159,18 +162,18 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
 
 
 def _present_brief(
-    plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None, policy: Policy
+    plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None, found: Quorum
 ) -> Brief:
     url_of = _link_objects(plan)
     return Brief(
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        dangers=list_dangers(changes, reading.found, url_of=url_of, many=policy.many_objects)
+        dangers=list_dangers(changes, reading.found, url_of=url_of, many=found.policy.many_objects)
         if plan.state == PlanState.COMPLETE
         else (),
         notices=_present_notices(plan, run),
         why=plan.review.reason,
-        facts=_present_facts(plan, changes),
+        facts=_present_facts(plan, changes, found),
         picture=draw_picture(changes, url_of=url_of),
     )
 
@@ -330,7 +333,7 @@ def present_page(
     change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
         deck=present_deck(plan, options, find_standing(plan, for_user, attention, found, acts), run),
-        brief=_present_brief(plan, changes, reading, run, found.policy),
+        brief=_present_brief(plan, changes, reading, run, found),
         listing=_list(plan, changes, listed, reading, position, viewed),
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
         if shown is not None and change is not None

@@ -9,12 +9,25 @@ from applyviz.engine.explain.sentences import find_sentence
 from applyviz.engine.hazards import sentences
 from applyviz.engine.hazards.model import Hazard, HazardKind
 from applyviz.engine.schema.model import SchemaOrigin
+from applyviz.workflow.teams import Scope
 
 
 def say_reason(reason: FieldReason) -> str:
     """Why a field is as it will be."""
     sentence = find_sentence(reason)
     return gettext(sentence.template).format(**sentence.facts)
+
+
+def say_scope(scope: Scope) -> str:
+    """Where a grant or a policy holds: clusters and namespaces by their patterns."""
+    if scope == Scope():
+        return gettext("everywhere")
+    clusters = gettext("every cluster") if scope.cluster_pattern == "*" else scope.cluster_pattern
+    spaces = gettext("every namespace") if scope.namespace_pattern == "*" else scope.namespace_pattern
+    facts = {"clusters": clusters, "namespaces": spaces}
+    if scope.is_cluster_scoped:
+        return gettext("%(clusters)s: %(namespaces)s, and what has no namespace") % facts
+    return gettext("%(clusters)s: %(namespaces)s") % facts
 
 
 def say_hazard(hazard: Hazard) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from applyviz.records.models import Comment, ObjectChange, Plan
 from applyviz.web.forms.comments import CommentForm, EditForm
@@ -66,7 +67,7 @@ def edit_comment(request: PageRequest, number: int, comment: int) -> HttpRespons
     """Change what oneself said; what stood there before stays readable."""
     found, back = _get(request, number, comment)
     if found.by_id != request.user.pk:
-        raise NotAllowedError("only who wrote a comment edits it")
+        raise NotAllowedError(_("only who wrote a comment edits it"))
     form = EditForm(request.POST or None, initial={"text": found.text})
     if request.method == "POST" and form.is_valid():
         comments.edit_comment(found, by=request.user, text=form.cleaned_data["text"])

@@ -118,4 +118,5 @@ def render_errand(request: HttpRequest, error: errands.UnfinishedError, *, again
 def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
     """A refusal as a page or as a fragment."""
     name = "errors/_refusal.html" if is_fragment(request) else "errors/refusal.html"
-    return render(request, name, {"status": status, "reason": reason}, status=status)
+    is_outsider = request.user.is_authenticated and not access.can(request.user, Action.LOOK)
+    return render(request, name, {"status": status, "reason": reason, "is_outsider": is_outsider}, status=status)

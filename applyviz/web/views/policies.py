@@ -8,13 +8,13 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from applyviz.web.forms.policies import NoteForm, PolicyForm, TryForm, fill_in
-from applyviz.web.presenters.policies import Trial, present_calendar, present_policy, present_trial
+from applyviz.web.presenters.policies import Trial, describe_rules, present_calendar, present_policy, present_trial
 from applyviz.web.views.doors import PageRequest, needs
 from applyviz.web.views.settingspages import render_settings
 from applyviz.workflow import plans
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError, WorkflowError
-from applyviz.workflow.policies import editing, rules_from_json
+from applyviz.workflow.policies import Rules, editing, rules_from_json
 from applyviz.workflow.teams import Scope
 
 
@@ -22,7 +22,7 @@ from applyviz.workflow.teams import Scope
 def list_policies(request: PageRequest) -> HttpResponse:
     """All policies in force."""
     rows = [present_policy(version) for version in editing.list_policies(for_user=request.user)]
-    context = {"rows": rows}
+    context = {"rows": rows, "built_in": describe_rules(Rules())}
     return render_settings(request, "policies", context)
 
 

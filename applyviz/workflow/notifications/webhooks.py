@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.records.enums import AuditAction, DeliveryState, Event
@@ -38,16 +39,16 @@ def get_webhook(number: int, *, for_user: Person) -> Webhook:
 
 def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> list[str]:
     if not name.strip():
-        raise NotValidError("a webhook needs a name")
+        raise NotValidError(_("a webhook needs a name"))
     try:
         check(url, policy=make_policy())
     except SourceError as error:
-        raise NotValidError(f"the address cannot be used: {error}") from error
+        raise NotValidError(_("the address cannot be used: %(error)s") % {"error": error}) from error
     if secret is not None and len(secret) < SHORTEST_SECRET:
-        raise NotValidError(f"the secret needs at least {SHORTEST_SECRET} characters")
+        raise NotValidError(_("the secret needs at least %(least)s characters") % {"least": SHORTEST_SECRET})
     wanted = sorted(set(events))
     if not set(wanted) <= set(Event.values):
-        raise NotValidError("one of the events is not known")
+        raise NotValidError(_("one of the events is not known"))
     return wanted
 
 
@@ -84,7 +85,7 @@ def edit_webhook(
         values["secret"] = Sealed.of_bytes(secret.encode())
     with transaction.atomic():
         if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(**values):
-            raise NotPossibleError("this webhook was removed meanwhile")
+            raise NotPossibleError(_("this webhook was removed meanwhile"))
         webhook.refresh_from_db()
         _record(webhook, "changed, with a new secret" if secret else "changed", by)
 
@@ -96,7 +97,7 @@ def retire_webhook(webhook: Webhook, *, by: Person) -> None:
         if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(
             retired_at=timezone.now(), is_enabled=False
         ):
-            raise NotPossibleError("this webhook was removed already")
+            raise NotPossibleError(_("this webhook was removed already"))
         _record(webhook, "removed", by)
 
 
@@ -125,4 +126,4 @@ def deliver_again(webhook: Webhook, number: int, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     again = webhook.deliveries.filter(pk=number, state=DeliveryState.GIVEN_UP)
     if not again.update(state=DeliveryState.WAITING, attempts=0, due_at=timezone.now(), finished_at=None):
-        raise NotPossibleError("only a delivery that was given up is tried again")
+        raise NotPossibleError(_("only a delivery that was given up is tried again"))

@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.enums import AuditAction
@@ -50,35 +51,38 @@ def _find_time_problems(windows: tuple[Window, ...], freezes: tuple[Freeze, ...]
     zones = available_timezones()
     for window in windows:
         if window.zone not in zones:
-            yield f"{window.zone!r} is no time zone"
+            yield _("%(zone)r is no time zone") % {"zone": window.zone}
         elif not window.days or not set(window.days) <= set(range(7)):
-            yield "a window needs at least one day"
+            yield _("a window needs at least one day")
         elif not _is_time(window.start) or not _is_time(window.end):
-            yield "a window begins and ends at a time like 09:30"
+            yield _("a window begins and ends at a time like 09:30")
     for freeze in freezes:
         if freeze.zone not in zones:
-            yield f"{freeze.zone!r} is no time zone"
+            yield _("%(zone)r is no time zone") % {"zone": freeze.zone}
             continue
         try:
             is_ordered = freeze.starts_at < freeze.ends_at
         except ValueError:
-            yield "a freeze begins and ends at a moment like 2026-12-20T18:00"
+            yield _("a freeze begins and ends at a moment like 2026-12-20T18:00")
             continue
         if not is_ordered:
-            yield "a freeze ends after it begins"
+            yield _("a freeze ends after it begins")
 
 
 def _find_problems(rules: Rules) -> Iterator[str]:
     named = {*rules.asking_teams, rules.approving_team, *(d.team for d in rules.for_dangers)} - {""}
     known = set(Team.objects.filter(slug__in=named, retired_at=None).values_list("slug", flat=True))
-    yield from (f"there is no team {slug}" for slug in sorted(named - known))
+    yield from (_("there is no team %(slug)s") % {"slug": slug} for slug in sorted(named - known))
     numbers = (
-        ("approvals", rules.approvals, 0, MOST_APPROVALS),
-        ("objects at once", rules.concurrency, 1, MOST_AT_ONCE),
-        ("hours that an approval lasts", rules.approval_hours, 0, LONGEST_HOURS),
-        ("seconds for a rollout", rules.rollout_seconds, 1, LONGEST_ROLLOUT),
-        ("many objects", rules.many_objects, 1, 100_000),
-        *((f"approvals for {d.danger.value}", d.approvals, 0, MOST_APPROVALS) for d in rules.for_dangers),
+        (_("approvals"), rules.approvals, 0, MOST_APPROVALS),
+        (_("objects at once"), rules.concurrency, 1, MOST_AT_ONCE),
+        (_("hours that an approval lasts"), rules.approval_hours, 0, LONGEST_HOURS),
+        (_("seconds for a rollout"), rules.rollout_seconds, 1, LONGEST_ROLLOUT),
+        (_("many objects"), rules.many_objects, 1, 100_000),
+        *(
+            (_("approvals for %(danger)s") % {"danger": d.danger.value}, d.approvals, 0, MOST_APPROVALS)
+            for d in rules.for_dangers
+        ),
     )
     yield from (f"{name}: from {low} to {high}" for name, given, low, high in numbers if not low <= given <= high)
     yield from _find_time_problems(rules.windows, rules.freezes)
@@ -107,12 +111,16 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
     """
     access.require(by, Action.MANAGE)
     scope.check()
-    problems = [] if _SLUG.fullmatch(slug) else [f"{slug!r} is no short name: small letters, digits and dashes"]
+    problems = (
+        []
+        if _SLUG.fullmatch(slug)
+        else [_("%(slug)r is no short name: small letters, digits and dashes") % {"slug": slug}]
+    )
     problems += _find_problems(rules)
     if problems:
         raise NotValidError("; ".join(problems))
     with transaction.atomic():
-        policy, _ = Policy.objects.get_or_create(slug=slug)
+        policy, _made = Policy.objects.get_or_create(slug=slug)
         policy = Policy.objects.select_for_update(no_key=True).get(pk=policy.pk)
         before = policy.versions.filter(number=policy.number).first()
         made = PolicyVersion.objects.create(
@@ -144,7 +152,7 @@ def retire_policy(slug: str, *, by: Person, note: str = "") -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not Policy.objects.filter(slug=slug, retired_at=None).update(retired_at=clock.now()):
-            raise NotPossibleError(f"there is no policy {slug} in force")
+            raise NotPossibleError(_("there is no policy %(slug)s in force") % {"slug": slug})
         detail = {"policy": slug, "retired": True, "note": note}
         audit.record(AuditAction.POLICY_CHANGED, by=by, about=audit.Subject(), detail=detail)
 

@@ -6,7 +6,8 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.plan import Operation
-from applyviz.records.models import Objection
+from applyviz.records.models import Approval, Objection
+from applyviz.workflow.policies import Freeze
 from tests.builders import make_policy
 from tests.web import builders, rows
 
@@ -106,3 +107,21 @@ def test_home_does_not_wait_for_an_approval_that_would_not_count(as_bob, plan):
     make_policy(approvals=1, approving_team="platform")
 
     assert "waits for your approval" not in as_bob.get(URL).content.decode()
+
+
+def test_who_has_no_role_is_told_so_and_not_sent_in_circles(as_charlie):
+    page = as_charlie.get(URL)
+
+    assert page.status_code == 404
+    assert "You have no role yet" in page.content.decode()
+    assert "Go home" not in page.content.decode()
+
+
+def test_home_says_why_an_approved_plan_is_not_applied_now(as_bob, bob, alice):
+    make_policy(freezes=(Freeze("2020-01-01T00:00", "2099-01-04T08:00", "UTC", "Holidays"),))
+    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])
+    Approval.objects.create(plan=plan, digest=plan.digest, by=bob, by_name="bob", created_at=rows.NOW)
+
+    others = section(as_bob.get(URL).content.decode(), "Waits for others")
+
+    assert "approved; changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in others

@@ -258,3 +258,18 @@ def test_long_value_shows_where_it_begins_to_differ():
     texts = ["".join(p.text for p in row.shown.parts) if row.shown else row.fold for row in rows]
     assert texts[1:4] == ["line 499", "line 500", "line five hundred"]
     assert texts[-1] == "477 more lines: see the diff"
+
+
+@pytest.mark.parametrize(("gone", "is_told"), [("live", False), ("after", False), ("", True)])
+def test_what_names_an_object_is_no_change_of_one_that_is_created_or_deleted(gone, is_told):
+    change, named = builders.build_change(), paths.fields("metadata", "name")
+    reason = FieldReason(named, FieldOperation.SET, Reason.MANIFEST_SETS, "", (), ())
+    versions = replace(change.versions, **{gone: None}) if gone else change.versions
+    change = replace(change, fields=(reason, *change.fields), versions=versions)
+
+    def is_there(chosen: FieldFilter) -> bool:
+        return named in {r.path for _n, r in fields.select_reasons(change, chosen)}
+
+    assert (is_there(FieldFilter.CHANGES), is_there(FieldFilter.ALL)) == (is_told, True)
+    counts = {choice.value: choice.count for choice in fields.present_filters(change, FieldFilter.CHANGES)}
+    assert counts["changes"] == sum(len(section.rows) for section in present(change))

@@ -140,7 +140,7 @@ def test_team_is_made_filled_and_granted(as_dana, bob):
     )
 
     page = as_dana.get(reverse("settings:show-team", args=["sre"])).content.decode()
-    assert all(text in page for text in ("bob", "operator", "prod-*/*"))
+    assert all(text in page for text in ("bob", "operator", "prod-*: every namespace"))
     grant = Grant.objects.get(team__slug="sre")
     assert (grant.is_cluster_scoped, grant.by.username) == (False, "dana")
     as_dana.post(reverse("settings:end-member", args=["sre", TeamMember.objects.get().pk]))
@@ -157,7 +157,7 @@ def test_account_is_made_granted_linked_and_closed(as_dana, bob):
     as_dana.post(reverse("settings:link-accounts", args=["erin"]), {"person": "bob"})
 
     page = as_dana.get(reverse("settings:show-person", args=["erin"])).content.decode()
-    assert all(text in page for text in ("erin@example.org", "*/shop", "Counts as one with bob"))
+    assert all(text in page for text in ("erin@example.org", "every cluster: shop", "Counts as one with bob"))
     as_dana.post(reverse("settings:end-grant", args=[Grant.objects.get(person__username="erin").pk]))
     as_dana.post(reverse("settings:set-active", args=["erin"]))
     erin = User.objects.get(username="erin")
@@ -196,3 +196,11 @@ def test_settings_of_administrators_are_closed_to_members(as_bob, name):
 @pytest.mark.parametrize("path", ["people/nobody/", "teams/nobody/", "policies/nobody/"])
 def test_missing_ones_are_not_there(as_dana, path):
     assert as_dana.get(f"/settings/{path}").status_code == 404
+
+
+def test_built_in_rules_are_shown_while_there_is_no_policy(as_viewer):
+    page = as_viewer.get(reverse("settings:list-policies")).content.decode().partition("Built-in rules</h2>")[2]
+
+    assert [
+        text for text in ("1 approval", "every author", "until it is spent", "always open") if text not in page
+    ] == []
