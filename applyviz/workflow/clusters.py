@@ -100,7 +100,7 @@ def prepare_live_cluster(
 def _add(cluster: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
         if Cluster.objects.filter(slug=cluster.slug).exists():
-            raise NotPossibleError(f"there is a cluster {cluster.slug} already")
+            raise NotPossibleError(_("there is a cluster %(slug)s already") % {"slug": cluster.slug})
         cluster.save(force_insert=True)
         _record_added(cluster, by)
     return cluster

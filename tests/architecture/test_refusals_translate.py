@@ -35,7 +35,9 @@ def find_bare_refusals(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_refusals_pass_the_catalogue(path):
-    assert find_bare_refusals(path.read_text(encoding="utf-8")) == []
+    bare = find_bare_refusals(path.read_text(encoding="utf-8"))
+
+    assert bare == [], f"put these into gettext, `_(…)`: {bare}"
 
 
 def test_a_bare_refusal_is_found():

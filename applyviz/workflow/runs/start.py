@@ -50,7 +50,7 @@ def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
         with transaction.atomic():
             spent = rows.update(spent_at=clock.now(), run=run)
     except IntegrityError as error:  # the database looks at the moment once more (`records/guards.py`)
-        raise NotPossibleError("an approval expired at this very moment; look again") from error
+        raise NotPossibleError(_("an approval expired at this very moment; look again")) from error
     if spent != len(found.standing) or found.missing:
         raise NotPossibleError(_("an approval was revoked or spent at this very moment; look again"))
     return found.standing
