@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
@@ -19,7 +20,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.web import proof
+from applyviz.web import collisions, proof
 from applyviz.web.forms.problems import Problem, ProblemsError
 from applyviz.workflow import tokens
 from applyviz.workflow.access import Action
@@ -73,6 +74,10 @@ def _answer(request: HttpRequest, action: Action, view: Callable[[Caller], HttpR
         if error.status == 401:
             response["WWW-Authenticate"] = 'Bearer realm="applyviz"'
         return response
+    except OperationalError as error:
+        if not collisions.is_collision(error):
+            raise
+        return refuse(collisions.STATUS, collisions.tell())
     except (RequestDataTooBig, UnreadablePostError):
         return refuse(413, "the body is larger than what is taken, or broke off")
 

@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -22,6 +23,7 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from applyviz.records.models import Errand
+from applyviz.web import collisions
 from applyviz.workflow import access, errands
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import WorkflowError
@@ -62,6 +64,10 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
                 response = _render_unfinished(request, error)
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))
+            except OperationalError as error:
+                if not collisions.is_collision(error):
+                    raise
+                response = render_refusal(request, collisions.STATUS, collisions.tell())
             patch_vary_headers(response, ["HX-Request", "Cookie"])
             return response
 
