@@ -53,7 +53,7 @@ TITLES: dict[Section, str | Promise] = {
     Section.BROKEN_GLASS: _("Runs without consent"),
     Section.LATE: _("Runs outside their windows"),
     Section.POLICIES: _("Edits of policies, rules and retention"),
-    Section.RIGHTS: _("Changes of accounts, teams, grants and clusters"),
+    Section.RIGHTS: _("Changes of accounts, teams, grants, identities, tokens, keys and clusters"),
     Section.UNEXPLAINED: _("Live changes that no run explains"),
 }
 _ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
@@ -64,13 +64,32 @@ _ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
     ),
     Section.RUNS: (AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED),
     Section.BROKEN_GLASS: (AuditAction.GLASS_BROKEN,),
-    Section.POLICIES: (AuditAction.POLICY_CHANGED, AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PRUNED),
+    Section.POLICIES: (
+        *(AuditAction.POLICY_CHANGED, AuditAction.RULE_AGREED, AuditAction.RULE_REVOKED),
+        *(AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PRUNED),
+    ),
     Section.RIGHTS: (
         *(AuditAction.PERSON_ADDED, AuditAction.PERSON_CHANGED, AuditAction.TEAM_CHANGED),
         *(AuditAction.ROLE_GRANTED, AuditAction.ROLE_ENDED, AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED),
+        *(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED, AuditAction.SERVICE_MADE),
+        *(AuditAction.TOKEN_MADE, AuditAction.TOKEN_REVOKED, AuditAction.KEYS_ROTATED, AuditAction.WEBHOOK_CHANGED),
     ),
 }
-_TOLD = ("title", "ticket", "note", "reason", "missing", "approved by", "state", "error", "name", "policy", "slug")
+_TOLD = (
+    "title",
+    "ticket",
+    "note",
+    "reason",
+    "missing",
+    "approved by",
+    "state",
+    "error",
+    "name",
+    "policy",
+    "slug",
+    "version",
+    "acts as",
+)
 EXCEPTIONS = (Section.BROKEN_GLASS, Section.LATE, Section.POLICIES, Section.UNEXPLAINED)
 
 
@@ -120,6 +139,11 @@ class Fact:
         """For exports."""
         values = {name: getattr(self, name) for name in Fact.__slots__}
         return {**values, "section": self.section.value, "at": self.at.isoformat()}
+
+
+def list_actions() -> frozenset[AuditAction]:
+    """All kinds of entries that evidence holds."""
+    return frozenset(action for actions in _ACTIONS.values() for action in actions)
 
 
 def _tell(value: JSONValue) -> str:

@@ -7,14 +7,16 @@ from datetime import date, timedelta
 
 import pytest
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, AuditEntry, Policy, PolicyVersion
-from applyviz.workflow import breakglass, evidence, scans
+from applyviz.workflow import audit, breakglass, evidence, retention, scans
 from applyviz.workflow.errors import NotAllowedError, NotValidError
 from applyviz.workflow.evidence import Period, Section
 from applyviz.workflow.history import ExportFormat
-from applyviz.workflow.policies import Rules, rules_to_json
+from applyviz.workflow.policies import Rules, editing, rules_to_json
+from applyviz.workflow.policies.editing import Scope
 from applyviz.workflow.policies.windows import Window
 from tests.builders import grant_role, make_person, take_roles
 from tests.stories import SETTINGS, Team, config_map
@@ -91,6 +93,41 @@ def test_broken_glass_is_an_exception_with_its_reason(team, auditor, today):
     assert (broken.who, "the shop is down" in broken.told, "OPS-1" in broken.told) == ("hank", True, True)
 
 
+def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, today):
+    boss = make_person("dana", Role.ADMINISTRATOR)
+    editing.save_policy("prod", by=boss, scope=Scope("prod-*"), rules=Rules(approvals=2), note="two from now on")
+    retention.add_policy(name="a month", days=30, has_requests=False, by=boss)
+    box = audit.Subject(cluster="box")
+    audit.record(AuditAction.RULE_AGREED, by=team.bob, about=box, detail={"reason": "the file wins"})
+
+    found = read(Section.POLICIES, today, auditor)
+
+    assert [(f.what, f.who, f.roles) for f in found] == [
+        ("policy.changed", "dana", "administrator"),
+        ("retention.changed", "dana", "administrator"),
+        ("rule.agreed", "bob", "approver"),
+    ]
+    assert ["two from now on" in found[0].told, "a month" in found[1].told, "the file wins" in found[2].told] == [
+        True
+    ] * 3
+    assert Section.POLICIES in evidence.EXCEPTIONS
+
+
+# What is no part of evidence: how reviews were talked about, what each object's run did, who signed in, and what
+# belongs to what is there already.
+LEFT_OUT = {
+    *("plan.requested", "plan.completed", "plan.failed", "decision.made", "decision.undone", "hazard.acknowledged"),
+    *("hazard.acknowledgement_withdrawn", "rule.proposed", "rule.declined", "comment.added", "comment.edited"),
+    *("comment.resolved", "comment.reopened", "run.claimed", "object.intent", "object.result", "person.signed_in"),
+    *("person.sign_in_failed", "person.sign_in_refused", "person.proved", "live.verified", "history.exported"),
+    *("history.anchored", "history.published", "live.changed", "live.drifted"),
+}
+
+
+def test_every_kind_of_entry_is_in_evidence_or_left_out_by_name():
+    assert {action.value for action in AuditAction} - {action.value for action in evidence.list_actions()} == LEFT_OUT
+
+
 def test_live_change_that_no_run_explains_is_evidence(team, auditor, today):
     team.apply(config_map(a="1"))
     team.edit(SETTINGS, {"data": {"a": "changed"}})
@@ -101,6 +138,8 @@ def test_live_change_that_no_run_explains_is_evidence(team, auditor, today):
     assert [(f.field_manager, f.object, f.told) for f in found] == [
         ("kubectl-edit (Update)", "ConfigMap default/settings", ".data.a")
     ]
+    [entry] = [e for e in team.live(SETTINGS)["metadata"]["managedFields"] if e["manager"] == "kubectl-edit"]
+    assert found[0].at == parse_datetime(entry["time"])
 
 
 def shut_now(offset=timedelta(0)):

@@ -100,6 +100,21 @@ def test_policy_that_cannot_be_is_refused(as_root, given):
     assert not RetentionPolicy.objects.exists()
 
 
+def test_removal_is_told_with_its_policy_time_and_entry(as_root, as_auditor, alice):
+    audit.record(AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(), detail={"note": "gone"})
+    as_root.post(RETENTION, {"name": "a month", "days": "30", "actions": ["comment.added"]})
+    policy = RetentionPolicy.objects.get()
+
+    retention.prune(policy, now=timezone.now() + timedelta(days=31))
+
+    told = AuditEntry.objects.get(action=AuditAction.HISTORY_PRUNED)
+    row = as_auditor.get(RETENTION).content.decode().partition('id="h-removed"')[2].partition("</section>")[0]
+    assert [text for text in ("a month", f'datetime="{told.at:%Y-%m-%dT%H:%M}', ">1<") if text not in row] == []
+    assert reverse("history:show-entry", args=[told.pk]) in row
+    exported = b"".join(as_auditor.get("/history/export/jsonl/").streaming_content).decode()
+    assert ("gone" in exported, '"pruned_by":' + str(told.sequence) in exported) == (False, True)
+
+
 def test_members_see_retention_and_cannot_change_it(as_alice):
     assert as_alice.get(RETENTION).status_code == 200
     assert as_alice.post(RETENTION, {"name": "x", "days": "30"}).status_code == 403
