@@ -22,7 +22,7 @@ WRITING = {
     "login", "logout", "prove", "set-theme", "ask", "add-review", "check-source", "replan", "close-review",
     "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
     "confirm-plan", "withdraw-request", "break-glass", "revoke-approval", "apply-plan", "decide",
-    "propose-rule", "decide-everywhere", "undo-decision", "cancel-run", "undo-run", "verify-chain",
+    "propose-rule", "decide-everywhere", "undo-decision", "replace-manifests", "cancel-run", "undo-run", "verify-chain",
     "list-retention", "end-retention", "add-cluster", "scan-cluster", "adopt-object", "agree-rule",
     "decline-rule", "revoke-rule", "read-all", "edit-choices", "open-notification", "add-identity",
     "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "retire-webhook",
