@@ -148,8 +148,11 @@ def take_note_of_dangers(bob: Walk, address: str) -> None:
     for _ in range(MOST_DANGERS):
         if not missing.count():
             return
-        missing.first.click()
-        bob.page.get_by_role("button", name=re.compile("[Tt]ake note")).first.click()
+        bob.page.goto(missing.first.get_attribute("href") or address)
+        note = bob.page.get_by_role("button", name=re.compile("[Tt]ake note"))
+        if note.count():  # what was only to be opened asks for nothing more
+            note.first.click()
+            bob.page.locator(".messages").wait_for()
         bob.page.goto(address)
 
 
