@@ -16,8 +16,8 @@ from applyviz.workflow.errors import NotAllowedError, NotValidError
 from applyviz.workflow.evidence import Period, Section
 from applyviz.workflow.history import ExportFormat
 from applyviz.workflow.policies import Rules, editing, rules_to_json
-from applyviz.workflow.policies.editing import Scope
 from applyviz.workflow.policies.windows import Window
+from applyviz.workflow.teams import Scope
 from tests.builders import grant_role, make_person, take_roles
 from tests.stories import SETTINGS, Team, config_map
 
