@@ -86,7 +86,7 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
 
 
 def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
-    def whose(number: int) -> tuple[str, str]:
+    def whose(number: int) -> tuple[bool, ...]:
         pages = (browser.get(URL).content.decode() for browser in (as_alice, as_bob))
         return tuple(f"/reviews/{number}/" in section(page, "Waits for you") for page in pages)
 
