@@ -6,10 +6,10 @@ nulls that no schema allows are dropped, embedded resources have their metadata 
 
 from __future__ import annotations
 
+from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.sandbox.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
 from applyviz.sandbox.gotypes import go_types
-from applyviz.sandbox.jsontext import name_value
 from applyviz.sandbox.payloads import sort_keys
 from applyviz.sandbox.status import invalid
 from applyviz.sandbox.structural import drop_nulls, fill_defaults, prune
@@ -46,7 +46,7 @@ def read_metadata(value: JSONValue, path: str) -> tuple[MutableObject, list[str]
     if value is None:
         return {}, []
     if not isinstance(value, dict):
-        raise WrongTypeError(name_value(value), "v1.ObjectMeta")
+        raise WrongTypeError(name_of_type(value), "v1.ObjectMeta")
     decoder = Decoder()
     metadata = decoder.struct(sort_keys(value), go_types().get_struct(_OBJECT_META), Spot())
     if decoder.saved is not None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.sandbox.gotexts import GoTextError, decode_base64, parse_time, read_quantity
@@ -25,7 +26,7 @@ from applyviz.sandbox.gotypes import (
     item_type,
     zero_of,
 )
-from applyviz.sandbox.jsontext import Written, list_pairs, name_value, number_text, simplify
+from applyviz.sandbox.jsontext import Written, list_pairs, number_text, simplify
 
 _EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
 _MOST_STRICT = 100
@@ -107,7 +108,7 @@ class Decoder:
         self.saved = self.saved or error
 
     def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> JSONValue:
-        self.save(WrongTypeError(found or name_value(value), spot.go_type, spot.owner, spot.fields))
+        self.save(WrongTypeError(found or name_of_type(value), spot.go_type, spot.owner, spot.fields))
         return instead
 
     def struct(self, value: JSONObject, struct: GoStruct, spot: Spot) -> MutableObject:
@@ -249,7 +250,7 @@ class Decoder:
         if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):
             return value
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        found = f"number {number_text(value)}" if is_number else name_value(value)
+        found = f"number {number_text(value)}" if is_number else name_of_type(value)
         raise self.placed(WrongTypeError(found, "int32"), spot)
 
     def time(self, value: JSONValue, spot: Spot) -> JSONValue:
@@ -262,7 +263,7 @@ class Decoder:
 
     def time_text(self, value: JSONValue, spot: Spot) -> str:
         if not isinstance(value, str):
-            raise self.placed(WrongTypeError(name_value(value), "string"), spot)
+            raise self.placed(WrongTypeError(name_of_type(value), "string"), spot)
         return value
 
     def text(self, read: Callable[[str], Any], text: str) -> Any:

@@ -126,17 +126,6 @@ def find_repeated_paths(value: JSONValue, path: str = "") -> Iterator[str]:
             yield from find_repeated_paths(item, f"{path}[{number}]")
 
 
-def name_value(value: JSONValue) -> str:
-    """What Go's errors call a value: `number`, `string`, `array`, `object`, `bool`."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
-
-
 def number_text(value: float) -> str:
     """A number as the text has it."""
     return value.text if isinstance(value, Written) else json_number(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import PatchError
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -21,7 +22,6 @@ from applyviz.sandbox.jsontext import (
     find_repeated,
     find_repeated_paths,
     list_pairs,
-    name_value,
     settle_numbers,
     simplify,
 )
@@ -95,7 +95,7 @@ def _read_patch(payload: Payload, content_type: str, *, is_checked: bool) -> tup
         return value, []
     value = payload.read_json(prefix)
     if value is not None and not isinstance(value, dict):
-        raise UnreadableError(f"{prefix}json: cannot unmarshal {name_value(value)} into Go value of type {_MAP}")
+        raise UnreadableError(f"{prefix}json: cannot unmarshal {name_of_type(value)} into Go value of type {_MAP}")
     repeated = list(find_repeated(value)) if is_checked else []
     return (value if content_type == MERGE_PATCH else simplify(value or {})), repeated
 
@@ -108,7 +108,7 @@ def _read_operations(payload: Payload, is_checked: bool) -> tuple[JSONValue, lis
     if not isinstance(value, list):
         if value is None:
             return [], []
-        raise UnreadableError(f"{prefix}json: cannot unmarshal {name_value(value)} into Go value of type {whole}")
+        raise UnreadableError(f"{prefix}json: cannot unmarshal {name_of_type(value)} into Go value of type {whole}")
     decoder = Decoder()
     for number, operation in enumerate(value):
         spot = Spot(f"[{number}]", go_type=one)
@@ -158,7 +158,7 @@ def read_configuration(payload: Payload) -> MutableObject:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        reason = f"json: cannot unmarshal {name_value(value)} into Go value of type {_MAP}"
+        reason = f"json: cannot unmarshal {name_of_type(value)} into Go value of type {_MAP}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {reason}")
     return {name: settle_numbers(item) for name, item in value.items()}
 

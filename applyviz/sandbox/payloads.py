@@ -14,12 +14,13 @@ import yaml
 
 from applyviz.engine.manifests.covers import read_tree
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS
+from applyviz.engine.manifests.metadata import name_of_type
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.exchange import JSON
 from applyviz.engine.objects.golang import quote
 from applyviz.engine.objects.values import JSONValue
 from applyviz.sandbox import protobuf
-from applyviz.sandbox.jsontext import JSONTextError, list_pairs, name_value, read_json
+from applyviz.sandbox.jsontext import JSONTextError, list_pairs, read_json
 from applyviz.sandbox.status import unsupported_media_type
 
 YAML: Final = "application/yaml"
@@ -198,7 +199,7 @@ def find_yaml_repeats(text: bytes) -> list[str]:
 
 
 def _wrong_kind(value: JSONValue, place: str) -> str:
-    found = name_value(value)
+    found = name_of_type(value)
     return f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into {place}"
 
 
