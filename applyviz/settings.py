@@ -214,7 +214,15 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {"request_id": {"()": "applyviz.request_ids.RequestIdFilter"}},
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]}},
+    "handlers": {
+        "stderr": {"class": "applyviz.logsink.UnhurriedHandler", "formatter": "line", "filters": ["request_id"]}
+    },
     "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL") or "WARNING"},
-    "loggers": {"applyviz": {"level": env.text("LOG_LEVEL") or "INFO"}},
+    "loggers": {
+        "applyviz": {"level": env.text("LOG_LEVEL") or "INFO"},
+        # The server of requests would write its lines itself, and wait for whoever reads them.
+        "uvicorn": {"level": "INFO", "handlers": [], "propagate": True},
+        "uvicorn.access": {"level": "INFO", "handlers": [], "propagate": True},
+        "uvicorn.error": {"level": "INFO", "handlers": [], "propagate": True},
+    },
 }

@@ -50,11 +50,11 @@ class ClusterReader:
         return self._transport.send(request)
 
     def try_send(self, request: Request) -> Answer:
-        """Ask; an answer with status 0 and the reason when none came."""
+        """Ask; an answer with the reason when none came: its status is 0 also where a success could not be read."""
         try:
             return self.send(request)
         except ClusterError as error:
-            return Answer(error.status, {"message": error.reason})
+            return Answer(0 if 200 <= error.status < 300 else error.status, {"message": error.reason})
 
     def try_send_all(self, requests: Sequence[Request]) -> list[Answer]:
         """Ask several at once; answers in the same order."""

@@ -5,7 +5,7 @@ A run recomputes with the very code that made the plan, so that equal effects me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.hazards.model import Neighbours
 from applyviz.engine.hazards.neighbours import find_neighbour_requests, read_neighbours
 from applyviz.engine.manifests.documents import ManifestDocument
-from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import sets
@@ -39,12 +39,19 @@ from applyviz.workflow.places import Place
 from applyviz.workflow.standing import thaw_rules
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
+# While a cluster is slow to answer, whoever waits for it is told every second.
+_BEAT = 1.0
 
 
-def _drive(planner: sets.SetPlanner, reader: ClusterReader) -> Iterator[ObjectChange]:
+def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], object]) -> Iterator[ObjectChange]:
     """Answer a planner, each request as soon as its answer comes: the cluster works while we calculate."""
     if reader.parallel < 2:
-        yield from sets.drive(planner, reader.try_send_all)
+
+        def send_all(requests: Sequence[Request]) -> list[Answer]:
+            beat()
+            return reader.try_send_all(requests)
+
+        yield from sets.drive(planner, send_all)
         return
     yield from planner.take_ready()
     with ThreadPoolExecutor(reader.parallel, thread_name_prefix="read") as pool:
@@ -54,7 +61,8 @@ def _drive(planner: sets.SetPlanner, reader: ClusterReader) -> Iterator[ObjectCh
                 keys = set(asked.values())
                 new = islice((ask for ask in planner.asks() if ask.key not in keys), 2 * reader.parallel - len(asked))
                 asked.update({pool.submit(reader.try_send, ask.request): ask.key for ask in new})
-            done, _ = wait(asked, return_when=FIRST_COMPLETED)
+            done, _ = wait(asked, timeout=_BEAT, return_when=FIRST_COMPLETED)
+            beat()
             for future in done:
                 planner.answer(asked.pop(future), future.result())
             yield from planner.take_ready()
@@ -73,10 +81,13 @@ class Calculation:
     context: PlanContext
     planner: sets.SetPlanner
 
-    def run(self) -> Iterator[ObjectChange]:
-        """Ask the cluster and calculate; each change as soon as it is ready."""
+    def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[ObjectChange]:
+        """Ask the cluster and calculate; each change as soon as it is ready.
+
+        - `beat()` is called again and again while the cluster is waited for; what it raises ends the calculation.
+        """
         with collect_young_only():
-            yield from _drive(self.planner, self.reader)
+            yield from _drive(self.planner, self.reader, beat)
 
     def recompute(self, ref: ObjectRef) -> ObjectChange | None:
         """One object as it would be planned now; None when the source does not name it."""

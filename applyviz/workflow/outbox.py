@@ -9,24 +9,23 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.utils import timezone
 
 from applyviz import queue
 from applyviz.queue import TaskName
 from applyviz.records.models import OutboxMessage
-from applyviz.workflow import failpoints
+from applyviz.workflow import clock, failpoints
 
 _PATIENCE = timedelta(seconds=3)
 _KEPT = timedelta(days=1)
 
 
 def _mark_sent(message_id: int) -> None:
-    OutboxMessage.objects.filter(id=message_id, sent_at=None).update(sent_at=timezone.now())
+    OutboxMessage.objects.filter(id=message_id, sent_at=None).update(sent_at=clock.now())
 
 
 def post(task: TaskName, **ids: int) -> None:
     """Ask for a task as part of the surrounding transaction."""
-    message = OutboxMessage.objects.create(task=task.value, ids=ids, created_at=timezone.now())
+    message = OutboxMessage.objects.create(task=task.value, ids=ids, created_at=clock.now())
 
     def _after(is_sent: bool) -> None:
         failpoints.reach("message.sent")

@@ -16,7 +16,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect
@@ -35,8 +34,10 @@ from applyviz.workflow import (
     audit,
     calculation,
     changes,
+    clock,
     digests,
     failpoints,
+    formats,
     identities,
     inverse,
     permissions,
@@ -49,6 +50,7 @@ from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.places import Place
+from applyviz.workflow.pulse import Pulse
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
@@ -71,11 +73,16 @@ class _Claim:
 
 
 def _lease_end() -> Any:
-    return timezone.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+    return clock.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
 
 
 def _claim(plan_id: int) -> _Claim | None:
-    now = timezone.now()
+    waiting = Plan.objects.filter(pk=plan_id, state=PlanState.PLANNING).first()
+    newer = "" if waiting is None else formats.find_newer_plan(waiting)
+    if newer:
+        logger.warning("%s: it is left to a worker of that version", newer)
+        return None
+    now = clock.now()
     free = Q(lease_until=None) | Q(lease_until__lt=now)
     with transaction.atomic():
         claimed = Plan.objects.filter(free, pk=plan_id, state=PlanState.PLANNING).update(
@@ -130,7 +137,7 @@ def _calculate(claim: _Claim, reader: Any) -> None:
     overviewer = Overviewer()
     needs: dict[permissions.Need, None] = {}
     known = set(access.places_of(plan.review))
-    for change in prepared.run():
+    for change in prepared.run(Pulse(claim.renew).beat):
         place = Place(plan.target.cluster.slug, change.ref.namespace)
         if place not in known:  # something that the set prunes
             _keep_places(plan, {place})
@@ -193,7 +200,7 @@ def _complete(
             | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,
-            completed_at=timezone.now(),
+            completed_at=clock.now(),
             lease_until=None,
         )
         if not is_mine:
@@ -212,7 +219,7 @@ def _complete(
 
 def _fail(claim: _Claim, reason: str) -> None:
     with transaction.atomic():
-        if claim.renew(state=PlanState.FAILED, error=reason, completed_at=timezone.now(), lease_until=None):
+        if claim.renew(state=PlanState.FAILED, error=reason, completed_at=clock.now(), lease_until=None):
             audit.record(AuditAction.PLAN_FAILED, by=None, about=approvals.about(claim.plan), detail={"reason": reason})
 
 
@@ -256,6 +263,6 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
 
 def find_unfinished() -> list[int]:
     """Plans that no worker has: never claimed for a while, or the lease ran out."""
-    now = timezone.now()
+    now = clock.now()
     lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - timedelta(seconds=5))
     return list(Plan.objects.filter(lost, state=PlanState.PLANNING).values_list("pk", flat=True))

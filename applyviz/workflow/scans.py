@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect
@@ -26,7 +25,7 @@ from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
-from applyviz.workflow import access, audit, changes, outbox
+from applyviz.workflow import access, audit, changes, clock, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.drift import find_drift
 from applyviz.workflow.errors import NotPossibleError
@@ -109,7 +108,7 @@ def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
         access.require(by, Action.WRITE)
     try:
         with transaction.atomic():
-            scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=timezone.now())
+            scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now())
             outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
     except IntegrityError as error:
         raise NotPossibleError(_("this cluster is being looked at already")) from error
@@ -156,7 +155,7 @@ def find_unfinished(*, now: datetime) -> list[int]:
 
 
 def _claim(scan_id: int) -> ClusterScan | None:
-    now = timezone.now()
+    now = clock.now()
     free = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), pk=scan_id, finished_at=None)
     if not free.update(started_at=now, lease_until=now + LEASE):
         return None
@@ -276,7 +275,7 @@ def _keep(cluster: Cluster, found: Found, now: datetime, *, is_told: bool) -> No
 
 def _finish(scan: ClusterScan, found: list[Found], problem: str) -> None:
     """Keep what was found and end the scan; another worker that took it over has ended it already."""
-    now = timezone.now()
+    now = clock.now()
     with transaction.atomic():
         ended = ClusterScan.objects.filter(pk=scan.pk, finished_at=None, started_at=scan.started_at).update(
             finished_at=now,

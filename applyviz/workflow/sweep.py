@@ -1,17 +1,21 @@
 """The sweep: every few seconds it finds messages that were not sent, plans and runs that nobody works on.
 
-It also removes what is kept for a time only.
+It also removes what is kept for a time only. Each part stands for itself: what goes wrong in one holds up no other,
+and runs come first.
 """
 
 from __future__ import annotations
 
-from django.utils import timezone
+import logging
+from collections.abc import Callable
+from datetime import datetime
 
 from applyviz import queue
 from applyviz.queue import TaskName
 from applyviz.records.sealing import can_open
 from applyviz.workflow import (
     anchors,
+    clock,
     clusters,
     errands,
     heads,
@@ -23,27 +27,72 @@ from applyviz.workflow import (
     scans,
     watching,
 )
+from applyviz.workflow.logs import log_unexpected
+
+logger = logging.getLogger(__name__)
+
+
+def _ask_for_runs(now: datetime) -> int:
+    return runs.resume_unfinished_runs()
+
+
+def _ask_for_plans(now: datetime) -> int:
+    return sum(queue.send(TaskName.MAKE_PLAN, plan_id=plan_id) for plan_id in plans.find_unfinished())
+
+
+def _send_again(now: datetime) -> int:
+    return outbox.resend(now=now)
+
+
+def _ask_for_scans(now: datetime) -> int:
+    scans.request_due(now=now)
+    return sum(queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id) for scan_id in scans.find_unfinished(now=now))
+
+
+def _ask_for_verifications(now: datetime) -> int:
+    found = watching.find_unfinished(now=now)
+    return sum(queue.send(TaskName.VERIFY_PLAN, verification_id=verification_id) for verification_id in found)
+
+
+def _ask_for_errands(now: datetime) -> int:
+    errands.end_late(now=now)
+    return sum(queue.send(TaskName.CARRY_OUT, errand_id=errand_id) for errand_id in errands.find_unfinished(now=now))
+
+
+def _remember_tokens(now: datetime) -> int:
+    if can_open():
+        clusters.remember_tokens()
+    return 0
+
+
+def _tell(now: datetime) -> int:
+    notifications.tell()
+    return notifications.ask_again(now=now)
+
+
+def _tie_history(now: datetime) -> int:
+    anchors.tie_loose(older_than=anchors.EVERY)
+    heads.publish_due(now=now)
+    return 0
+
+
+def _forget(now: datetime) -> int:
+    playgrounds.remove_expired(now=now)
+    return 0
+
+
+_PARTS: tuple[Callable[[datetime], int], ...] = (
+    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_errands, _ask_for_scans, _ask_for_verifications, _tell,
+    _tie_history, _remember_tokens, _forget,
+)  # fmt: skip
 
 
 def sweep() -> int:
     """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
-    now = timezone.now()
-    playgrounds.remove_expired(now=now)
-    if can_open():
-        clusters.remember_tokens()
-    errands.end_late(now=now)
-    anchors.tie_loose(older_than=anchors.EVERY)
-    heads.publish_due(now=now)
-    sent = outbox.resend(now=now)
-    for errand_id in errands.find_unfinished(now=now):
-        sent += queue.send(TaskName.CARRY_OUT, errand_id=errand_id)
-    scans.request_due(now=now)
-    for scan_id in scans.find_unfinished(now=now):
-        sent += queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id)
-    for plan_id in plans.find_unfinished():
-        sent += queue.send(TaskName.MAKE_PLAN, plan_id=plan_id)
-    for verification_id in watching.find_unfinished(now=now):
-        sent += queue.send(TaskName.VERIFY_PLAN, verification_id=verification_id)
-    notifications.tell()
-    sent += notifications.ask_again(now=now)
-    return sent + runs.resume_unfinished_runs()
+    now, sent = clock.now(), 0
+    for part in _PARTS:
+        try:
+            sent += part(now)
+        except Exception as error:  # whatever it is: what the other parts look after must not wait for its mend
+            log_unexpected(logger, f"a part of the sweep stopped ({part.__name__.strip('_')})", error)
+    return sent

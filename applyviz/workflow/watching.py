@@ -15,7 +15,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect, discovery
@@ -36,7 +35,7 @@ from applyviz.queue import TaskName
 from applyviz.records import models as rows
 from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Verification
-from applyviz.workflow import access, approvals, audit, changes, identities, outbox
+from applyviz.workflow import access, approvals, audit, changes, clock, identities, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.locks import hold_review
@@ -138,7 +137,7 @@ def verify_now(plan: Plan, *, by: Person) -> Verification:
         blockers = find_verify_blockers(plan, for_user=by)
         if blockers:
             raise NotPossibleError("; ".join(blockers))
-        made = Verification.objects.create(plan=plan, requested_by=by, created_at=timezone.now())
+        made = Verification.objects.create(plan=plan, requested_by=by, created_at=clock.now())
         outbox.post(TaskName.VERIFY_PLAN, verification_id=made.pk)
     return made
 
@@ -161,7 +160,7 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
         mine = Verification.objects.filter(
             pk=verification.pk, state=VerificationState.WAITING, attempts=verification.attempts
         )
-        if not mine.update(state=state, results=results, error=error, finished_at=timezone.now(), lease_until=None):
+        if not mine.update(state=state, results=results, error=error, finished_at=clock.now(), lease_until=None):
             return
         detail = {"state": state.value, "verdicts": counts, "error": error}
         about = approvals.about(verification.plan)
@@ -170,7 +169,7 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
 
 def verify_plan(verification_id: int) -> None:
     """Look at every object of the plan and say of each whether it is as reviewed; nothing is written to the cluster."""
-    verification = _claim(verification_id, timezone.now())
+    verification = _claim(verification_id, clock.now())
     if verification is None:
         return
     if verification.attempts > _MOST_ATTEMPTS:

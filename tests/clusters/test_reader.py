@@ -82,3 +82,13 @@ def test_writer_sends_no_template():
     with pytest.raises(ClusterError, match="was not filled"):
         ClusterWriter(transport).send(Request("PATCH", PATH, {}, JSON, {}, holes=(Hole(("f:uid",), "uid"),)))
     assert transport.sent == []
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_success_that_could_not_be_read_is_no_success(status):
+    """Cut in its headers, half of it missing, too large: whoever goes on must not take it for the object."""
+    answer = ClusterReader(Recorded(UnreachableError("the server answered with nothing", status))).try_send(
+        Request("GET", PATH)
+    )
+
+    assert (answer.status, answer.is_ok, answer.message) == (0, False, "the server answered with nothing")

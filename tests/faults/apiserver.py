@@ -51,7 +51,9 @@ def _another(body: bytes) -> Any:
 class ApiServer:
     """One API server over a sandbox in memory; use it as a context manager."""
 
-    def __init__(self, *, durable: Callable[[str], tuple[str, ...]] = lambda place: (), delay: float = 0.0) -> None:
+    def __init__(
+        self, *, durable: Callable[[str], tuple[str, ...] | None] = lambda place: (), delay: float = 0.0
+    ) -> None:
         self.store = MemoryStore()
         self.sandbox = Sandbox(self.store, lambda: datetime.now(UTC))
         self.face = HttpFace(
@@ -105,14 +107,15 @@ class ApiServer:
         request = Request(method, unquote(path), dict(parse_qsl(query, keep_blank_values=True)), content_type, body)
         is_write = request.is_write and not request.is_dry_run
         seen = Exchange(self.uid, time.time(), method, request.path, request.query, content_type, body, is_write)
+        intents = self.durable(seen.place) if is_write else ()
         with self.lock:
+            seen.intents = intents
             self.number += 1
             number = self.number
             self.exchanges.append(seen)
-            if is_write:
-                seen.intents = self.durable(seen.place)
             self.before(seen, number)
-            return seen, self.choose(seen, number)
+            seen.phase = self.choose(seen, number)
+            return seen, seen.phase
 
     def carry_out(self, seen: Exchange, target: str, headers: dict[str, str], raw: bytes) -> Response:
         """Act, and remember what it did to the stored object."""

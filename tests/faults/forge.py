@@ -6,6 +6,7 @@ A fork is a worker that can be killed, halted or traced from its first instructi
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import signal
@@ -22,8 +23,15 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 60
 
 
+PATIENCE = 180
+
+
 class ForgeError(AssertionError):
     """What was asked for failed in the forge; the text is its traceback."""
+
+
+class ForgeStuckError(AssertionError):
+    """The forge does not answer; where it stands is on its standard error."""
 
 
 class Forge:
@@ -54,10 +62,17 @@ class Forge:
     def close(self) -> None:
         """End the forge; forks that are left are not touched."""
         self._line.close()
-        self.process.wait(20)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def _ask(self, verb: str, function: str, given: dict[str, Any]) -> Any:
         self._line.send((verb, function, given))
+        if not self._line.poll(PATIENCE):
+            self.process.send_signal(signal.SIGUSR1)
+            raise ForgeStuckError(f"{verb} {function} has no answer after {PATIENCE} seconds")
         is_ok, result = self._line.recv()
         if not is_ok:
             raise ForgeError(result)
@@ -97,6 +112,7 @@ def main(address: str) -> None:
     """Answer until the other end hangs up."""
     import django  # noqa: PLC0415 - set up here
 
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     django.setup()
     importlib.import_module("tests.faults.scenes")
     line = Client(address, "AF_UNIX")

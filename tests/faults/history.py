@@ -26,7 +26,8 @@ class Exchange:
 
     - `status` is what the server decided, 0 when it never came to act; `is_effective`: the stored object changed.
     - `before` and `after` are the stored object around it; `is_delivered`: the whole answer went out.
-    - `intents` are the digests of all audited intents of that address that were durable when it arrived.
+    - `intents` are the digests of all audited intents of that address that were durable when it arrived; None when
+      nobody could find out. `phase` is what went wrong with it on purpose.
     """
 
     server: str
@@ -43,7 +44,8 @@ class Exchange:
     after: JSON = None
     is_delivered: bool = False
     answered: float = 0.0
-    intents: tuple[str, ...] = ()
+    intents: tuple[str, ...] | None = ()
+    phase: str = ""
 
     @property
     def sent(self) -> tuple[str, str, JSON, str, JSON]:

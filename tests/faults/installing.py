@@ -1,33 +1,58 @@
-"""A whole installation for tests: team, broker, database, an API server that misbehaves, and a forge beside them."""
+"""A whole installation for tests: team, broker, database, an API server that misbehaves, and a forge beside them.
+
+The team reaches database, broker and API server over wires that can be cut; the forge, which people stand for, and
+the API server's question to the database do not.
+"""
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import redis as client
 
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
+from tests.faults.durable import Durable
 from tests.faults.forge import Forge
 from tests.faults.history import History
-from tests.faults.servers import CommitCutter, Postgres, Redis
-from tests.faults.trials import Durable, Stage, config_map
+from tests.faults.links import Link
+from tests.faults.servers import CommitCutter, Postgres, Redis, send_signal
+from tests.faults.trials import Stage, config_map
 from tests.services.team import Team
 
 SECONDS = 120
+UNFINISHED = {"queued", "running"}
+
+
+@dataclass(frozen=True)
+class Wires:
+    """What leads from the team to the others."""
+
+    database: Link
+    broker: Link
+    api: Link
+
+    def mend(self) -> None:
+        """All whole."""
+        for wire in (self.database, self.broker, self.api):
+            wire.mend()
+
+    def close(self) -> None:
+        """For good."""
+        for wire in (self.database, self.broker, self.api):
+            wire.close()
 
 
 class Installation:
     """Team, servers and a stage of one installation."""
 
-    def __init__(self, team: Team, stage: Stage, redis: Redis) -> None:
-        self.team, self.stage, self.redis, self.names = team, stage, redis, 0
+    def __init__(self, team: Team, stage: Stage, redis: Redis, wires: Wires) -> None:
+        self.team, self.stage, self.redis, self.wires, self.names = team, stage, redis, wires, 0
 
     def bring(self, count: int = 1) -> list[int]:
         """So many runs of two objects each, of names that nobody used before; asked for at once."""
@@ -51,17 +76,28 @@ class Installation:
 
     def settle(self, runs: list[int], *, seconds: float = SECONDS) -> History:
         """Until all runs have ended, one way or the other; then no rule may be broken."""
-        deadline = time.monotonic() + seconds
-        while set(states := self.stage.forge.call("list_states", run_ids=runs)) & {"queued", "running"}:
-            assert time.monotonic() < deadline, f"{states}; worker: {self.team.log('worker')}"
-            self.revive_worker()
-            time.sleep(0.1)
-        told = self.stage.tell(*runs)
-        own = {item.path for run in told.runs for item in run.items}
-        history = replace(told, exchanges=tuple(e for e in told.exchanges if e.place in own or not e.is_write))
+        states = self.await_ends(runs, seconds=seconds)
+        assert not states & UNFINISHED, f"{states}; worker: {self.team.log('worker')}"
+        history = self.tell(runs)
         broken = [str(violation) for violation in find_violations(history)]
         assert not broken, "\n".join(broken)
         return history
+
+    def await_ends(self, runs: list[int], *, seconds: float) -> set[str]:
+        """Wait until all runs have ended, but no longer; the states that they are in then."""
+        deadline = time.monotonic() + seconds
+        while True:
+            states = set(self.stage.forge.call("list_states", run_ids=runs))
+            if not states & UNFINISHED or time.monotonic() > deadline:
+                return states
+            self.revive_worker()
+            time.sleep(0.1)
+
+    def tell(self, runs: list[int]) -> History:
+        """The history of runs, with the writes about their objects alone."""
+        told = self.stage.tell(*runs)
+        own = {item.path for run in told.runs for item in run.items}
+        return replace(told, exchanges=tuple(e for e in told.exchanges if e.place in own or not e.is_write))
 
     def wait_until_taken(self, runs: list[int]) -> None:
         """Until workers have begun all of them."""
@@ -74,12 +110,15 @@ class Installation:
     def list_workers(self) -> list[int]:
         """The processes of the worker, the first one its parent."""
         pid = self.team._processes["worker"].pid
-        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+        try:
+            return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+        except FileNotFoundError:
+            return [pid]
 
     def kill_worker(self) -> None:
         """kill -9 of the worker with all its processes."""
         for pid in self.list_workers():
-            os.kill(pid, signal.SIGKILL)
+            send_signal(pid, signal.SIGKILL)
         self.team._processes.pop("worker").wait(20)
 
     def revive_worker(self) -> None:
@@ -99,21 +138,35 @@ class Installation:
 @contextmanager
 def open_installation(folder: Path) -> Iterator[Installation]:
     """Start everything, and end it."""
-    postgres, redis = Postgres(), Redis()
-    durable, cutter = Durable(postgres.url), CommitCutter(postgres.port)
+    postgres, redis, durable = Postgres(), Redis(), None
+    api = ApiServer()
+    wires = Wires(Link(postgres.port), Link(redis.port), Link(api.http.server_port))
+    cutter = CommitCutter(postgres.port)
     try:
-        team = Team(folder, database=postgres.url, broker=redis.url, has_web=False)
+        durable = api.durable = Durable(postgres.url)
+        far = postgres.reach(wires.database.port)
+        team = Team(folder, database=far, broker=f"redis://127.0.0.1:{wires.broker.port}/0", has_web=False)
         team.environment |= {"APPLYVIZ_LEASE_SECONDS": "9"}
-        with ApiServer(durable=durable) as api, team:
-            settings = {**team.environment, "DJANGO_SETTINGS_MODULE": "applyviz.settings", "LOG_LEVEL": "CRITICAL"}
-            forge = Forge(folder, settings)
+        with api, team:
+            forge = Forge(folder, _stay_near(team, folder, postgres.url, redis.url))
             try:
-                forge.call("set_up", server=api.url)
-                yield Installation(team, Stage(api, postgres, cutter, forge), redis)
+                forge.call("set_up", server=f"http://127.0.0.1:{wires.api.port}")
+                yield Installation(team, Stage(api, postgres, cutter, forge), redis, wires)
             finally:
+                wires.mend()
                 forge.close()
     finally:
+        wires.close()
         cutter.close()
-        durable.close()
+        if durable is not None:
+            durable.close()
         redis.stop()
         postgres.stop()
+
+
+def _stay_near(team: Team, folder: Path, database: str, broker: str) -> dict[str, str]:
+    """The settings of the team for a process that reaches database and broker without a wire between."""
+    near = folder / "DATABASE_URL.near"
+    near.write_text(database + "\n")
+    own = {"DATABASE_URL_FILE": str(near), "REDIS_URL": broker, "LOG_LEVEL": "CRITICAL"}
+    return {**team.environment, **own, "DJANGO_SETTINGS_MODULE": "applyviz.settings"}

@@ -172,9 +172,8 @@ def retry_blindly() -> Patches:
 def check_nothing_first() -> Patches:
     """Each object is only looked at when its turn comes."""
 
-    def check(work: Any, *_: Any) -> bool:
+    def check(work: Any, *_: Any) -> None:
         ObjectResult.objects.filter(run=work.claim.run).update(checked={})
-        return True
 
     yield patch.object(execute, "_check_effects", check)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
 import time
 from contextlib import nullcontext
@@ -23,14 +25,25 @@ from applyviz.records.enums import Role, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, Cluster, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import approvals, audit, calculation, clusters, plans, reviews, runs
+from applyviz.workflow import approvals, audit, calculation, clusters, failpoints, plans, reviews, runs
 from tests.builders import make_person, open_dangers
 from tests.faults import plants
 from tests.faults.apiserver import TOKEN
 from tests.faults.gathering import gather
 from tests.faults.history import History
+from tests.faults.hosts import (  # those that the forge is asked for by name
+    at_another_time,
+    find_waiting,
+    find_waiting_in,
+    lose_the_disk,
+    make_newer,
+    plan_and_listen,
+    read_lease,
+    work_and_listen,
+)
 from tests.model.world import read_here
 
+__all__ = ["find_waiting", "find_waiting_in", "make_newer", "plan_and_listen", "read_lease", "work_and_listen"]
 ROLES = {"alice": (Role.AUTHOR,), "bob": (Role.APPROVER,), "dora": (Role.AUTHOR, Role.APPROVER)}
 
 
@@ -85,11 +98,11 @@ def make_plan(*, plan_id: int, failpoint: str = "") -> None:
     plans.make_plan(plan_id)
 
 
-def start(*, plan_id: int, by: str = "bob", plant: str = "", failpoint: str = "") -> int:
+def start(*, plan_id: int, by: str = "bob", plant: str = "", failpoint: str = "", hours: float = 0.0) -> int:
     """Somebody approves and starts; the id of the run."""
     if failpoint:
         os.environ["APPLYVIZ_FAILPOINT"] = failpoint
-    with plants.planted(plant):
+    with plants.planted(plant), at_another_time(hours):
         chosen = Plan.objects.get(pk=plan_id)
         person = User.objects.get(username=by)
         open_dangers(chosen, person)
@@ -145,17 +158,48 @@ def stage(*, texts: list[str], **options: Any) -> int:
     return start(plan_id=plan(texts=texts, **options))
 
 
-def work(*, run_id: int, failpoint: str = "", plant: str = "", database: str = "", patience: float = 0.0) -> None:
-    """A worker carries the run out; pauses are short. `patience`: how long it waits for an answer, in seconds."""
+def work(
+    *,
+    run_id: int,
+    failpoint: str = "",
+    plant: str = "",
+    database: str = "",
+    patience: float = 0.0,
+    hours: float = 0.0,
+) -> None:
+    """A worker carries the run out; pauses are short.
+
+    - `patience`: how long it waits for an answer, in seconds; `hours`: by how much its clock is ahead.
+    """
     if failpoint:
         os.environ["APPLYVIZ_FAILPOINT"] = failpoint
     if database:
         host, _, port = database.partition(":")
         connections["default"].settings_dict.update(HOST=host, PORT=port)
     hurried = patch.object(live, "Limits", partial(live.Limits, total=patience)) if patience else nullcontext()
-    with plants.planted(plant), hurried:
+    with plants.planted(plant), hurried, at_another_time(hours):
         runs.execute_run(run_id, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
     connections.close_all()
+
+
+def work_unread(*, run_id: int) -> None:
+    """A worker that logs every step into a pipe which is full, and which nobody reads."""
+    reads, writes = os.pipe()
+    fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writes, b"x" * 4096)
+    for descriptor in (1, 2):
+        os.dup2(writes, descriptor)
+    for name in ("", "applyviz", "django.db.backends", "urllib3"):
+        logging.getLogger(name or None).setLevel(logging.DEBUG)
+    with patch.object(failpoints, "hooks", [lambda name: logging.getLogger("applyviz").info("reached %s", name)]):
+        work(run_id=run_id)
+    assert len(os.read(reads, 1 << 16)) == 4096
+
+
+def work_without_disk(*, run_id: int) -> None:
+    """A worker whose disk is full."""
+    lose_the_disk()
+    work(run_id=run_id)
 
 
 def reconnect() -> None:
@@ -257,6 +301,11 @@ def list_states(*, run_ids: list[int]) -> list[str]:
     """Where these runs stand."""
     states = dict(ApplyRun.objects.filter(pk__in=run_ids).values_list("pk", "state"))
     return [states[run_id] for run_id in run_ids]
+
+
+def list_all_runs() -> list[int]:
+    """Every run there is."""
+    return list(ApplyRun.objects.order_by("pk").values_list("pk", flat=True))
 
 
 def find_run(*, plan_id: int) -> int:

@@ -20,6 +20,15 @@ from tests.ports import free_port
 from tests.services.servers import _find_postgres, wait_for_port
 
 
+def send_signal(pid: int, number: int) -> bool:
+    """Send a signal; False when that process has ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class Postgres:
     """A PostgreSQL server on a port of its own; its data outlives its processes."""
 
@@ -47,7 +56,11 @@ class Postgres:
 
     def through(self, proxy: CommitCutter) -> str:
         """The address of the database behind a proxy."""
-        return self._url("applyviz", proxy.port)
+        return self.reach(proxy.port)
+
+    def reach(self, port: int) -> str:
+        """The address of the database at another port that leads to it."""
+        return self._url("applyviz", port)
 
     def start(self) -> None:
         """Start, and wait until it takes connections."""
@@ -61,6 +74,8 @@ class Postgres:
             "-k",
             str(self.folder),
             "-F",
+            "-c",
+            "track_commit_timestamp=on",
         ]
         with (self.folder / "log").open("ab") as log:
             self.server = subprocess.Popen(
@@ -79,22 +94,25 @@ class Postgres:
     def crash(self) -> None:
         """End it at once, as a power cut would for its clients; what was committed stays."""
         assert self.server is not None
+        self.server.send_signal(signal.SIGCONT)
         self.server.send_signal(signal.SIGQUIT)
-        self.server.wait(20)
+        self.server.wait(60)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Meanwhile none of its processes does anything; connections stand."""
         assert self.server is not None
-        children = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text().split()
-        everybody = [self.server.pid, *map(int, children)]
-        for pid in everybody:
-            os.kill(pid, signal.SIGSTOP)
+        everybody = [self.server.pid]
         try:
+            os.kill(self.server.pid, signal.SIGSTOP)  # first: from now on it starts nobody
+            children = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text().split()
+            everybody += map(int, children)
+            for pid in everybody:
+                send_signal(pid, signal.SIGSTOP)
             yield
         finally:
-            for pid in everybody:
-                os.kill(pid, signal.SIGCONT)
+            for pid in reversed(everybody):
+                send_signal(pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """End it and throw everything away."""

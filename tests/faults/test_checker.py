@@ -54,6 +54,23 @@ def test_product_without_a_bug_is_found_innocent(stage):
     assert (history.runs[0].state, sum(e.is_effective for e in history.exchanges)) == ("succeeded", 3)
 
 
+def test_question_that_the_database_could_not_answer_is_asked_later(stage):
+    """It keeps the time of each commit: afterwards it tells what was durable when a write arrived."""
+    run = stage.bring()
+    stage.forge.wait(stage.forge.fork("work", run_id=run))
+    writes = [e for e in stage.api.exchanges if e.is_write]
+    known, arrived = [e.intents for e in writes], [e.received for e in writes]
+    for one in writes:
+        one.intents = None
+    assert find_violations(stage.tell(run)) == ()
+    assert ([e.intents for e in writes], stage.asked_later >= 3) == (known, True)
+
+    for one, at in zip(writes, arrived, strict=True):
+        one.intents, one.received = None, at - 3600
+    stage.ask_what_was_open()
+    assert [e.intents for e in writes] == [(), (), ()]
+
+
 def test_skipped_cas_is_found(stage):
     run = stage.bring()
     _at_write(stage, lambda: stage.mutate("other field"), number=2)

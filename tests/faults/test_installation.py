@@ -195,6 +195,16 @@ def test_crashed_database_comes_back_and_everything_ends(installation):
     installation.wait(runs, seconds=90)
 
 
+def test_wires_that_are_cut_one_after_the_other_lose_nothing(installation):
+    runs = []
+    for name, way in (("database", "cut"), ("broker", "cut"), ("api", "cut"), ("database", "flap"), ("api", "flap")):
+        runs += installation.bring(1)
+        getattr(getattr(installation.wires, name), way)(2)
+        time.sleep(1)
+
+    installation.wait(runs)
+
+
 def test_worker_that_is_asked_to_stop_finishes_or_hands_over(installation):
     runs = installation.bring(3)
     assert installation.team.stop("worker") == 0

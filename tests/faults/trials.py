@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,21 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from applyviz import keypairs
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, MERGE_PATCH, Request
 from tests.faults.apiserver import ApiServer
+from tests.faults.durable import Durable
 from tests.faults.forge import ROOT, Forge
 from tests.faults.history import Exchange, History
 from tests.faults.points import SLOW, Point
 from tests.faults.servers import CommitCutter, Postgres
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-_INTENTS = """
-    SELECT detail->>'request digest' FROM records_auditentry
-    WHERE action = 'object.intent' AND name = %s AND at >= to_timestamp(%s)
-"""
 
 
 def environment(folder: Path, database: str) -> dict[str, str]:
@@ -54,35 +48,6 @@ def config_map(name: str, namespace: str = "default", **data: str) -> str:
 
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
-
-
-class Durable:
-    """What the database holds for good when a write arrives: asked by a connection of its own."""
-
-    def __init__(self, database: str) -> None:
-        self._database, self._lock = database, threading.Lock()
-        self._connection: psycopg.Connection[Any] | None = None
-        self.since = 0.0
-
-    def __call__(self, place: str) -> tuple[str, ...]:
-        deadline = time.monotonic() + 60
-        with self._lock:
-            while True:
-                try:
-                    if self._connection is None or self._connection.closed:
-                        self._connection = psycopg.connect(self._database, autocommit=True)
-                    rows = self._connection.execute(_INTENTS, (place.rsplit("/", 1)[-1], self.since))
-                    return tuple(str(row[0]) for row in rows)
-                except psycopg.OperationalError:
-                    self._connection = None
-                    if time.monotonic() > deadline:
-                        return ()
-                    time.sleep(0.05)
-
-    def close(self) -> None:
-        """Give the connection back."""
-        if self._connection is not None:
-            self._connection.close()
 
 
 @dataclass
@@ -137,8 +102,21 @@ class Stage:
 
     def tell(self, *runs: int, is_settled: bool = True) -> History:
         """What happened."""
+        self.ask_what_was_open()
         told: History = self.forge.call("tell", run_ids=list(runs), is_settled=is_settled)
         return replace(told, exchanges=tuple(self.api.exchanges))
+
+    @property
+    def asked_later(self) -> int:
+        """About how many writes the database was asked later, because it was down when they arrived."""
+        return self.api.durable.asked_later if isinstance(self.api.durable, Durable) else 0
+
+    def ask_what_was_open(self) -> None:
+        """Ask the database again about the writes that arrived while it was down."""
+        if isinstance(self.api.durable, Durable):
+            for seen in self.api.exchanges:
+                if seen.is_write and seen.intents is None:
+                    self.api.durable.ask_later(seen)
 
     def mutate(self, mutation: str) -> None:
         """Another actor changes live objects."""

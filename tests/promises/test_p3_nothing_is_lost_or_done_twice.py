@@ -15,11 +15,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from applyviz import keypairs
+from applyviz import keypairs, queue
 from applyviz.queue import TaskName
 from applyviz.records.models import ApplyRun, Approval, Plan
 from applyviz.tasks import execute_run, make_plan
-from applyviz.workflow import failpoints, runs
+from applyviz.workflow import failpoints, runs, sweep
 from tests.promises.conftest import Scene
 from tests.stories import Killed, config_map, let_lease_run_out
 
@@ -126,8 +126,9 @@ def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
     plans = [scene.plan(config_map("there", x=str(n % 5), w="1")) for n in range(1, 13)]
     started = [scene.start(plan) for plan in plans if plan.changes.filter(has_effect=True).exists()]
     scene.world.exchanges.clear()
-    random.Random(9).shuffle(started)
-    for run in started:
+    asked = started * len(started)
+    random.Random(9).shuffle(asked)
+    for run in asked:
         scene.work(run)
 
     scene.judge(*started)
@@ -156,3 +157,24 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
     (told,) = scene.judge(run)
     assert told.state == ("failed" if keys == "none that fits" else "succeeded")
     assert (len(scene.writes) == before) == (keys == "none that fits")
+
+
+@pytest.mark.parametrize("part", ["notifications.tell", "anchors.tie_loose", "heads.publish_due", "outbox.resend"])
+def test_sweep_of_which_a_part_breaks_still_finds_runs(scene: Scene, monkeypatch, part):
+    """What somebody stored may break one part each time, and a full disk another: no run waits for their mend."""
+    run = scene.start(scene.change())
+    _kill_at("run.claimed", 1)
+    with pytest.raises(Killed):
+        scene.work(run)
+    failpoints.hooks.clear()
+    let_lease_run_out(run)
+    asked: list[dict[str, int]] = []
+    monkeypatch.setattr(queue, "send", lambda name, **ids: asked.append(ids) or True)
+
+    def breaks(**_: object) -> None:
+        raise RuntimeError("poison")
+
+    monkeypatch.setattr(f"applyviz.workflow.sweep.{part}", breaks)
+    sweep.sweep()
+
+    assert {"run_id": run.pk} in asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
 class GroupVersionKind(NamedTuple):
@@ -46,6 +46,13 @@ class ObjectRef(NamedTuple):
     def key(self) -> tuple[str, str, str, str]:
         """Identity over API versions: (group, kind, namespace, name)."""
         return (self.gvk.group, self.gvk.kind, self.namespace, self.name)
+
+    def is_shown_by(self, body: JSONValue) -> bool:
+        """Whether a body is an object of this kind, namespace and name, and not another one's."""
+        metadata = body.get("metadata") if isinstance(body, Mapping) else None
+        if not isinstance(metadata, Mapping) or body.get("kind") != self.gvk.kind:
+            return False
+        return metadata.get("name") == self.name and (metadata.get("namespace") or "") == self.namespace
 
     def __str__(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""

@@ -18,6 +18,9 @@ from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 
+# What a server says of another object is no word about this one.
+_ANOTHER = Answer(0, {"message": "the server answered with something else than the object"})
+
 
 def unknown_kind(member: Member) -> KindSchema:
     """How a kind without any schema is treated: as a custom resource that takes anything."""
@@ -56,11 +59,17 @@ class Desk:
         if (gvk.group, gvk.kind) in self.context.kinds_created:
             return self.rehearsal.answer(request)
         answer = yield request
+        if answer.is_ok and not self._is_shown_by(answer):
+            answer = _ANOTHER
         if answer.is_ok:
             self.live = self.rehearsal.live = dict(answer.body)
         elif not is_not_found(answer):
             self.read_failure = answer
         return answer
+
+    def _is_shown_by(self, answer: Answer) -> bool:
+        """Whether an answer shows the object; that of a subresource may be of another kind."""
+        return bool(self.options.subresource) or self.member.ref.is_shown_by(answer.body)
 
     def _write(self, request: Request) -> Flow[Answer]:
         calculated = self.rehearsal.answer(request)
@@ -84,6 +93,8 @@ class Desk:
             self.judgement = Judgement(Verdict.UNTRIED, reason)
             return calculated
         tried = yield request.as_dry_run()
+        if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
+            tried = _ANOTHER
         self.judgement = judge_dry_run(tried)
         if self.judgement.verdict is Verdict.REFUSED and missing_namespace(tried) in self.context.namespaces_created:
             name = missing_namespace(tried)

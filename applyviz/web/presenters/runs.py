@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -21,7 +20,7 @@ from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Notice, Progress
 from applyviz.web.presenters.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, ResultPane, present_result, say_took
 from applyviz.web.presenters.runtables import BAD, NOT_READY, ObjectTable, needs_attention, present_table
-from applyviz.workflow import access, inverse
+from applyviz.workflow import access, clock, inverse
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.runs.rules import RunRules
 
@@ -303,5 +302,5 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         poll_url="" if run.is_finished else reverse("runs:show-run", args=[run.number]),
         rules=_say_rules(run),
         workers=_list_workers(run),
-        is_lost=state is RunState.RUNNING and run.lease_until is not None and run.lease_until < timezone.now(),
+        is_lost=state is RunState.RUNNING and run.lease_until is not None and run.lease_until < clock.now(),
     )

@@ -12,7 +12,7 @@ from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import Outcome
@@ -23,6 +23,11 @@ from applyviz.workflow.runs.parts import StopError
 from applyviz.workflow.runs.promises import identity
 
 _SHOWN = 50
+
+
+def is_unreadable(now: ObjectChange) -> bool:
+    """Whether nothing is known of the live object: that is no news of it, and nothing moved."""
+    return now.operation is Operation.ERROR and now.certainty is Certainty.UNKNOWN
 
 
 def find_moved(
@@ -52,7 +57,9 @@ def _is_noise(path: str) -> bool:
 
 
 def raise_if_stale(result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None) -> None:
-    """Raise `StopError` with what moved, unless a change is the approved one."""
+    """Raise `StopError` with what moved, or why nobody knows, unless a change is the approved one."""
+    if is_unreadable(now):
+        raise StopError(Outcome.FAILED, mask_change(now, tag_key=tag_key).error)
     moved = find_moved(result, now, tag_key=tag_key, kind=kind)
     if moved is not None:
         paths = ", ".join(str(m["path"]) for m in moved[:5]) or "its existence, or what would be sent"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from django.db import InterfaceError, InternalError, OperationalError, transaction
@@ -17,24 +18,25 @@ from applyviz.clusters import connect, discovery
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import calculation, changes, failpoints, identities, permissions
 from applyviz.workflow.logs import log_unexpected
+from applyviz.workflow.pulse import Pulse
 from applyviz.workflow.runs import checking
 from applyviz.workflow.runs.binding import find_difference
 from applyviz.workflow.runs.consent import find_claim_blockers
 from applyviz.workflow.runs.crew import Crew
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim, LeaseLostError, claim_run
-from applyviz.workflow.runs.objects import Access, Ended
+from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
 from applyviz.workflow.runs.parts import StopError
 from applyviz.workflow.runs.rules import RunRules
-from applyviz.workflow.runs.stepping import Walk
+from applyviz.workflow.runs.stepping import Walk, read_journal
 
 logger = logging.getLogger(__name__)
+_READING_PAUSES = (0.5, 1.0, 2.0)
 
 
 class RunStoppedError(ApplyVizError):
@@ -43,13 +45,14 @@ class RunStoppedError(ApplyVizError):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A claimed run with everything that is needed to carry it out; `fresh` is live as the check read it, by result."""
+    """A claimed run with everything that is needed to carry it out; `fresh` is what the check calculated, by result."""
 
     claim: Claim
     reader: ClusterReader
     prepared: calculation.Calculation
     tag_key: bytes
-    fresh: dict[int, JSONObject | None] = field(default_factory=dict)
+    pulse: Pulse
+    fresh: dict[int, ObjectChange] = field(default_factory=dict)
 
     def recompute(self, result: ObjectResult) -> ObjectChange:
         """The change of one object as it would be planned now."""
@@ -58,9 +61,9 @@ class _Work:
             raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
         return change
 
-    def take_fresh(self, result: ObjectResult) -> tuple[bool, JSONObject | None]:
-        """Live as the check of this worker read it, once: each write is bound to it, so it need not be read again."""
-        return result.pk in self.fresh, self.fresh.pop(result.pk, None)
+    def take_fresh(self, result: ObjectResult) -> ObjectChange | None:
+        """The change as the check of this worker calculated it, once: a write is bound to what it read then."""
+        return self.fresh.pop(result.pk, None)
 
     def find_path(self, change: ObjectChange) -> str:
         """The address of an object."""
@@ -70,13 +73,6 @@ class _Work:
                 Outcome.FAILED, f"the cluster does not serve {change.ref.gvk.kind} ({change.ref.gvk.api_version})"
             )
         return resource.path(change.ref.namespace, change.ref.name)
-
-
-def _check_rights(claim: Claim) -> None:
-    """Rights count when they are used: approvers and requester must still have them."""
-    found = find_claim_blockers(claim.run)
-    if found:
-        raise RunStoppedError("; ".join(found))
 
 
 def _read_results(claim: Claim) -> list[ObjectResult]:
@@ -111,9 +107,23 @@ def _check_permissions(claim: Claim, reader: ClusterReader, results: list[Object
         raise RunStoppedError("; ".join(permissions.name_denied(identity, [str(need) for need in denied])))
 
 
-def _check_effects(work: _Work, results: list[ObjectResult]) -> bool:
-    """Whether every effect is still the approved one; those that are not get their outcome."""
-    pairs = checking.match(results, work.prepared.run())
+def _read_again(work: _Work, change: ObjectChange | None, sleep: Callable[[float], None]) -> ObjectChange | None:
+    """A change whose live object could not be read, calculated anew until it can, with pauses; else as it is."""
+    for pause in _READING_PAUSES:
+        if change is None or not checking.is_unreadable(change):
+            return change
+        sleep(pause)
+        work.pulse.beat()
+        change = work.prepared.recompute(change.ref)
+    return change
+
+
+def _check_effects(
+    work: _Work, results: list[ObjectResult], sleep: Callable[[float], None]
+) -> tuple[RunState, str] | None:
+    """None when every effect is still the approved one; else those that are not have their outcome, and so the run."""
+    pairs = checking.match(results, work.prepared.run(work.pulse.beat))
+    pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs]
     stale = []
     for result, change in pairs:
         kind = work.prepared.catalog.find_kind(changes.ref_of(result.change).gvk)
@@ -131,45 +141,109 @@ def _check_effects(work: _Work, results: list[ObjectResult]) -> bool:
             journal.conclude(found.outcome, found.detail, found.differences)
         if not stale:
             checking.remember_checked(pairs)
-            work.fresh.update({result.pk: change.versions.live for result, change in pairs if change is not None})
-    return not stale
+            work.fresh.update({result.pk: change for result, change in pairs if change is not None})
+    return _read_verdict((result, stop.outcome, stop.detail) for result, stop in stale)
 
 
-def _carry_out(
-    claim: Claim, own: ClusterReader, reader: ClusterReader, writer: ClusterWriter, sleep: Callable[[float], None]
-) -> tuple[RunState, str]:
-    """Check, then write; `own` asks who the cluster is, everything else goes out as the identity of the plan."""
-    plan = claim.run.plan
-    if claim.is_cancelled():
-        return RunState.CANCELLED, ""
-    if claim.is_hopeless():
-        raise RunStoppedError("one worker after the other was lost over it; look at their logs")
-    _check_rights(claim)
-    results = _read_results(claim)
-    _check_plan(claim, results)
-    _check_target(claim, own)
-    _check_permissions(claim, reader, results)
-    prepared = calculation.prepare(plan, reader, has_notes=False)
-    failpoints.reach("run.prepared")
-    work = _Work(claim, reader, prepared, plan.tag_key.open_bytes())
-    is_checked = all(result.checked is not None for result in results)
-    if not is_checked and not _check_effects(work, results):
-        return RunState.STALE, ""
-    failpoints.reach("run.checked")
-    rules = RunRules.from_json(claim.run.rules)
-    around = Access(
-        claim=claim,
-        reader=reader,
-        writer=writer,
-        find_kind=lambda change: prepared.catalog.find_kind(change.ref.gvk),
+def _read_verdict(found: Iterable[tuple[ObjectResult, Outcome, str]]) -> tuple[RunState, str] | None:
+    """How a run ends of which these objects did not pass the check; None when there are none."""
+    told = list(found)
+    unread = [
+        f"{changes.ref_of(result.change)}: {detail}" for result, outcome, detail in told if outcome != Outcome.STALE
+    ]
+    if unread:
+        return RunState.FAILED, unread[0]
+    return (RunState.STALE, "") if told else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Ways to a cluster: `own` asks who it is, everything else goes out as the identity of the plan."""
+
+    own: ClusterReader
+    reader: ClusterReader
+    writer: ClusterWriter
+    sleep: Callable[[float], None]
+
+
+def _open_access(lines: _Lines, work: _Work, rules: RunRules) -> Access:
+    return Access(
+        claim=work.claim,
+        reader=lines.reader,
+        writer=lines.writer,
+        find_kind=lambda change: work.prepared.catalog.find_kind(change.ref.gvk),
         find_path=work.find_path,
         recompute=work.recompute,
         take_fresh=work.take_fresh,
         tag_key=work.tag_key,
         rules=rules,
     )
-    with Crew[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=sleep) as crew:
-        return Walk(around, crew, results).go()
+
+
+def _look_back(claim: Claim, lines: _Lines) -> bool:
+    """Before a run ends early: find out what became of what a lost worker had sent. Whether all is done, after all.
+
+    - Where nobody can look, it stays open, and the end of the run calls it unknown.
+    """
+    results = _read_results(claim)
+    begun = [result for result in results if result.outcome == Outcome.APPLYING]
+    if not begun:
+        return False
+    plan, pulse, rules = claim.run.plan, Pulse(claim.keep), RunRules.from_json(claim.run.rules)
+    try:
+        _check_plan(claim, results)
+        _check_target(claim, lines.own)
+        prepared = calculation.prepare(plan, lines.reader, has_notes=False)
+        work = _Work(claim, lines.reader, prepared, plan.tag_key.open_bytes(), pulse)
+        around = _open_access(lines, work, rules)
+        last = read_journal(claim)
+        flows = [ObjectRun(around, result, last.get(result.pk)).look_back() for result in begun]
+    except LeaseLostError:
+        raise
+    except ApplyVizError as error:
+        log_unexpected(logger, f"run {claim.run.number} ends early, and nobody can look at what was sent", error)
+        return False
+    with Crew[Ended](claim, width=min(rules.at_once, lines.reader.parallel), sleep=lines.sleep) as crew:
+        deque(crew.carry_out(iter(flows), may_start=lambda: True, may_wait=lambda: True), maxlen=0)
+    found = ObjectResult.objects.filter(run=claim.run).values_list("outcome", flat=True)
+    return all(Outcome(outcome).is_good for outcome in found)
+
+
+def _carry_out(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
+    """Check, then write; what must not go on looks back at what was sent, and ends."""
+    if claim.is_cancelled():
+        return (RunState.SUCCEEDED if _look_back(claim, lines) else RunState.CANCELLED), ""
+    if claim.is_hopeless():
+        raise RunStoppedError("one worker after the other was lost over it; look at their logs")
+    blockers = find_claim_blockers(claim.run)
+    if blockers:  # rights count when they are used: approvers and requester must still have them
+        is_done = _look_back(claim, lines)
+        return (RunState.SUCCEEDED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
+    return _check_and_write(claim, lines)
+
+
+def _check_and_write(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
+    plan, reader, pulse = claim.run.plan, lines.reader, Pulse(claim.keep)
+    results = _read_results(claim)
+    _check_plan(claim, results)
+    _check_target(claim, lines.own)
+    is_checked = all(result.checked is not None for result in results)
+    if not is_checked:  # a worker that found out that it must not go on was lost before it could say so
+        told = ((r, Outcome(r.outcome), r.detail) for r in results if r.outcome not in Outcome.unfinished())
+        if (verdict := _read_verdict(told)) is not None:
+            return verdict
+    pulse.beat()
+    _check_permissions(claim, reader, results)
+    pulse.beat()
+    prepared = calculation.prepare(plan, reader, has_notes=False)
+    failpoints.reach("run.prepared")
+    work = _Work(claim, reader, prepared, plan.tag_key.open_bytes(), pulse)
+    if not is_checked and (ended := _check_effects(work, results, lines.sleep)) is not None:
+        return ended
+    failpoints.reach("run.checked")
+    rules = RunRules.from_json(claim.run.rules)
+    with Crew[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=lines.sleep) as crew:
+        return Walk(_open_access(lines, work, rules), crew, results).go()
 
 
 def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -188,7 +262,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         try:
             acting = connect.act_as(transport, identities.read_identity(claim.run.plan))
             own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting)
-            state, error = _carry_out(claim, own, reader, ClusterWriter(acting), sleep)
+            state, error = _carry_out(claim, _Lines(own, reader, ClusterWriter(acting), sleep))
         finally:
             transport.close()
         failpoints.reach("run.finishing")

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
-
 from applyviz.engine.diff import masking
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONValue, canonical_json
@@ -22,7 +20,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import audit, changes, digests, failpoints
+from applyviz.workflow import audit, changes, clock, digests, failpoints
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.start import about
 
@@ -105,9 +103,9 @@ class Journal:
         self, sequence: int, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
     ) -> JournalEntry:
         """Write a request down, before it is sent."""
-        digest = digest_request(request)
+        digest, now = digest_request(request), clock.now()
         if sequence == 0:
-            ObjectResult.objects.filter(pk=self.result.pk).update(outcome=Outcome.APPLYING, started_at=timezone.now())
+            ObjectResult.objects.filter(pk=self.result.pk).update(outcome=Outcome.APPLYING, started_at=now)
         entry = JournalEntry.objects.create(
             result=self.result,
             sequence=sequence,
@@ -122,7 +120,7 @@ class Journal:
             request=shown,
             sealed_request=Sealed.of_json(request.body),
             request_digest=digest,
-            sent_at=timezone.now(),
+            sent_at=now,
         )
         self._audit(
             AuditAction.OBJECT_INTENT,
@@ -157,15 +155,13 @@ class Journal:
 
     def resolve(self, entry: JournalEntry, note: str) -> None:
         """Write down what became of a request that has no answer."""
-        JournalEntry.objects.filter(pk=entry.pk).update(
-            state=EntryState.RESOLVED, note=note, answered_at=timezone.now()
-        )
+        JournalEntry.objects.filter(pk=entry.pk).update(state=EntryState.RESOLVED, note=note, answered_at=clock.now())
         failpoints.reach("run.resolving")
 
     def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
         """Write down what came out for the object."""
         ObjectResult.objects.filter(pk=self.result.pk).update(
-            outcome=outcome, detail=detail, differences=differences, finished_at=timezone.now()
+            outcome=outcome, detail=detail, differences=differences, finished_at=clock.now()
         )
         self._audit(AuditAction.OBJECT_RESULT, {"outcome": outcome.value, "detail": detail, "differences": differences})
         failpoints.reach("run.telling")

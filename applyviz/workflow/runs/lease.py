@@ -1,10 +1,12 @@
 """Who owns a run: a claim with a lease and an epoch; whoever lost it writes nothing more.
 
-Safety does not rest on the lease alone: each write is bound to the uid and resourceVersion just read.
+Safety does not rest on the lease alone: each write is bound to the uid and resourceVersion just read. Leases are
+measured by the database's clock, so that hosts whose clocks differ neither rob each other nor wait for each other.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Iterable
@@ -14,14 +16,14 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q
-from django.utils import timezone
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
-from applyviz.workflow import audit, changes, failpoints
+from applyviz.workflow import audit, changes, clock, failpoints, formats
 from applyviz.workflow.runs.start import about
 
+logger = logging.getLogger(__name__)
 _MOST_LOST = 20
 _FINISHED_REVIEW = {RunState.SUCCEEDED: ReviewState.APPLIED}
 
@@ -30,8 +32,8 @@ class LeaseLostError(ApplyVizError):
     """Another worker took the run, or it is finished: stop without writing anything."""
 
 
-def _lease_end() -> datetime:
-    return timezone.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+def _lease_end(now: datetime) -> datetime:
+    return now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Claim:
     def keep(self) -> None:
         """Own the run for another lease; raises `LeaseLostError` when it is not ours any more."""
         kept = ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
-            lease_until=_lease_end()
+            lease_until=_lease_end(clock.now())
         )
         if not kept:
             raise LeaseLostError(f"run {self.run.number} is owned by another worker")
@@ -80,7 +82,7 @@ class Claim:
 
     def finish(self, state: RunState, *, error: str = "") -> None:
         """End the run: what was not reached says so, the review goes on or is done."""
-        now = timezone.now()
+        now = clock.now()
         with transaction.atomic():
             self.keep()
             results = ObjectResult.objects.filter(run=self.run)
@@ -109,21 +111,41 @@ def _refuse(run_id: int, now: datetime) -> None:
     """End a run that nobody consented to: it was put there past the use cases, and no worker takes it."""
     run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster").get(pk=run_id)
     error = "no approval was spent on this run: it was not started by a use case"
+    ended = ApplyRun.objects.filter(pk=run_id, state__in=RunState.unfinished()).update(
+        state=RunState.FAILED, finished_at=now, lease_until=None, error=error
+    )
+    if not ended:  # another worker said so already
+        return
     ObjectResult.objects.filter(run=run, outcome=Outcome.WAITING).update(outcome=Outcome.SKIPPED, finished_at=now)
-    ApplyRun.objects.filter(pk=run_id).update(state=RunState.FAILED, finished_at=now, lease_until=None, error=error)
+    Review.objects.filter(pk=run.plan.review_id, state=ReviewState.APPLYING).update(
+        state=ReviewState.OPEN, updated_at=now
+    )
     audit.record(AuditAction.RUN_FINISHED, by=None, about=about(run), detail={"state": "failed", "error": error})
 
 
+def _must_be_left(run_id: int) -> bool:
+    """Whether a run is not for this worker; one that was asked to stop is for everybody."""
+    run = ApplyRun.objects.select_related("plan").filter(pk=run_id, state__in=RunState.unfinished()).first()
+    if run is None or run.cancel_requested_at is not None:
+        return False
+    newer = formats.find_newer_run(run)
+    if newer:
+        logger.warning("%s: it is left to a worker of that version", newer)
+    return bool(newer)
+
+
 def claim_run(run_id: int) -> Claim | None:
-    """Take a run that nobody owns; None when somebody does or it is finished."""
-    now = timezone.now()
+    """Take a run that nobody owns; None when somebody does, it is finished, or a newer version stored it."""
+    if _must_be_left(run_id):
+        return None
+    now = clock.now()
     free = Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING, lease_until__lte=now)
     me = f"{socket.gethostname()}:{os.getpid()}"
     with transaction.atomic():
         try:
             with transaction.atomic():
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
-                    state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(), claimed_by=me
+                    state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(now), claimed_by=me
                 )
         except IntegrityError:  # the database finds no consent that was spent on it (`records/guards.py`)
             _refuse(run_id, now)

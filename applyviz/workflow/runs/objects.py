@@ -41,7 +41,7 @@ class Access:
     """What every object of a run needs of the outside.
 
     - `recompute(result)` gives the change as it would be planned now.
-    - `take_fresh(result)`: whether live was read for the check in this very process, and that object, once.
+    - `take_fresh(result)` gives the change as the check of this very process calculated it, once.
     """
 
     claim: Claim
@@ -50,7 +50,7 @@ class Access:
     find_kind: Callable[[ObjectChange], KindSchema | None]
     find_path: Callable[[ObjectChange], str]
     recompute: Callable[[ObjectResult], ObjectChange]
-    take_fresh: Callable[[ObjectResult], tuple[bool, JSONObject | None]]
+    take_fresh: Callable[[ObjectResult], ObjectChange | None]
     tag_key: bytes
     rules: RunRules
     clock: Callable[[], float] = time.monotonic
@@ -85,6 +85,8 @@ class ObjectRun:
         self._change = changes.open_sealed_core(self._row)
         self._masked = changes.read_masked_core(self._row)
         self._promised = self._change.versions.after or self._change.versions.merged
+        # A lost worker may have met what others had changed beside the plan: only what it touches is compared then.
+        self._has_moved = last is not None and dict(last.before) != identity(self._change.versions.live)
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
         self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
@@ -93,9 +95,21 @@ class ObjectRun:
 
     def flow(self) -> ObjectFlow[Ended]:
         """Bring the object to its outcome, record it, then wait for what it brings about."""
+        outcome, detail, live = yield from self._conclude(self._carry_out())
+        yield Concluded()
+        if not outcome.is_good or not self._writes:
+            return Ended(self._result, outcome, detail=detail)
+        return (yield from self._follow_up(outcome, live))
+
+    def look_back(self) -> ObjectFlow[Ended]:
+        """Find out what became of what a lost worker had sent, and record it; nothing is sent any more."""
+        outcome, detail, _ = yield from self._conclude(self._find_end())
+        return Ended(self._result, outcome, detail=detail)
+
+    def _conclude(self, steps: ObjectFlow[JSONObject | None]) -> ObjectFlow[tuple[Outcome, str, JSONObject | None]]:
         live: JSONObject | None = None
         try:
-            live = yield from self._carry_out()
+            live = yield from steps
             found = self._verify(live) if self._writes else (Outcome.UNCHANGED, "", [])
         except StopError as stop:
             found = stop.outcome, stop.detail, stop.differences
@@ -107,11 +121,8 @@ class ObjectRun:
         failpoints.reach("run.concluding")
         yield Record(partial(self._journal.conclude, *found))
         failpoints.reach("run.concluded")
-        yield Concluded()
         outcome, detail, _ = found
-        if not outcome.is_good or not self._writes:
-            return Ended(self._result, outcome, detail=detail)
-        return (yield from self._follow_up(outcome, live))
+        return outcome, detail, live
 
     def follow_up(self) -> ObjectFlow[Ended]:
         """Go on waiting for the rollout of an object that a lost worker had concluded."""
@@ -134,18 +145,31 @@ class ObjectRun:
     def _carry_out(self) -> ObjectFlow[JSONObject | None]:
         position, live = 0, None
         if self._last is not None:
-            part = self._last.part
-            position = next(n for n, (number, _) in enumerate(self._writes) if number == part)
-            done, live = yield from self._sender.take_up(self._last, self._writes[position][1])
-            position += done
+            position, live = yield from self._take_up(self._last)
         elif self._writes:
-            is_fresh, live = self._access.take_fresh(self._result)
-            if not is_fresh:
-                live = yield Ask(self._find_live)
+            now = self._access.take_fresh(self._result)
+            live = self._expect(now) if now is not None else (yield Ask(self._find_live))
         for part, template in self._writes[position:]:
             live = yield from self._sender.send(part, template, self._shown(part), live)
             if template.method == "DELETE":
                 live = yield from self._wait_until_gone(live)
+        return live
+
+    def _take_up(self, last: JournalEntry) -> ObjectFlow[tuple[int, JSONObject | None]]:
+        """How many writes a lost worker has got done, and live then."""
+        position = next(n for n, (number, _) in enumerate(self._writes) if number == last.part)
+        template = self._writes[position][1]
+        done, live = yield from self._sender.take_up(last, template)
+        if done and template.method == "DELETE":
+            live = yield from self._wait_until_gone(live)
+        return position + done, live
+
+    def _find_end(self) -> ObjectFlow[JSONObject | None]:
+        if self._last is None:
+            raise StopError(Outcome.FAILED, "nothing of it was sent")
+        done, live = yield from self._take_up(self._last)
+        if done < len(self._writes):
+            raise StopError(Outcome.FAILED, f"the run ended early: {done} of {len(self._writes)} requests were done")
         return live
 
     def _shown(self, part: int) -> JSONValue:
@@ -153,7 +177,7 @@ class ObjectRun:
 
     def _read(self) -> JSONObject | None:
         answer = self._access.reader.try_send(Request("GET", self._access.find_path(self._change), purpose="read"))
-        if answer.status == 404:
+        if answer.status == 404 and answer.reason == "NotFound":  # any other 404 is of something between us and it
             return None
         if not answer.is_ok or not is_the_object(answer.body, self._change.ref, {}):
             raise StopError(Outcome.FAILED, f"the live object could not be read ({answer.status or 'no answer'})")
@@ -169,8 +193,12 @@ class ObjectRun:
         """Recompute the effect on what is live now; raises unless it is the approved one."""
         now = self._access.recompute(self._result)
         raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
-        # What the plan does not touch may have moved; the effect on it is the same.
+        return self._expect(now)
+
+    def _expect(self, now: ObjectChange) -> JSONObject | None:
+        """What the plan does not touch may have moved: the effect is the same, and its result has that too."""
         self._promised = now.versions.after or now.versions.merged
+        self._has_moved = False
         return now.versions.live
 
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
@@ -188,16 +216,13 @@ class ObjectRun:
             return ()
         is_confirmed = self._change.certainty is Certainty.CONFIRMED
         root = self._kind.root if self._kind else None
-        found = find_broken(promised, live, root=root, is_confirmed=is_confirmed)
-        if not found:
+        reviewed = self._change.versions.live if self._has_moved else None
+        find = partial(find_broken, root=root, is_confirmed=is_confirmed)
+        if not find(promised, live, reviewed=reviewed):
             return ()
         ref, key = self._change.ref, self._access.tag_key
-        shown = find_broken(
-            changes.mask_object(promised, ref, tag_key=key),
-            changes.mask_object(live, ref, tag_key=key),
-            root=root,
-            is_confirmed=is_confirmed,
-        )
+        mask = partial(changes.mask_object, ref=ref, tag_key=key)
+        shown = find(mask(promised), mask(live), reviewed=None if reviewed is None else mask(reviewed))
         return tuple(
             {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)}
             for d in shown
@@ -205,9 +230,10 @@ class ObjectRun:
         )
 
     def _verify(self, live: JSONObject | None) -> Finding:
-        if self._change.operation is Operation.PRUNE or live is None:
-            is_right = live is None and self._change.operation is Operation.PRUNE
-            return (Outcome.VERIFIED, "it is gone", []) if is_right else (Outcome.DIFFERS, "it is still there", [])
+        if self._change.operation is Operation.PRUNE:
+            return (Outcome.VERIFIED, "it is gone", []) if live is None else (Outcome.DIFFERS, "it is still there", [])
+        if live is None:
+            return Outcome.DIFFERS, "it was applied, and is not there any more", []
         broken = list(self._broken(live))
         if not broken:
             return Outcome.VERIFIED, "", []
@@ -218,11 +244,14 @@ class ObjectRun:
         uid = identity(live or self._change.versions.live).get("uid")
         deadline = self._access.clock() + _GONE_SECONDS
         while True:
-            live = yield Ask(self._read)
-            if live is None or identity(live).get("uid") != uid:
-                return None
+            why = f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
+            try:
+                live = yield Ask(self._read)
+            except StopError as stop:  # the server took the deletion: that it cannot be read now makes it no failure
+                why = f"it is being deleted, and {stop.detail}"
+            else:
+                if live is None or identity(live).get("uid") != uid:
+                    return None
             if self._access.clock() >= deadline:
-                raise StopError(
-                    Outcome.UNKNOWN, f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
-                )
+                raise StopError(Outcome.UNKNOWN, why)
             yield Pause(0.5)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import timedelta
 from functools import partial
+from time import monotonic
 from typing import TypeAlias
-
-from django.utils import timezone
 
 from applyviz.clusters.errors import NotSentError, meaning_of
 from applyviz.clusters.writer import ClusterWriter
@@ -49,13 +48,10 @@ class StopError(Exception):
 
 def is_the_object(body: JSONValue, ref: ObjectRef, before: Mapping[str, str]) -> bool:
     """Whether a body is an object of this name and kind, and of the uid that it had, if it was there."""
-    if not isinstance(body, Mapping) or body.get("kind") != ref.gvk.kind:
+    if not isinstance(body, Mapping) or not ref.is_shown_by(body):
         return False
-    metadata = body.get("metadata")
-    if not isinstance(metadata, Mapping) or metadata.get("name") != ref.name:
-        return False
-    is_there = (metadata.get("namespace") or "") == ref.namespace
-    return is_there and metadata.get("uid") == before.get("uid", metadata.get("uid"))
+    uid = body["metadata"].get("uid")
+    return bool(uid == before.get("uid", uid))
 
 
 def is_field_conflict(answer: Answer) -> bool:
@@ -81,10 +77,10 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class _Received:
-    """An answer and when it came."""
+    """An answer and how long it took."""
 
     answer: Answer
-    at: datetime
+    after: timedelta
 
 
 Part: TypeAlias = ObjectFlow[tuple[bool, JSONObject | None]]
@@ -117,7 +113,8 @@ class PartSender:
                 done, live = yield from self.settle(part, entry, identity(live), error.reason)
             else:
                 failpoints.reach("run.answered")
-                yield Record(partial(self.journal.answer, entry, received.answer, received.at), can_wait=True)
+                at = entry.sent_at + received.after
+                yield Record(partial(self.journal.answer, entry, received.answer, at), can_wait=True)
                 failpoints.reach("run.recorded")
                 done, live = yield from self.judge(part, entry, request, received.answer, live)
                 pause = max(pause, min(received.answer.retry_after, _LONGEST_PAUSE))
@@ -127,8 +124,9 @@ class PartSender:
         raise StopError(Outcome.FAILED, f"the cluster did not take the request in {_ATTEMPTS} attempts")
 
     def _send(self, request: Request) -> _Received:
+        began = monotonic()
         answer = self.around.writer.send(request)
-        return _Received(answer, timezone.now())
+        return _Received(answer, timedelta(seconds=monotonic() - began))
 
     def _intend(
         self, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
@@ -230,12 +228,13 @@ class PartSender:
         """Go on where a lost worker stopped: at its last entry; (done, live) of that part."""
         if entry.state == EntryState.ANSWERED and entry.sealed_answer is not None:
             answer = Answer(entry.status, entry.sealed_answer.open_json())
-            is_told = template.method == "DELETE" or is_the_object(answer.body, self.journal.change.ref, entry.before)
-            if answer.is_ok and not is_told:
+            if answer.is_ok and template.method == "DELETE":
+                return True, None
+            if answer.is_ok and is_the_object(answer.body, self.journal.change.ref, entry.before):
+                return True, answer.body
+            if answer.is_ok:
                 return (yield from self.settle(entry.part, entry, entry.before, "the worker was lost"))
             live = yield from self._look(entry, "the worker was lost")
-            if answer.is_ok:
-                return True, live
             return (yield from self.judge(entry.part, entry, template, answer, live))
         return (
             yield from self.settle(entry.part, entry, entry.before, "the worker was lost before an answer was recorded")

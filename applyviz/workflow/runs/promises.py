@@ -55,11 +55,28 @@ def _is_addition(difference: Difference) -> bool:
     )
 
 
+def _is_within(path: FieldPath, touched: tuple[FieldPath, ...]) -> bool:
+    """Whether a path is one of these, in one of them, or around one."""
+    return any(path[: len(one)] == one[: len(path)] for one in touched)
+
+
 def find_broken(
-    promised: JSONObject, got: JSONObject, *, root: Node | None, is_confirmed: bool
+    promised: JSONObject,
+    got: JSONObject,
+    *,
+    root: Node | None,
+    is_confirmed: bool,
+    reviewed: JSONObject | None = None,
 ) -> tuple[Difference, ...]:
-    """Where what is there is not what was promised."""
+    """Where what is there is not what was promised.
+
+    - `reviewed`: the object before the change, where others may have moved the rest of it since; then only fields
+      that the change touches count.
+    """
     found = diff_objects(_plain(promised), _plain(got), root=root)
+    if reviewed is not None:
+        touched = tuple(d.path for d in diff_objects(_plain(reviewed), _plain(promised), root=root))
+        found = tuple(d for d in found if _is_within(d.path, touched))
     return tuple(
         difference
         for difference in found

@@ -1,7 +1,8 @@
 """After a write, by choice: wait until the object is what was asked of it, with a deadline.
 
 Rule: `engine/readiness` reads each kind as kstatus does; an object that is current at once is not waited for.
-The deadline counts from the write, so that a worker that takes a run over waits no longer than the first one.
+The deadline counts from the write, so that a worker that takes a run over waits no longer than the first one;
+it is measured by the database's clock, because their hosts may differ.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from django.utils import timezone
-
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.readiness.status import State, Status, read_status
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ObjectResult
+from applyviz.workflow import clock as shared_clock
 from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
 from applyviz.workflow.runs.parts import StopError
 
@@ -33,7 +33,7 @@ class Rollout:
         clock: Callable[[], float],
     ) -> None:
         self._result, self._read, self._clock = result, read, clock
-        since = (timezone.now() - result.finished_at).total_seconds() if result.finished_at else 0.0
+        since = (shared_clock.now() - result.finished_at).total_seconds() if result.finished_at else 0.0
         self._seconds = seconds
         self._deadline = clock() + seconds - since
 
@@ -77,5 +77,5 @@ class Rollout:
 
     def _write(self, state: RolloutState, told: str) -> None:
         ObjectResult.objects.filter(pk=self._result.pk).update(
-            rollout=state, rollout_detail=self._say(state, told), rollout_at=timezone.now()
+            rollout=state, rollout_detail=self._say(state, told), rollout_at=shared_clock.now()
         )

@@ -40,6 +40,11 @@ class RunRules:
         )
 
     @classmethod
+    def list_unknown(cls, data: Mapping[str, JSONValue]) -> list[str]:
+        """Rules that a run stored and this version does not know."""
+        return sorted(data.keys() - asdict(cls()).keys())
+
+    @classmethod
     def from_json(cls, data: Mapping[str, JSONValue]) -> RunRules:
         """As a run stored them; what an older run did not say is as the installation says."""
         default = cls(at_once=settings.APPLYVIZ_RUN_PARALLEL)

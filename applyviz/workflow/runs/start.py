@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from applyviz.queue import TaskName
@@ -57,7 +56,7 @@ def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
 
 
 def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyRun:
-    now = timezone.now()
+    now = clock.now()
     try:
         with transaction.atomic():
             run = ApplyRun.objects.create(
@@ -85,7 +84,7 @@ def begin_run(
     - Raises `NotPossibleError` when the review is being applied, or an approval was revoked meanwhile.
     """
     taken = Review.objects.filter(pk=plan.review_id, state=ReviewState.OPEN).update(
-        state=ReviewState.APPLYING, updated_at=timezone.now()
+        state=ReviewState.APPLYING, updated_at=clock.now()
     )
     if not taken:
         raise NotPossibleError(_("the review is being applied already"))
@@ -141,7 +140,7 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
     access.require(by, Action.APPLY, access.places_of(run.plan.review))
     with transaction.atomic():
         asked = ApplyRun.objects.filter(pk=run.pk, state__in=RunState.unfinished(), cancel_requested_at=None).update(
-            cancel_requested_at=timezone.now(), cancelled_by=by
+            cancel_requested_at=clock.now(), cancelled_by=by
         )
         if not asked:
             raise NotPossibleError(_("the run is finished, or is being cancelled already"))

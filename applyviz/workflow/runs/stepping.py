@@ -62,6 +62,14 @@ class Failures:
         return self._reasons[needed[0]] if needed else ""
 
 
+def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
+    """The last entry of each object that another worker had begun, by result."""
+    if claim.is_first:
+        return {}
+    entries = JournalEntry.objects.filter(result__run=claim.run).order_by("result_id", "sequence")
+    return {entry.result_id: entry for entry in entries}
+
+
 class Walk:
     """One walk through the steps of a run that is claimed and checked."""
 
@@ -73,14 +81,7 @@ class Walk:
         self._left = sum(result.outcome in Outcome.unfinished() for result in results)
         self._waiting = 0
         self._is_cancelled = False
-        self._last = self._read_journal()
-
-    def _read_journal(self) -> Mapping[int, JournalEntry]:
-        """The last entry of each object that another worker had begun."""
-        if self._claim.is_first:
-            return {}
-        entries = JournalEntry.objects.filter(result__run=self._claim.run).order_by("result_id", "sequence")
-        return {entry.result_id: entry for entry in entries}
+        self._last = read_journal(self._claim)
 
     def go(self) -> tuple[RunState, str]:
         """Carry all steps out; the state that the run ends with, and what went wrong in one line."""

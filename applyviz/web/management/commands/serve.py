@@ -119,6 +119,7 @@ class Command(BaseCommand):
         config = uvicorn.Config(
             "applyviz.asgi:application",
             log_level="warning",
+            log_config=None,
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,

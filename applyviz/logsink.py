@@ -1,0 +1,61 @@
+"""Log lines that nobody waits for: where whoever reads them is too slow, lines are lost and counted.
+
+A full pipe would hold up the request or the write that wrote the line. What must not be lost is in the history,
+which does not depend on logs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import stat
+from contextlib import suppress
+
+
+def _reopen(descriptor: int) -> int:
+    """The same pipe, opened so that a write to it never waits; -1 for what is no pipe, or where that cannot be done.
+
+    - A file is never full for long, and shares its place with whoever else writes to it: it stays as it is.
+    """
+    with suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    return -1
+
+
+class UnhurriedHandler(logging.Handler):
+    """Writes to standard error, and never waits for it; how many lines were lost is told once it takes some again."""
+
+    def __init__(self, descriptor: int = 2) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._own, self._for = -1, (-1, -1)
+        self.lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line, or lose it."""
+        try:
+            line = self.format(record)
+            if self.lost and self._write(f"{self.lost} log lines were lost: nobody read them in time"):
+                self.lost = 0
+            self.lost += not self._write(line)
+        except Exception:  # a line that cannot be written must not end what it tells of
+            self.lost += 1
+
+    def _write(self, line: str) -> bool:
+        data = line.encode("utf-8", "backslashreplace") + b"\n"
+        descriptor = self._find_descriptor()
+        try:
+            if descriptor == self._descriptor and not select.select((), (descriptor,), (), 0)[1]:
+                return False
+            return os.write(descriptor, data) > 0
+        except OSError:
+            return False
+
+    def _find_descriptor(self) -> int:
+        """Opened anew where standard error became another one, as in a process that a manager forked."""
+        status = os.fstat(self._descriptor)
+        if self._for != (status.st_dev, status.st_ino):
+            self._for, self._own = (status.st_dev, status.st_ino), _reopen(self._descriptor)
+        return self._own if self._own >= 0 else self._descriptor
