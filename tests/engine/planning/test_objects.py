@@ -270,32 +270,6 @@ def test_live_object_that_cannot_be_read_is_unknown():
     assert change.error == "the live object could not be read: connection refused"
 
 
-_ANOTHER = "the server answered with something else than the object"
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        {"kind": "ConfigMap", "metadata": {"name": "somebody-elses", "namespace": "default"}},
-        {"kind": "Secret", "metadata": {"name": "a", "namespace": "default"}},
-        {"kind": "ConfigMap", "metadata": {"name": "a", "namespace": "elsewhere"}},
-        {"kind": "ConfigMap"},
-        ["ConfigMap"],
-    ],
-)
-def test_answer_about_another_object_is_none(shown):
-    """A broken gateway may mix answers up: nothing of somebody else's object is ever shown as this one."""
-    box = Box()
-    box.intercept = lambda request: Answer(200, shown) if request.is_dry_run else None
-    tried = box.plan_one(CONFIG, SERVER)
-    box.intercept = lambda request: Answer(200, shown) if request.method == "GET" else None
-    read = box.plan_one(CONFIG, SERVER)
-
-    assert (tried.certainty, tried.certainty_reason) == (Certainty.CALCULATED, f"no answer to the dry run: {_ANOTHER}")
-    assert tried.versions.after["metadata"]["name"] == "a"
-    assert (read.operation, read.error) == (Operation.ERROR, f"the live object could not be read: {_ANOTHER}")
-
-
 def test_object_that_changes_while_it_is_planned_is_read_again():
     box = Box()
     box.apply(CONFIG, SERVER)
