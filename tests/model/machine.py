@@ -20,7 +20,7 @@ from applyviz.records.enums import PlanState
 from applyviz.records.models import ApplyRun, Approval, Plan, Review
 from applyviz.workflow import approvals, failpoints, plans, reviews, runs
 from tests.builders import grant_role, make_policy, open_dangers, take_roles
-from tests.model.team import EVERYBODY, HUMANS, NAMES, ROLES, Killed, Team, bundle_of
+from tests.model.team import EVERYBODY, HUMANS, NAMES, ROLES, Killed, Team, UnapprovedError, bundle_of
 from tests.model.world import NO_FAULT
 
 # Mostly those who may, sometimes those who may not.
@@ -194,7 +194,7 @@ class Story(Team):
             return
         self._note_start(run)
         if is_worked:
-            runs.execute_run(run.pk, sleep=lambda seconds: None)
+            self._execute(run)
 
     # Running ---------------------------------------------------------------------------------------
 
@@ -234,6 +234,8 @@ class Story(Team):
             runs.execute_run(run.pk, sleep=lambda seconds: None)
         except Killed:
             self.seen["worker killed"] += 1
+        if self.unapproved:
+            raise UnapprovedError("; ".join(self.unapproved))
 
     def _arm(self, run: ApplyRun, point: str, nth: int, interruption: str, name: str, value: str) -> None:
         reached: list[str] = []
