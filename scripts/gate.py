@@ -23,6 +23,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -378,4 +379,6 @@ def main(given: list[str] | None = None, out: TextIO = sys.stdout) -> int:
 
 
 if __name__ == "__main__":
+    if isinstance(sys.stdout, TextIOWrapper):  # a pipeline shows each line when it is said, not all at the end
+        sys.stdout.reconfigure(line_buffering=True)
     sys.exit(main())
