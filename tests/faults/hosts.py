@@ -67,6 +67,11 @@ def make_newer(*, what: str, run_id: int = 0, plan_id: int = 0, is_undone: bool 
         Plan.objects.filter(pk=plan.pk).update(options=options)
 
 
+def is_planned(*, plan_id: int) -> bool:
+    """Whether a plan is made."""
+    return Plan.objects.get(pk=plan_id).state != "planning"
+
+
 class _Listener(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

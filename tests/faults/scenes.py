@@ -35,6 +35,7 @@ from tests.faults.hosts import (  # those that the forge is asked for by name
     at_another_time,
     find_waiting,
     find_waiting_in,
+    is_planned,
     lose_the_disk,
     make_newer,
     plan_and_listen,
@@ -43,7 +44,15 @@ from tests.faults.hosts import (  # those that the forge is asked for by name
 )
 from tests.model.world import read_here
 
-__all__ = ["find_waiting", "find_waiting_in", "make_newer", "plan_and_listen", "read_lease", "work_and_listen"]
+__all__ = [
+    "find_waiting",
+    "find_waiting_in",
+    "is_planned",
+    "make_newer",
+    "plan_and_listen",
+    "read_lease",
+    "work_and_listen",
+]
 ROLES = {"alice": (Role.AUTHOR,), "bob": (Role.APPROVER,), "dora": (Role.AUTHOR, Role.APPROVER)}
 
 

@@ -35,10 +35,10 @@ def test_plan_of_a_newer_version_is_left_alone_with_its_reason(stage):
     stage.listen()
     stage.forge.call("make_newer", plan_id=plan, what="format")
     said = stage.forge.call("plan_and_listen", plan_id=plan)
-    left = (stage.forge.call("count_unplanned"), len(stage.api.exchanges))
+    left = (stage.forge.call("is_planned", plan_id=plan), len(stage.api.exchanges))
     stage.forge.call("make_newer", plan_id=plan, what="format", is_undone=True)
     stage.forge.call("make_plan", plan_id=plan)
 
-    assert left == (1, 0)
+    assert left == (False, 0)
     assert ["newer version" in line and "left to a worker of that version" in line for line in said] == [True]
-    assert stage.forge.call("count_unplanned") == 0
+    assert stage.forge.call("is_planned", plan_id=plan) is True
