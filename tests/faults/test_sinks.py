@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from applyviz import keypairs
 from applyviz.logsink import UnhurriedHandler
 from tests.faults.checker import find_violations
 from tests.faults.forge import ROOT
@@ -103,6 +104,7 @@ def test_requests_are_answered_while_nobody_reads_the_log(tmp_path):
     """Each request writes a line: many more than the pipe holds."""
     port = free_port()
     own = environment(tmp_path, f"sqlite:///{tmp_path / 'web.sqlite3'}") | {"LOG_LEVEL": "DEBUG"}
+    own["APPLYVIZ_SEALING_KEY"] = keypairs.sealing_key_of(own.pop("APPLYVIZ_OPENING_KEYS"))
     command = ["-m", "uvicorn", "applyviz.asgi:application", "--port", str(port), "--lifespan", "off"]
     with _unread_pipe() as (_, writes):
         web = subprocess.Popen([sys.executable, *command], env=own, cwd=ROOT, stdout=writes, stderr=writes)
