@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from applyviz import keypairs, queue
 from applyviz.queue import TaskName
-from applyviz.records.models import ApplyRun, Approval, Plan
+from applyviz.records.models import ApplyRun, Approval, OutboxMessage, Plan
 from applyviz.tasks import execute_run, make_plan
 from applyviz.workflow import failpoints, runs, sweep
 from tests.promises.conftest import Scene
@@ -135,6 +135,56 @@ def test_overlapping_plans_end_as_one_after_the_other_would(scene: Scene):
     assert [run.state for run in started].count("succeeded") == 1
     assert {run.state for run in started} == {"succeeded", "stale"}
     assert scene.effective == 1
+
+
+@pytest.mark.parametrize("point", ["run.claimed", "run.checked", "run.object", "run.concluded"])
+def test_plans_that_share_two_objects_are_never_each_half_done(scene: Scene, settings, point):
+    """While the first is on its way, the second is asked for, and its worker dies after one object."""
+    settings.APPLYVIZ_RUN_PARALLEL = 1
+    for name in ("one", "two"):
+        scene.give(name, x="0")
+    first = scene.plan(config_map("one", x="a"), config_map("two", x="a"))
+    second = scene.plan(config_map("two", x="b"), config_map("one", x="b"))
+    runs_of = [scene.start(plan) for plan in (first, second)]
+    scene.world.exchanges.clear()
+
+    def meanwhile(name: str) -> None:
+        if name != point:
+            return
+        _kill_at("run.concluded", 1)
+        try:
+            runs.execute_run(runs_of[1].pk, sleep=lambda seconds: None)
+        except Killed:
+            let_lease_run_out(runs_of[1])
+        failpoints.hooks.clear()
+
+    failpoints.hooks[:] = [meanwhile]
+    for run in (*runs_of, *runs_of):
+        scene.work(run)
+
+    scene.judge(*runs_of)
+    live = {scene.world.find(f"/api/v1/namespaces/default/configmaps/{name}")["data"]["x"] for name in ("one", "two")}
+    assert (len(live), [run.state for run in runs_of]) == (1, ["succeeded", "stale"])
+
+
+def test_run_that_waits_for_another_is_asked_for_when_that_ends(scene: Scene, monkeypatch):
+    plans = [scene.plan(config_map("there", x=str(n))) for n in (1, 2)]
+    first, second = (scene.start(plan) for plan in plans)
+    scene.work(second)
+    assert (second.state, second.epoch) == ("queued", 0)
+    OutboxMessage.objects.all().delete()
+
+    scene.work(first)
+
+    assert [message.ids for message in OutboxMessage.objects.all()] == [{"run_id": second.pk}]
+
+
+def test_run_that_waits_for_another_can_be_cancelled(scene: Scene):
+    plans = [scene.plan(config_map("there", x=str(n))) for n in (1, 2)]
+    _, second = (scene.start(plan) for plan in plans)
+    runs.cancel_run(second, by=scene.bob)
+
+    assert (scene.work(second).state, scene.writes) == ("cancelled", [])
 
 
 @pytest.mark.parametrize("keys", ["none that fits", "rotated"])

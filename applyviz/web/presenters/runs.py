@@ -22,6 +22,7 @@ from applyviz.web.presenters.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, Result
 from applyviz.web.presenters.runtables import BAD, NOT_READY, ObjectTable, needs_attention, present_table
 from applyviz.workflow import access, clock, inverse
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.runs import find_run_before
 from applyviz.workflow.runs.rules import RunRules
 
 STATE_LOOKS: dict[RunState, Look] = {
@@ -217,7 +218,11 @@ def _mark(facts: list[object]) -> str:
 
 
 def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
-    """How a finished run ended, in one sentence."""
+    """How a finished run ended, or for which one it waits, in one sentence."""
+    before = find_run_before(run) if run.state == RunState.QUEUED else None
+    if before is not None:
+        said = _("It waits for run %(number)d, which was confirmed before and changes the same objects.")
+        return said % {"number": before.number}
     if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
         if any(r.rollout in NOT_READY for r in results):
             return _("Everything is written, but not everything became ready.")

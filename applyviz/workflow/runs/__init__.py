@@ -8,11 +8,13 @@ from applyviz.workflow.runs.execute import execute_run
 from applyviz.workflow.runs.lookup import find_unfinished, get_run, list_runs
 from applyviz.workflow.runs.resume import release_leases, resume_unfinished_runs
 from applyviz.workflow.runs.start import approve_and_run, cancel_run, find_run_blockers, start_run
+from applyviz.workflow.runs.turns import find_run_before
 
 __all__ = [
     "approve_and_run",
     "cancel_run",
     "execute_run",
+    "find_run_before",
     "find_run_blockers",
     "find_unfinished",
     "get_run",

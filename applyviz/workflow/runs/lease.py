@@ -21,6 +21,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.workflow import audit, changes, clock, failpoints, formats
+from applyviz.workflow.runs import turns
 from applyviz.workflow.runs.start import about
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,7 @@ class Claim:
                 about=about(self.run),
                 detail={"state": state.value, "outcomes": counts, "error": error},
             )
+            turns.wake_next(self.run)
             failpoints.reach("run.ending")
         failpoints.reach("run.ended")
 
@@ -123,20 +125,24 @@ def _refuse(run_id: int, now: datetime) -> None:
     audit.record(AuditAction.RUN_FINISHED, by=None, about=about(run), detail={"state": "failed", "error": error})
 
 
-def _must_be_left(run_id: int) -> bool:
-    """Whether a run is not for this worker; one that was asked to stop is for everybody."""
+def _must_wait(run_id: int) -> bool:
+    """Whether a run is not for this worker, or not yet; one that was asked to stop is for everybody."""
     run = ApplyRun.objects.select_related("plan").filter(pk=run_id, state__in=RunState.unfinished()).first()
     if run is None or run.cancel_requested_at is not None:
         return False
     newer = formats.find_newer_run(run)
     if newer:
         logger.warning("%s: it is left to a worker of that version", newer)
-    return bool(newer)
+        return True
+    before = turns.find_run_before(run)
+    if before is not None:
+        logger.info("Run %s waits for run %s, which changes the same objects", run.number, before.number)
+    return before is not None
 
 
 def claim_run(run_id: int) -> Claim | None:
-    """Take a run that nobody owns; None when somebody does, it is finished, or a newer version stored it."""
-    if _must_be_left(run_id):
+    """Take a run that nobody owns; None when somebody does, it is finished, or it is not its turn yet."""
+    if _must_wait(run_id):
         return None
     now = clock.now()
     free = Q(state=RunState.QUEUED) | Q(state=RunState.RUNNING, lease_until__lte=now)
