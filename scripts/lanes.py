@@ -1,9 +1,9 @@
 """The lanes of `scripts/test`: what each runs, what it needs, and how the result is told.
 
 A lane that lacks something it needs is reported as not run, with the reason; with `--require-all` that is a
-failure. Lanes of one process run two at a time, those of two processes alone. Where real servers and browsers take
-part, the few tests that failed get one more attempt with everything started anew, and are named as flaky when they
-pass then. The last line is the sum of all lanes; the exit status is 1 when anything failed.
+failure. Lanes of one process run two at a time, those of two processes alone. A test runs once: one that fails now and
+then has failed. Each lane has a budget in seconds, and one that took longer is named. The last line is the sum of all
+lanes; the exit status is 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +37,8 @@ ENGINE = (
 )
 
 
-# Lanes that may run at once, and the most failures that a second attempt is made for: more are no accident.
+# Lanes that may run at once.
 SEATS = min(2, os.cpu_count() or 1)
-MOST_FLAKES = 5
 # The faults of the day are those of the day on which the run began, in all its processes.
 ENVIRONMENT = {"DJANGO_SETTINGS_MODULE": "tests.settings", "APPLYVIZ_FAULT_SEED": f"{time.time() // 86400:.0f}"}
 _terminal = threading.Lock()
@@ -49,7 +48,8 @@ _terminal = threading.Lock()
 class Lane:
     """One command; `lacks` says what keeps it from running ("" when nothing does).
 
-    - `seats`: how many processors it keeps busy; `has_second_try`: what failed is tried once more, started anew.
+    - `seats`: how many processors it keeps busy.
+    - `budget`: the seconds that it may take on two idle processors with warm caches; 0 sets none.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Lane:
     lacks: Callable[[], str] = lambda: ""
     is_pytest: bool = False
     seats: int = 1
-    has_second_try: bool = False
+    budget: int = 0
 
 
 @dataclass
@@ -71,11 +71,14 @@ class Outcome:
     failed: int = 0
     skips: dict[str, int] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
-    flaky: list[str] = field(default_factory=list)
 
     @property
     def was_run(self) -> bool:
         return not self.reason
+
+    @property
+    def is_over_budget(self) -> bool:
+        return 0 < self.lane.budget < self.seconds
 
 
 def lacks_chromium() -> str:
@@ -107,33 +110,32 @@ def lacks_faults() -> str:
     return lacks_services() or ("" if shutil.which("strace") else "no strace on this machine")
 
 
-def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "", has_second_try: bool = False) -> Lane:
+def pytest_lane(name: str, *options: str, lacks: Callable[[], str] = lambda: "", budget: int = 0) -> Lane:
     seats = int(options[options.index("-n") + 1]) if "-n" in options else 1
-    return Lane(name, (str(BIN / "pytest"), "-q", *options), lacks, True, seats, has_second_try)
+    return Lane(name, (str(BIN / "pytest"), "-q", *options), lacks, True, seats, budget)
 
 
 def lanes(*, with_long: bool) -> list[Lane]:
     """All lanes, quick ones first."""
     manage = (str(BIN / "python"), "manage.py")
     found = [
-        Lane("format", (str(BIN / "ruff"), "format", "--check", ".")),
-        Lane("lint", (str(BIN / "ruff"), "check", ".")),
-        Lane("contracts", (str(BIN / "lint-imports"), "--no-logo")),
-        Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet")),
-        Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run")),
-        pytest_lane(
-            "control plane", "tests/controlplane", "-m", "controlplane", lacks=lacks_control_plane, has_second_try=True
-        ),
-        Lane("types", (str(BIN / "mypy"),)),
-        pytest_lane("conformance", "tests/conformance", "-m", "conformance"),
-        pytest_lane("engine", *ENGINE),
-        pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, has_second_try=True),
-        pytest_lane("start", "tests/start", "-m", "start", has_second_try=True),
-        pytest_lane("units", *UNITS),
-        pytest_lane("model", "tests/model", "-m", "model", "-n", "2"),
-        pytest_lane("promises", "tests/promises", "-m", "promises", *BY_FILE, lacks=lacks_services),
-        pytest_lane("faults", "tests/faults", *FAULTS, lacks=lacks_faults, has_second_try=True),
-        pytest_lane("browser", "tests/e2e", "-m", "e2e", *BY_FILE, lacks=lacks_chromium, has_second_try=True),
+        Lane("format", (str(BIN / "ruff"), "format", "--check", "."), budget=5),
+        Lane("lint", (str(BIN / "ruff"), "check", "."), budget=10),
+        Lane("contracts", (str(BIN / "lint-imports"), "--no-logo"), budget=15),
+        Lane("requirements", (str(BIN / "deptry"), "."), budget=10),
+        Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet"), budget=20),
+        Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run"), budget=10),
+        pytest_lane("control plane", "tests/controlplane", "-m", "controlplane", lacks=lacks_control_plane, budget=150),
+        Lane("types", (str(BIN / "mypy"),), budget=50),
+        pytest_lane("conformance", "tests/conformance", "-m", "conformance", budget=80),
+        pytest_lane("engine", *ENGINE, budget=180),
+        pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, budget=180),
+        pytest_lane("start", "tests/start", "-m", "start", budget=50),
+        pytest_lane("units", *UNITS, budget=190),
+        pytest_lane("model", "tests/model", "-m", "model", "-n", "2", budget=150),
+        pytest_lane("promises", "tests/promises", "-m", "promises", *BY_FILE, lacks=lacks_services, budget=50),
+        pytest_lane("faults", "tests/faults", *FAULTS, lacks=lacks_faults, budget=170),
+        pytest_lane("browser", "tests/e2e", "-m", "e2e", *BY_FILE, lacks=lacks_chromium, budget=200),
     ]
     return [*found, pytest_lane("long", "-m", "long", "-n", "2")] if with_long else found
 
@@ -147,19 +149,16 @@ def run(lane: Lane, *, is_alone: bool) -> Outcome:
         print(f"{lane.name} not run: {reason}", flush=True)
         return Outcome(lane, reason=reason)
     with tempfile.TemporaryDirectory() as folder:
-        outcome = attempt(lane, lane.command, Path(folder), is_alone=is_alone)
-        if lane.has_second_try and 0 < len(outcome.failures) <= MOST_FLAKES:
-            outcome = try_again(lane, outcome, Path(folder), is_alone=is_alone)
+        outcome = carry_out(lane, Path(folder), is_alone=is_alone)
     outcome.seconds = time.monotonic() - started
     return outcome
 
 
-def attempt(lane: Lane, command: Sequence[str], folder: Path, *, is_alone: bool) -> Outcome:
-    """Run a command of a lane and read what became of it."""
-    report, log = folder / "report.xml", folder / "log"
-    report.unlink(missing_ok=True)
+def carry_out(lane: Lane, folder: Path, *, is_alone: bool) -> Outcome:
+    """Run the command of a lane and read what became of it."""
+    command, report, log = lane.command, folder / "report.xml", folder / "log"
     if lane.is_pytest:
-        command = [*command, f"--junitxml={report}", "-o", f"cache_dir={folder / 'cache'}"]
+        command = (*command, f"--junitxml={report}", "-o", f"cache_dir={folder / 'cache'}")
     with log.open("wb") as kept:
         to = None if is_alone else kept
         environment = {**ENVIRONMENT, **os.environ}
@@ -171,18 +170,6 @@ def attempt(lane: Lane, command: Sequence[str], folder: Path, *, is_alone: bool)
     if done.returncode != 0 and outcome.failed == 0:
         outcome.failed = 1
     return outcome
-
-
-def try_again(lane: Lane, first: Outcome, folder: Path, *, is_alone: bool) -> Outcome:
-    """Run what failed once more with everything started anew; what passes now is told as flaky."""
-    print(f"\n=== {lane.name}, second attempt at {', '.join(first.failures)}", flush=True)
-    second = attempt(lane, [*lane.command, "--lf", "--lfnf=none"], folder, is_alone=is_alone)
-    # Something else than was asked for: the first attempt stands.
-    if second.passed + len(second.failures) != first.failed or second.failed != len(second.failures):
-        return first
-    first.flaky = sorted(set(first.failures) - set(second.failures))
-    first.passed, first.failed, first.failures = first.passed + second.passed, second.failed, second.failures
-    return first
 
 
 def read_report(lane: Lane, report: Path) -> Outcome:
@@ -223,16 +210,31 @@ def run_all(chosen: Sequence[Lane]) -> list[Outcome]:
 
 
 def render_table(outcomes: Sequence[Outcome]) -> str:
-    """One line per lane; beneath it what was flaky, and the reasons why tests in it were skipped."""
-    lines = [f"\n{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>8}  why not"]
+    """One line per lane with its seconds and its budget; beneath it the reasons why tests in it were skipped."""
+    head = (
+        f"{'lane':<14} {'result':<8} {'passed':>6} {'failed':>6} {'skipped':>7} {'seconds':>8} {'budget':>6}  why not"
+    )
+    lines = [f"\n{head}"]
     for outcome in outcomes:
         result = ("FAILED" if outcome.failed else "passed") if outcome.was_run else "not run"
         skipped = sum(outcome.skips.values())
         counts = f"{outcome.passed:>6} {outcome.failed:>6} {skipped:>7} {outcome.seconds:>8.1f}"
-        lines.append(f"{outcome.lane.name:<14} {result:<8} {counts}  {outcome.reason}".rstrip())
-        lines += [f"{'':<14} flaky: failed once and passed started anew: {name}" for name in outcome.flaky]
+        remark = "over budget" if outcome.is_over_budget else outcome.reason
+        lines.append(f"{outcome.lane.name:<14} {result:<8} {counts} {outcome.lane.budget or '-':>6}  {remark}".rstrip())
         lines += [f"{'':<14} skipped {count:>6}  {reason}" for reason, count in sorted(outcome.skips.items())]
     return "\n".join(lines)
+
+
+def budget_of(chosen: Iterable[Lane]) -> float:
+    """The seconds that lanes may take together, on as many processors as they get."""
+    return sum(lane.budget * min(lane.seats, SEATS) for lane in chosen) / SEATS
+
+
+def render_sum(outcomes: Sequence[Outcome], seconds: float) -> str:
+    """How long all lanes took, against their budgets; the lanes that took longer than theirs."""
+    budget = budget_of(outcome.lane for outcome in outcomes)
+    over = ", ".join(outcome.lane.name for outcome in outcomes if outcome.is_over_budget)
+    return f"\nall lanes together: {seconds:.0f} seconds; budget {budget:.0f}; over budget: {over or 'none'}"
 
 
 def main() -> int:
@@ -253,7 +255,7 @@ def main() -> int:
             outcome.failed += not outcome.was_run
     passed, failed = sum(o.passed for o in outcomes), sum(o.failed for o in outcomes)
     print(render_table(outcomes))
-    print(f"\nall lanes together: {time.monotonic() - began:.0f} seconds, {sum(len(o.flaky) for o in outcomes)} flaky")
+    print(render_sum(outcomes, time.monotonic() - began))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

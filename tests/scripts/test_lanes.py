@@ -1,4 +1,4 @@
-"""What `scripts/test` does with a test that fails: one more attempt in a new process, and never silently."""
+"""What `scripts/test` does: a test runs once, lanes run side by side, and each has a budget."""
 
 from __future__ import annotations
 
@@ -23,36 +23,42 @@ def test_fails_the_first_time():
 def test_passes():
     pass
 """
-BROKEN = """
-def test_fails_every_time():
-    raise AssertionError
-"""
 
 
 def run(folder: Path, text: str) -> lanes.Outcome:
     (folder / "test_it.py").write_text(text.format(seen=str(folder / "seen")))
     command = (sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:django", str(folder))
-    return lanes.run(lanes.Lane("some", command, is_pytest=True, has_second_try=True), is_alone=False)
+    return lanes.run(lanes.Lane("some", command, is_pytest=True), is_alone=False)
 
 
-def test_flaky_test_passes_and_is_named(tmp_path, capfd):
+def test_test_that_would_pass_the_second_time_fails_its_lane(tmp_path):
     outcome = run(tmp_path, FLAKY)
 
-    assert (outcome.passed, outcome.failed, [name.rpartition("::")[2] for name in outcome.flaky]) == (
-        2,
-        0,
-        ["test_fails_the_first_time"],
+    assert (outcome.passed, outcome.failed, outcome.failures) == (1, 1, ["test_it::test_fails_the_first_time"])
+    assert "some           FAILED" in lanes.render_table([outcome])
+
+
+def test_lane_that_takes_longer_than_its_budget_is_named():
+    slow, quick = (
+        lanes.Outcome(lanes.Lane(name, (), budget=30), seconds=seconds, passed=1)
+        for name, seconds in (("slow", 31.0), ("quick", 29.0))
     )
-    assert "flaky: failed once and passed started anew: test_it::test_fails_the_first_time" in lanes.render_table(
-        [outcome]
-    )
-    assert "some, second attempt at test_it::test_fails_the_first_time" in capfd.readouterr().out
+
+    table = lanes.render_table([slow, quick]).splitlines()
+
+    assert [line.split()[5:] for line in table if line.startswith(("slow", "quick"))] == [
+        ["31.0", "30", "over", "budget"],
+        ["29.0", "30"],
+    ]
+    assert lanes.render_sum([slow, quick], 60.0).endswith("over budget: slow")
 
 
-def test_test_that_fails_twice_fails_its_lane(tmp_path):
-    outcome = run(tmp_path, FLAKY + BROKEN)
+def test_every_lane_has_a_budget_and_all_together_fit_into_twenty_minutes_on_two_processors(monkeypatch):
+    monkeypatch.setattr(lanes, "SEATS", 2)
+    every = lanes.lanes(with_long=False)
 
-    assert (outcome.passed, outcome.failed, outcome.flaky) == (2, 1, ["test_it::test_fails_the_first_time"])
+    assert [lane.name for lane in every if not lane.budget] == []
+    assert lanes.budget_of(every) <= 20 * 60
 
 
 def test_lanes_run_side_by_side_as_far_as_the_seats_go(tmp_path, monkeypatch):
