@@ -42,7 +42,7 @@ app.conf.update(
 
 @task_prerun.connect
 def _hold_origin(task_id: str = "", **_: object) -> None:
-    """What a task does is a worker's doing, and its log lines and audit entries name the task."""
+    """Mark the work of a task as done by a worker, and name the task in log lines and audit entries."""
     origins.current.set(origins.Origin(origins.WORKER))
     request_ids.current.set(task_id or "-")
 

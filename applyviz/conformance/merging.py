@@ -43,7 +43,7 @@ def judge_case(case: Mapping[str, Any], family: str, name: str) -> CaseResult:
 
 
 def answer_case(given: Mapping[str, Any], family: str) -> dict[str, Any]:
-    """What the engine answers for the input of a case, in the form of the corpus."""
+    """Return the engine's answer to the input of a case, in the format of the corpus."""
     answer: dict[str, Any] = {}
     try:
         if "patch" in given:

@@ -120,7 +120,7 @@ def _find_kind(case: JSONObject, kinds: Kinds) -> KindSchema:
 
 
 def answer(family: str, case: JSONObject, kinds: Kinds) -> JSONValue:
-    """What the engine makes of the input of one case."""
+    """Return the engine's answer to the input of one case."""
     try:
         return _ANSWERS[family](case, kinds)
     except OwnershipError as error:
@@ -128,7 +128,7 @@ def answer(family: str, case: JSONObject, kinds: Kinds) -> JSONValue:
 
 
 def _reduce_error(text: str) -> Any:
-    """What of an error is compared: its text before the first Go value, or the paths of its list."""
+    """Return the part of an error that is compared: the text before the first Go value, or the paths of its list."""
     head, mark, tail = text.partition("errors:\n")
     if mark:
         return head, frozenset(line.strip().partition(": ")[0] for line in tail.splitlines())

@@ -37,7 +37,7 @@ def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
 
 
 def _seen_manifest(exchange: Exchange) -> JSONValue:
-    """What the exchange shows of the manifest, None when it shows nothing."""
+    """Return the manifest as the exchange shows it, or None if it does not show it."""
     if exchange.method not in ("POST", "PATCH") or not isinstance(exchange.body, Mapping):
         return None
     if exchange.query.get("fieldManager", "").endswith("-applyset"):

@@ -1,6 +1,6 @@
 """Secrets inside text: what a string holds when it is read as JSON, YAML or base64.
 
-Decides nothing by itself; masking and scrubbing ask here, so that both see the same Secrets. Left out:
+Makes no decisions; masking and scrubbing both ask this module, so that they see the same Secrets. Left out:
 reading YAML for real: text that looks like a Secret in YAML counts as one.
 """
 

@@ -1,4 +1,4 @@
-"""Text that is a document of its own, as ConfigMaps hold it: read so that it can be compared by its fields.
+"""Documents embedded in text, as in ConfigMap values: parsed so that they can be compared by field.
 
 YAML becomes maps, lists and scalars as they are written; JSON is laid out with one field a line. What could not be
 held against each other without losing something (anchors, tags, keys that stand twice), and what is too deep or too

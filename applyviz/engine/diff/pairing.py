@@ -1,4 +1,4 @@
-"""Which lines of two objects stand beside each other: field by field, list entries by their keys, text by its lines.
+"""Pair the lines of two objects for a side-by-side diff: by field, by list key, and by line for text.
 
 Rule: lists pair as server-side apply names their entries; lists without keys pair by what is equal. Text that is
 JSON or YAML on both sides is compared by its own fields (`inside`); quantities of one amount are the same line.
@@ -81,7 +81,7 @@ def _dash(pairs: Iterable[LinePair], depth: int) -> Iterator[LinePair]:
 
 
 def _head(path: FieldPath, depth: int, name: str, text: str, inside: str) -> Line:
-    """The line above a text that is not shown as it is."""
+    """Return the line above a text that is shown in another form."""
     label = write_scalar(name)
     return Line(path, depth, f"{label}: {block_mark(text)}", meaning=f"{label}: |", inside=inside)
 

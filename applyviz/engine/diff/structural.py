@@ -67,7 +67,7 @@ class _Differences(NamedTuple):
     new: list[Difference]
 
     def walk(self, place: Topology | None, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
-        """Compare what stands at a path on both sides, `MISSING` where nothing does."""
+        """Compare the values at a path on both sides; a side without a value is `MISSING`."""
         if place is not None and old and new:
             if type(old) is dict and type(new) is dict and place.is_map and not place.is_atomic_map:
                 self._walk_maps(place, old, new, path)

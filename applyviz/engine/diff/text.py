@@ -20,7 +20,7 @@ from applyviz.engine.schema.topology import of_root
 
 
 class LineState(StrEnum):
-    """What a row shows."""
+    """The state of a row."""
 
     SAME = "same"
     CHANGED = "changed"

@@ -22,7 +22,7 @@ _RETYPED = re.compile(r"(?i)(y|n|yes|no|on|off|true|false|null|\.inf|\.nan|\.[0-
 
 
 class Plain(str):
-    """A scalar as somebody wrote it in YAML without quotes; `is_text` when it means the same with them."""
+    """A scalar as written in YAML without quotes; `is_text` if it means the same with quotes."""
 
     __slots__ = ("is_text",)
     is_text: bool
@@ -135,7 +135,7 @@ def render_field(place: Topology | None, name: str, value: JSONValue, path: Fiel
 
 
 def _mean(before: str, value: JSONValue) -> str:
-    """What a line with a scalar says in one spelling, where it has several."""
+    """Return the canonical spelling of a line whose scalar has several spellings."""
     return before + write_scalar(str(value)) if isinstance(value, Plain) and value.is_text else ""
 
 
@@ -147,7 +147,7 @@ def block_mark(text: str) -> str:
 
 
 def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
-    """The lines of a list entry: the first begins with a dash, the others stand below it."""
+    """Return the lines of a list entry: the first begins with a dash, the others are indented below it."""
     if not (isinstance(value, Mapping | list) and value):
         text = write_scalar(value)
         yield Line(path, depth, f"- {text}", is_entry=True, meaning=_mean("- ", value))

@@ -1,4 +1,4 @@
-"""Where the fields of a manifest stand in their file, found on the way down: each step is taken once.
+"""Source positions of manifest fields, found while walking down the object; each step is taken once.
 
 Field paths name list entries by their keys, files by their place: entries are named here as ownership names
 them, so defaults of keys count. Below what the file does not hold, the nearest position above stays.

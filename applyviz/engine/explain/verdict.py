@@ -1,4 +1,4 @@
-"""What a rule decides about one leaf, before owners and source are put beside it."""
+"""The result of a merge rule for one leaf, before owners and source position are added."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
 
 
 def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> Verdict | None:
-    """What defaults and the server did to a leaf after the merge; None when they left it alone."""
+    """Return how defaults or the server changed a leaf after the merge, or None if they did not."""
     after, live, _, _, merged, _, _, _ = row
     if is_same(merged, after):
         return None

@@ -1,4 +1,4 @@
-"""What the rules ask about the versions of one object: what stands at, above and below a path."""
+"""The versions of one object, queried by path: the values at, above and below it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Column:
         return self.get(path) is not MISSING
 
     def has_place(self, path: FieldPath) -> bool:
-        """Whether anything stands at a path or below it."""
+        """Return whether there is a value at a path or below it."""
         if self._places is None:
             self._places = {()}
             for leaf, row in self._rows.items():
@@ -66,7 +66,7 @@ class Column:
             length -= 1
 
     def find_above(self, path: FieldPath) -> FieldPath | None:
-        """The leaf that stands in the way above a path: a null, a scalar, an atomic value, an empty one."""
+        """Return the leaf above a path that blocks it: a null, a scalar, an atomic or an empty value."""
         for length in range(len(path) - 1, -1, -1):
             if path[:length] in self:
                 return path[:length]
@@ -103,7 +103,7 @@ class ObjectVersions:
 def _line_up(versions: AllVersions, is_deletion: bool) -> Values:
     after = versions.after if versions.after is not None else versions.merged
     if after is None and not is_deletion:
-        # Nothing is known to happen: a refused object stays as it is.
+        # The server rejects the object, so nothing changes.
         after = versions.live
     merged = versions.merged if versions.merged is not None else after
     listed = (after, versions.live, versions.manifest, versions.last_applied, merged)

@@ -1,4 +1,4 @@
-"""What reading a file gives: documents with positions, and the problems of the others.
+"""The result of parsing a file: documents with positions, and the problems of invalid documents.
 
 Paths are plain here, as a person would write them: `("spec", "containers", 0, "image")`. Values that
 YAML changed from what was written, and keys that were written twice, are kept with the document, since
@@ -112,7 +112,7 @@ def _find_child(tree: PositionTree, step: str | int) -> PositionTree | None:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where each value of a document stands in its file: looked up by plain path."""
+    """Source positions of the values of a document, looked up by plain path."""
 
     file: str
     tree: PositionTree = 0

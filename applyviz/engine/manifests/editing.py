@@ -130,7 +130,7 @@ class _Editor:
         for index, item in enumerate(items):
             if (item.line + 1, item.column + 1) == item_at:
                 return ("items", index)
-        raise self._refuse("the object does not stand in the list of its file", root)
+        raise self._refuse("the object was not found in the list of its file", root)
 
     def _walk(self, root: TextNode, path: PlainPath) -> list[tuple[TextNode, int]]:
         found = []
@@ -140,9 +140,7 @@ class _Editor:
                     f"the lines come from the alias *{node.word}, which stands for lines elsewhere", node
                 )
             if place is None:
-                why = (
-                    "a merge key (<<) brings the field in" if node.has_merge else "the field does not stand in the file"
-                )
+                why = "the field comes from a YAML merge key (<<)" if node.has_merge else "the field is not in the file"
                 raise self._refuse(why, node)
             found.append((node, place))
         self._check_shared(root, found)
@@ -179,7 +177,7 @@ class _Editor:
         return _Edit(start, node.end, self._inline(value, node))
 
     def _takes_block(self, container: TextNode, node: TextNode, value: object) -> bool:
-        """Whether a map or list may stand in block style where the value stands; a list may stand below its key."""
+        """Return whether a map or list may be written in block style at the position of the value."""
         if container.is_flow or node.is_flow or node.shape is Shape.SCALAR:
             return False
         return isinstance(value, list) or container.shape is Shape.LIST or node.column > container.column
@@ -267,7 +265,7 @@ def edit_source(source: str, document: ManifestDocument, path: PlainPath, value:
     before = parse_manifests(text.encode(), file).documents
     place = _find_document(before, document, span.first_line)
     if place is None or not find_in_object(before[place].obj, path):
-        raise _refuse("the field does not stand in the file", file, document.position.line)
+        raise _refuse("the field is not in the file", file, document.position.line)
     position = before[place].position
     item_at = (position.line, position.column) if before[place].list_kind else None
     edit = _Editor(text, file, span.first_line).edit(path, value, item_at=item_at)

@@ -57,7 +57,7 @@ _TEXT_TYPES = frozenset(("string", "types.UID", "v1.ManagedFieldsOperationType")
 
 
 class TypeProblem(NamedTuple):
-    """What is wrong below `metadata`, and where."""
+    """Return the problems below `metadata`, each with its path."""
 
     path: PlainPath
     reason: str

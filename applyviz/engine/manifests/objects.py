@@ -51,7 +51,7 @@ def _below(notes: tuple[_Note, ...], path: PlainPath) -> tuple[_Note, ...]:
 
 
 def _find_unidentified(obj: JSONObject) -> str:
-    """What is missing of version and kind, in kubectl's words; "" when nothing is."""
+    """Return which of apiVersion and kind is missing, in kubectl's words, or ""."""
     found = []
     for name in ("apiVersion", "kind"):
         value = obj.get(name)
@@ -65,7 +65,7 @@ def _find_unidentified(obj: JSONObject) -> str:
 
 
 class DocumentReader:
-    """Turns one tree into documents; every object that cannot be used is an error of its own."""
+    """Convert one tree to documents; each invalid object is a separate error."""
 
     def __init__(self, tree: Tree, file: str, end_line: int) -> None:
         self._tree = tree

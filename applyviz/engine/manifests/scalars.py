@@ -1,4 +1,4 @@
-"""What a plain scalar means: YAML 1.1 as Go's yaml library resolves it, then as JSON carries it.
+"""The value of a plain scalar: YAML 1.1 as Go's yaml library resolves it, then as JSON represents it.
 
 Rule: `resolve` of go.yaml.in/yaml/v2 followed by the JSON round trip of sigs.k8s.io/yaml: `y`, `on` and
 their likes are booleans, `0644` is 420, `22:22` and dates stay text, numbers beyond float64 stay text,
@@ -90,7 +90,7 @@ def _resolve_number(text: str) -> int | float | None:
 
 
 def to_json_number(number: int | float) -> int | float:
-    """What the JSON round trip makes of a number: whole floats are integers, long integers floats."""
+    """Return a number after a JSON round trip: whole floats become integers, long integers become floats."""
     if isinstance(number, int):
         return number if -(2**63) <= number <= _MAX_INT64 else float(number)
     if abs(number) >= 1e21 or not number.is_integer():

@@ -26,7 +26,7 @@ from applyviz.engine.manifests.scalars import HINTS, resolve_plain, write_key
 
 
 class Shape(StrEnum):
-    """What a node is."""
+    """The kind of a node."""
 
     SCALAR = "scalar"
     MAP = "map"
@@ -71,7 +71,7 @@ class TextNode:
 
     @property
     def has_merge(self) -> bool:
-        """Whether a `<<` brings in pairs that do not stand here."""
+        """Whether a `<<` merge key adds pairs from elsewhere."""
         return any(key.word == "<<" and not key.style for key, _value in self.pairs)
 
 

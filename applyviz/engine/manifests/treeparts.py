@@ -1,4 +1,4 @@
-"""What the YAML reader holds while it reads: the finished tree, open frames, anchors, the alias budget.
+"""The state of the YAML reader: the finished tree, open frames, anchors, and the alias budget.
 
 The budget is that of go.yaml.in/yaml/v2, so that what kubectl calls "excessive aliasing" is refused here
 and nothing else.
@@ -45,7 +45,7 @@ class Tree:
 
 @dataclass(slots=True)
 class Anchored:
-    """What an alias stands for.
+    """The value that an alias refers to.
 
     `size` is what one decoding of it costs Go's library; it `is_open` while its own entries are still
     being read: an alias then would hold itself.

@@ -57,7 +57,7 @@ def write_inline(value: JSONValue, *, style: str = "") -> str:
 
 
 def write_block_text(text: str, indent: int) -> str | None:
-    """A text of several lines as a literal block; None for one that a block cannot hold as it is."""
+    """Return a multi-line text as a literal block, or None if a block cannot represent it exactly."""
     body = text.rstrip("\n")
     is_calm = all(c == "\n" or c.isprintable() for c in body)
     if not body or "\n" not in body or body[0] in " \n" or not is_calm:

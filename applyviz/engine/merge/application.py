@@ -120,7 +120,7 @@ def _merge_ordered(key: str, result: dict[str, Any], patch: dict[str, Any], shap
 
 
 def _require_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
-    """Entries of the patch must stand in the order that is to be set."""
+    """Require that the entries of the patch follow the order in `$setElementOrder`."""
     if not changes or not order:
         return
     kept = split_deletions(changes)[0] if merge_key else changes
@@ -188,7 +188,7 @@ def _merge_field(key: str, value: JSONValue, result: dict[str, Any], shape: Patc
 
 
 def _take(key: str, value: JSONValue, result: dict[str, Any], is_object: bool) -> None:
-    """Take the patch's value as it is: nothing to merge it with."""
+    """Return the value of the patch when there is nothing to merge it with."""
     taken = _without_directives(_without_nulls(value) if is_object else value)
     if taken is _DROPPED:
         result.pop(key, None)
@@ -205,7 +205,7 @@ def _without_nulls(value: JSONValue) -> JSONValue:
 
 
 def _without_directives(value: JSONValue) -> JSONValue:
-    """The value without what is marked with `$patch`; `_DROPPED` when that is the value itself."""
+    """Return the value without the parts marked with `$patch`, or `_DROPPED` if the value itself is marked."""
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return _DROPPED
@@ -218,7 +218,7 @@ def _without_directives(value: JSONValue) -> JSONValue:
 def _merge_lists(
     live: list[Any], changes: list[Any], shape: PatchShape, merge_key: str, is_object: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Merge two lists; also the live order as the caller sees it afterwards.
+    """Merge two lists; also return the live order as the caller sees it afterwards.
 
     The reference merges in the live list's own memory: after deletions the caller's view of it holds the
     entries that moved up, then those appended, then what was left behind. Its order counts.

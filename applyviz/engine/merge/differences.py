@@ -37,7 +37,7 @@ _is_texts = frozenset({str}).issuperset
 
 
 class Purpose(Enum):
-    """What a difference holds: (changes and additions, deletions, `$setElementOrder`)."""
+    """Parts that a difference contains: (changes and additions, deletions, `$setElementOrder`)."""
 
     ADDITIONS = (True, False, True)
     DELETIONS = (False, True, True)
@@ -63,7 +63,7 @@ def is_identical(left: JSONValue, right: JSONValue) -> bool:
 def diff_maps(
     before: JSONObject, after: JSONObject, shape: PatchShape, purpose: Purpose, retains_keys: bool = False
 ) -> dict[str, Any]:
-    """What to patch `before` with to come to `after`, as far as the purpose asks for it."""
+    """Return the patch that turns `before` into `after`, limited to the parts that `purpose` selects."""
     patch: dict[str, Any] = {}
     has_changes = purpose.has_changes
     for key, new in after.items():
@@ -180,7 +180,7 @@ def _diff_entries(
 
 
 def _find_shared_keys(old: list[Any], new: list[Any], merge_key: str) -> list[str] | None:
-    """The merge keys when both lists have the same texts in the same order, each once: nearly all lists do."""
+    """Return the merge keys if both lists have the same unique keys in the same order, as nearly all lists do."""
     keys = [entry.get(merge_key) for entry in new]
     if not _is_texts(map(type, keys)) or len(set(keys)) < len(keys):
         return None
@@ -196,7 +196,7 @@ def _diff_pairs(
     purpose: Purpose,
     retains_keys: bool,
 ) -> list[Any]:
-    """The differences of entries that stand beside each other, in the order of their keys."""
+    """Return the differences of paired entries, in the order of their keys."""
     changed: list[Any] = []
     for position in sorted(range(len(keys)), key=keys.__getitem__):
         before, after = old[position], new[position]
@@ -212,7 +212,7 @@ def _diff_pairs(
 def _pair_entries(
     old: list[Any], new: list[Any], shape: PatchShape, merge_key: str, purpose: Purpose, retains_keys: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Walk both lists, sorted by printed merge key, and pair what has the same."""
+    """Pair the entries of both lists by their printed merge key."""
     old_entries, old_texts = _sort_entries(old, merge_key)
     new_entries, new_texts = _sort_entries(new, merge_key)
     changed: list[Any] = []
@@ -253,7 +253,7 @@ def squeeze_duplicates(values: list[Any]) -> tuple[list[Any], int]:
         heap = places[keys[i]]
         while heap:
             j = heappop(heap)
-            # A place counts as long as the value still stands there.
+            # An index is valid as long as it still holds the same value.
             if not i < j < size or keys[j] != keys[i]:
                 continue
             size -= 1

@@ -1,4 +1,4 @@
-"""Whether two patches of one object disagree: what `kubectl apply --overwrite=false` refuses.
+"""Detect contradicting patches of one object, which `kubectl apply --overwrite=false` rejects.
 
 One patch is what apply would send, the other what others changed since the last apply; they disagree
 where both give one field different values. Rule: `kubectl apply --help` (overwrite). Comparing leaves a
@@ -21,7 +21,7 @@ class DisagreementError(Exception):
 
 
 def reconcile(patch: JSONObject, others: JSONObject, shape: PatchShape) -> dict[str, Any]:
-    """The patch as it is sent when it does not disagree with what others changed.
+    """Return the patch to send if it does not contradict the changes of others.
 
     - Raises `DisagreementError`.
     """
@@ -89,6 +89,6 @@ def _settle_entries(left: list[Any], right: list[Any], shape: PatchShape, merge_
 
 
 def _print_key(entry: dict[str, Any], merge_key: str) -> tuple[str, str]:
-    """How an entry is found in the other list: Go's text of the key names its type too, so that 1 is not 1.0."""
+    """Return the lookup key of an entry: Go's text of the merge key includes its type, so that 1 differs from 1.0."""
     value = read_merge_key(entry, merge_key)
     return type(value).__name__, print_value(value)

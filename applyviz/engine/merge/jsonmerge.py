@@ -19,7 +19,7 @@ _EXACT = 1 << 53
 
 
 def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSONObject) -> dict[str, Any]:
-    """The JSON merge patch that brings the live object to the manifest.
+    """Return the JSON merge patch that turns the live object into the manifest.
 
     - Raises `MergeError` when it would change apiVersion, kind or name.
     """
@@ -34,7 +34,7 @@ def compute_json_merge(last_applied: JSONObject, manifest: JSONObject, live: JSO
 
 
 def apply_json_merge(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
-    """The live object with a JSON merge patch applied; maps that the patch goes into come out sorted."""
+    """Apply a JSON merge patch to the live object; maps that the patch changes are sorted in the result."""
     if not isinstance(patch, dict):
         raise PatchError("Invalid JSON Patch", 400)
     return _sort(_merge(live, patch))
@@ -90,7 +90,7 @@ def _diff(before: JSONObject, after: JSONObject) -> dict[str, Any]:
 
 
 def _only_values(patch: JSONObject) -> dict[str, Any]:
-    """The patch without nulls; what is an empty map from the beginning stays one."""
+    """Return the patch without nulls; maps that are empty from the start stay."""
     kept: dict[str, Any] = {}
     for key, value in patch.items():
         if isinstance(value, dict) and value:

@@ -21,7 +21,7 @@ _MISSING: Any = object()
 
 
 def apply_json_patch(live: JSONObject, patch: JSONValue) -> dict[str, Any]:
-    """The live object with all operations applied in order; the first that fails raises `PatchError`.
+    """Apply all operations to the live object in order; the first that fails raises `PatchError`.
 
     - Maps that an operation went into come out sorted, as the server writes them.
     """
@@ -64,7 +64,7 @@ class _Document:
         self._entered: list[dict[str, Any]] = []
 
     def sort(self) -> None:
-        """Bring the maps that were gone into in order."""
+        """Sort the maps that operations changed."""
         self._enter(self.value)
         for entered in self._entered:
             _sort(entered)
@@ -98,7 +98,7 @@ class _Document:
         return pointer
 
     def _locate(self, operation: dict[str, Any], name: str) -> tuple[Any, str, str]:
-        """The container, the last key, and how errors name the place."""
+        """Return the container, the last key, and the path as error messages write it."""
         pointer = self._pointer(operation, name)
         problem = f'{operation["op"]} operation does not apply: doc is missing path: "{pointer}": missing value'
         keys = [k.replace("~1", "/").replace("~0", "~") for k in pointer.split("/")]

@@ -19,7 +19,7 @@ _INT64_DIGITS = 18
 
 
 def find(obj: JSONObject) -> dict[str, Any] | None:
-    """What the annotation of a live object holds; None when it has none, {} when it says nothing.
+    """Return the parsed last-applied annotation, None if there is none, or {} if it is empty.
 
     - Raises `MergeError` when it holds no JSON object.
     """
@@ -69,7 +69,7 @@ def _annotate(manifest: JSONObject, text: str | None) -> dict[str, Any]:
 
 
 def _read_annotations(annotations: JSONValue) -> dict[str, Any]:
-    """As kubectl reads them: null is empty text; with any other value that is no text, all are lost."""
+    """Read annotations as kubectl does: null is an empty string; any other non-string value discards all of them."""
     if not isinstance(annotations, dict):
         return {}
     if any(v is not None and not isinstance(v, str) for v in annotations.values()):

@@ -1,4 +1,4 @@
-"""Lists that merge: which entry is which, and in which order they end up.
+"""Lists that merge: identify their entries and compute the resulting order.
 
 Rule: https://git.k8s.io/design-proposals-archive/cli/preserve-order-in-strategic-merge-patch.md. Entries
 of a patch take the order of `$setElementOrder`, entries only the server has keep theirs, and both are
@@ -67,7 +67,7 @@ def read_merge_key(entry: dict[str, Any], merge_key: str) -> JSONValue:
 
 
 def index_entries(entries: Iterable[JSONValue], merge_key: str | None) -> dict[Hashable, int]:
-    """The first position of each entry: by its merge key, or by itself when `merge_key` is None."""
+    """Return the first index of each entry, keyed by merge key, or by value if `merge_key` is None."""
     found: dict[Hashable, int] = {}
     for position, entry in enumerate(entries):
         value = entry if merge_key is None else entry.get(merge_key) if isinstance(entry, dict) else None
@@ -145,7 +145,7 @@ def partition(
 
 
 class EntryFinder:
-    """Positions of maps by merge key, in a list that may grow; what is no map is an error when passed by."""
+    """Index of maps by merge key in a list that may grow; entries that are not maps raise an error when reached."""
 
     __slots__ = ("_broken", "_merge_key", "_places", "_size")
 
@@ -158,7 +158,7 @@ class EntryFinder:
             self.add(entry)
 
     def add(self, entry: JSONValue) -> None:
-        """Take note of one more entry at the end."""
+        """Register an entry that was appended."""
         if not isinstance(entry, dict):
             self._broken = self._size if self._broken < 0 else self._broken
         elif self._merge_key in entry:

@@ -1,4 +1,4 @@
-"""Which patch client-side apply sends, and what becomes of an object when a patch is applied.
+"""Compute the patch that client-side apply sends, and apply a patch to an object.
 
 kubectl asks the OpenAPI v3 document, then OpenAPI v2, then the Go type, and goes on to the next after an
 error; a kind without a Go type gets a JSON merge patch. Rule:
@@ -31,7 +31,7 @@ _SHAPES: dict[str, type[PatchShape]] = {"openapi-v2": OpenAPIv2Shape, "builtin":
 
 @dataclass(frozen=True, slots=True)
 class ThreeWayPatch:
-    """What client-side apply sends; an empty body means that nothing is sent.
+    """The patch that client-side apply sends; an empty body means that nothing is sent.
 
     `method` names the kind of patch for people; `warnings` are those kubectl prints, one a source that
     could not compute it.
@@ -53,7 +53,7 @@ def _shape(kind: type[PatchShape], root: Node) -> PatchShape:
 
 
 def _as_sent(value: JSONValue) -> JSONValue:
-    """The value as it is after Go wrote it as JSON: 2.0 is written as 2."""
+    """Return the value after Go encodes it as JSON: 2.0 becomes 2."""
     if isinstance(value, dict):
         return {k: _as_sent(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -79,7 +79,7 @@ def compute(
     kind: KindSchema | None,
     is_overwriting: bool = True,
 ) -> ThreeWayPatch:
-    """The patch that brings the live object to the manifest; all three with the annotation or all without.
+    """Return the patch that turns the live object into the manifest; all three with the annotation or all without.
 
     - `last_applied` is None when the object has no annotation: then nothing can be removed.
     - Raises `MergeError` when no source can compute one, or others' changes may not be overwritten.
@@ -101,7 +101,7 @@ def compute(
 
 
 def apply(live: JSONObject, patch: JSONValue, content_type: str, *, kind: KindSchema | None) -> dict[str, Any]:
-    """The live object with a patch applied, before defaulting, conversion and admission.
+    """Apply a patch to the live object, before defaulting, conversion and admission.
 
     - Raises `PatchError` with the HTTP status that the server answers.
     """

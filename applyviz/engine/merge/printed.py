@@ -28,7 +28,7 @@ def print_value(value: JSONValue) -> str:
 
 
 def print_text(value: JSONValue) -> str:
-    """Write a JSON value as Go's `%s` does: what is no text inside it is marked as such."""
+    """Write a JSON value as Go's `%s` does: values inside it that are not strings are marked."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

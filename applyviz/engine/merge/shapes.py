@@ -1,4 +1,4 @@
-"""What strategic merge asks a schema: how is the map or list below this key merged, and how goes it on?
+"""Merge rules of maps and lists, looked up in a schema for strategic merge patches.
 
 kubectl asks three sources after one another, and each looks up a field in its own way: the OpenAPI v3
 document (declared properties only), the OpenAPI v2 document (strict about types, lenient where it knows

@@ -1,4 +1,4 @@
-"""The two sorts of Go, followed step by step where the comparison is no proper order.
+"""Go's two sort algorithms, reproduced step by step for comparisons that are not a proper order.
 
 Strategic merge sorts with `a <= b` (Go's `sort.Sort`, not stable) and with a comparison that is not
 transitive (Go's `sort.SliceStable`); the order that comes out is then that of the algorithm and nothing

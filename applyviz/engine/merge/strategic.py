@@ -21,7 +21,7 @@ from applyviz.engine.objects.values import JSONObject, canonical_json
 def compute_strategic(
     last_applied: JSONObject, manifest: JSONObject, live: JSONObject, shape: PatchShape, *, is_overwriting: bool
 ) -> dict[str, Any]:
-    """The strategic merge patch that brings the live object to the manifest.
+    """Return the strategic merge patch that turns the live object into the manifest.
 
     - Raises `PatchError` when a list or field cannot be merged by this shape.
     - Raises `MergeError` when others changed a field of the patch and it may not be overwritten.
@@ -46,5 +46,5 @@ def _refuse_overwriting(
 
 
 def apply_strategic(live: JSONObject, patch: JSONObject, shape: PatchShape) -> dict[str, Any]:
-    """The live object with a strategic merge patch applied, before defaulting and admission."""
+    """Apply a strategic merge patch to the live object, before defaulting and admission."""
     return merge_maps(live, patch, shape, is_object=True)

@@ -1,1 +1,1 @@
-"""The nouns everybody shares: values, references, field paths, requests and answers, errors."""
+"""Shared types: values, references, field paths, requests and answers, errors."""

@@ -1,4 +1,4 @@
-"""The one tree of errors.
+"""The exception hierarchy.
 
     ApplyVizError
       - ManifestError      a document cannot be read: file, line, column, reason
@@ -24,12 +24,12 @@ from applyviz.engine.objects.paths import FieldPath
 
 
 class ApplyVizError(Exception):
-    """Anything that applyviz itself reports."""
+    """Base class of all errors that applyviz reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """A place in a source file; line and column count from 1, 0 means unknown."""
+    """A position in a source file; line and column count from 1, 0 means unknown."""
 
     file: str = ""
     line: int = 0
@@ -120,7 +120,7 @@ class PlanError(ApplyVizError):
 
 
 class StalePlanError(PlanError):
-    """What was reviewed is no longer what would run."""
+    """The plan would no longer do what was reviewed."""
 
 
 @dataclass(eq=False)

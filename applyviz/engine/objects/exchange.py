@@ -1,7 +1,7 @@
-"""What goes to an API server and what comes back, as data.
+"""Requests to an API server and its answers, as data.
 
 Flows (`engine/requests`) are generators: they yield a `Request` and are sent an `Answer`; who gives
-the answer (live cluster, sandbox, dry run, recording) is no business of theirs.
+the answer (live cluster, sandbox, dry run, recording) does not matter to them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A place in a request body that is filled at send time from the live object just read.
+    """A placeholder in a request body, filled at send time from the live object just read.
 
     `path` is where in the body (fields and `i:` indices), `rule` names what fills it: `uid`,
     `resourceVersion`, or `managedFields` (migrations).
@@ -75,7 +75,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API server answered; `warnings` are the texts of its Warning headers.
+    """The answer of the API server; `warnings` are the texts of its Warning headers.
 
     `retry_after` is seconds, 0 when the server named none.
     """

@@ -96,7 +96,7 @@ class FieldSet:
         return FieldSet(self.members & other.members, children)
 
     def difference(self, other: FieldSet) -> FieldSet:
-        """Paths of this set that are not in the other; a parent in the other takes no child away."""
+        """Return the paths of this set that are not in the other; parents in the other keep their children."""
         if not other:
             return self
         children = dict(self.children)
@@ -204,7 +204,7 @@ def read_fields(fields: JSONValue) -> FieldSet:
 
 
 class FieldSetMemo:
-    """What fieldsV1 values mean, each read once: for the steps of one plan, that look at the same objects.
+    """A cache of parsed fieldsV1 values for one plan, whose steps look at the same objects.
 
     Values are known by their identity and kept alive; like all inputs they are not changed meanwhile.
     """
@@ -232,7 +232,7 @@ class FieldSetMemo:
         return written
 
     def recall(self, fields: JSONValue) -> FieldSet:
-        """Like `read`, and a set that was written here is known without reading it back.
+        """Like `read`, but a set that was written here is returned without parsing it again.
 
         - Whole numbers beyond 2**53 are those that were written, not the floats that reading makes of them.
         """
@@ -241,7 +241,7 @@ class FieldSetMemo:
 
 
 def _read(fields: JSONValue) -> tuple[FieldSet | None, bool]:
-    """The set below, None when there is nothing, and whether the field itself is in the set."""
+    """Return the set below (None if empty) and whether the field itself is in the set."""
     if fields is None or fields == {}:
         return None, True
     if not isinstance(fields, Mapping):

@@ -1,4 +1,4 @@
-"""How Go writes numbers, strings and JSON: the texts of the API server are Go's.
+"""Numbers, strings and JSON as Go writes them, because the API server's texts come from Go.
 
 Rule: `strconv.FormatFloat`, `strconv.Quote`, `encoding/json`. Needed where a text itself is compared or
 stored: path elements, conflict messages, the last-applied annotation. Everything else uses Python's own.

@@ -1,4 +1,4 @@
-"""Looking a field up by its path where no schema is at hand: entries are found by the keys that name them.
+"""Find a field by its path without a schema: list entries are found by the keys in the path.
 
 Rule: an entry of `ports` that leaves its protocol out has TCP, the default that names it all the same.
 Left out on purpose: entries of one name that are there twice; the first is found (`schema.walk` knows both).
@@ -15,7 +15,7 @@ from applyviz.engine.objects.values import JSONValue, is_same_json
 
 
 class _Absent:
-    """The value of a field that is not there."""
+    """The value of an absent field."""
 
 
 ABSENT: Final[Any] = _Absent()

@@ -1,4 +1,4 @@
-"""Who owns a field: one entry of managedFields, without its fields.
+"""The owner of a field: one entry of managedFields, without its fields.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (field management). A field
 manager is always shown with its operation; `Apply` and `Update` entries of one name are two owners.

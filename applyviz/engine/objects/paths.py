@@ -1,4 +1,4 @@
-"""Field paths, one spelling everywhere: each step is a path element in its fieldsV1 form.
+"""Field paths in one canonical form: each step is a path element in its fieldsV1 form.
 
 `f:name` a field, `k:{"name":"web"}` a list entry by its keys, `v:"x"` an entry of a set, `i:0` an
 index. Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (fieldsV1) and
@@ -41,7 +41,7 @@ _ONE_SPELLING = re.compile(f"v:{_PLAIN}|k:{{{_PLAIN}:{_PLAIN}}}")
 
 
 class ExactElement(str):
-    """An element with an integer that floats cannot hold: equal to its float form, written as it is.
+    """An element with an integer that a float cannot represent: equal to its float form, written exactly.
 
     - Two integers are compared as such, so that two of one float form are two elements.
     """
@@ -104,7 +104,7 @@ def write_element(element: PathElement) -> str:
 
 
 def element_value(element: PathElement) -> JSONValue:
-    """What an element names: the field's name, the keys as a dict, the set value, or the index."""
+    """Return what an element refers to: a field name, the keys as a dict, a set value, or an index."""
     kind, text = element[0], write_element(element)[2:]
     if kind == "f":
         return text
@@ -112,9 +112,9 @@ def element_value(element: PathElement) -> JSONValue:
 
 
 def normalize_element(element: PathElement) -> PathElement:
-    """An element as written by anybody, in the one spelling that is used here.
+    """Return an element in canonical form, whichever client wrote it.
 
-    - Raises `ValueError` for texts that are no path element; unknown types stay as they are.
+    - Raises `ValueError` for text that is not a path element; unknown types are unchanged.
     """
     return _recall(element) if len(element) <= _LONGEST_KEPT else _normalize(element)
 
@@ -133,7 +133,7 @@ def _normalize(element: PathElement) -> PathElement:
 
 
 # As large as lists come: with fewer, a longer list would push out its own names in turn and find none of them. Long
-# elements are not kept, since whoever writes an object chooses them.
+# Elements are not cached, because the author of an object chooses them.
 _LONGEST_KEPT = 300
 _recall = lru_cache(maxsize=1 << 14)(_normalize)
 

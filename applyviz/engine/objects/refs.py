@@ -1,4 +1,4 @@
-"""Which object: group, version and kind, and the reference that names one object in a cluster."""
+"""References: group, version and kind, and the reference to one object in a cluster."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ObjectRef(NamedTuple):
         return (self.gvk.group, self.gvk.kind, self.namespace, self.name)
 
     def is_shown_by(self, body: JSONValue) -> bool:
-        """Whether a body is an object of this kind, namespace and name, and not another one's."""
+        """Return whether a body has this kind, namespace and name."""
         metadata = body.get("metadata") if isinstance(body, Mapping) else None
         if not isinstance(metadata, Mapping) or body.get("kind") != self.gvk.kind:
             return False

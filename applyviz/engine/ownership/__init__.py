@@ -1,1 +1,1 @@
-"""Who owns which field: server-side apply, updates, and the way from client-side to server-side apply."""
+"""Field ownership: server-side apply, updates, and the migration from client-side to server-side apply."""

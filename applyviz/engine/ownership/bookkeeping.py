@@ -1,4 +1,4 @@
-"""Who owns what after an object changed: the part that applies and updates share.
+"""Field ownership after a change: the part that applies and updates share.
 
 Rule: structured-merge-diff `merge.Updater` and the field managers of apimachinery around it. Each entry is
 compared at its own version; who owns a field that was removed, or changed by somebody else, loses it; an
@@ -183,7 +183,7 @@ class Bookkeeper:
 
 
 def strip(fields_: FieldSet) -> FieldSet:
-    """The set without what is nobody's: names, versions, system metadata."""
+    """Return the set without fields that have no owner: names, versions, system metadata."""
     return fields_.difference(_NOBODYS)
 
 

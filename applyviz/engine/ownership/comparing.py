@@ -1,4 +1,4 @@
-"""What changed between two objects, as sets of fields: added, removed, modified.
+"""Compare two objects as sets of fields: added, removed, modified.
 
 Rule: structured-merge-diff `typed.Compare`: atomic values and empty maps and lists compare as one; an item
 or entry that came or went counts itself and all below it; duplicates in a list compare as one group. 1 and

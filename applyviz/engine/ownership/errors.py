@@ -1,4 +1,4 @@
-"""What is wrong with a typed object, worded as the API server words it: `.spec.ports: duplicate entries …`.
+"""Errors in a typed object, worded like the API server: `.spec.ports: duplicate entries …`.
 
 Rule: validation in structured-merge-diff. One error is its text alone; several are listed under `errors:`.
 Values in texts are printed as Go prints them. All errors are collected, also where the server stops at one.

@@ -28,7 +28,7 @@ _EPOCH = "1970-01-01T00:00:00Z"
 
 
 class Identity(NamedTuple):
-    """What makes an entry the same entry; `api_version` is "" for Apply."""
+    """The identity of an entry; `api_version` is "" for Apply."""
 
     manager: str
     operation: str
@@ -200,7 +200,7 @@ class OwnedFields:
 
 @dataclass(frozen=True, slots=True)
 class FieldOwners:
-    """Who owns what in an object, in the order of its entries."""
+    """The field owners of an object, in the order of its entries."""
 
     entries: tuple[OwnedFields, ...] = ()
 
@@ -226,7 +226,7 @@ def _owns(fields: FieldSet, path: FieldPath) -> bool:
 
 
 def read_owners(obj: JSONObject, memo: FieldSetMemo | None = None) -> FieldOwners:
-    """Who owns what, from the managedFields of an object; entries that cannot be read are left out."""
+    """Return the field owners from the managedFields of an object; unreadable entries are skipped."""
     found = []
     read = memo.recall if memo is not None else read_fields
     for raw in find_entries(obj) or ():

@@ -1,4 +1,4 @@
-"""What an object becomes when a partial object is applied over it.
+"""Merge a partial object into an object.
 
 Rule: structured-merge-diff `typed.Merge`: nothing is removed; leaves take the applied value; maps merge by
 entry, sets and map lists by item. The order of a merged list is that of the applied list, with the live

@@ -1,4 +1,4 @@
-"""Which fields an apply removes: those its manager applied last time and not this time, and nobody owns.
+"""Remove the fields that a manager applied last time, does not apply now, and no one else owns.
 
 Rule: structured-merge-diff `Updater.prune`: remove what was applied last time, put back what anybody owns at
 any version, and put back what the manager did not own. Nothing needs to be done when the last set is within
@@ -85,7 +85,7 @@ def prune(
     current: Identity,
     last: Owned | None,
 ) -> TypedObject:
-    """The merged object without what its manager gave up and nobody else owns.
+    """Return the merged object without the fields that its manager gave up and no other manager owns.
 
     - Raises `OwnershipError` when a version cannot be converted to.
     """

@@ -61,7 +61,7 @@ class _Outcome:
 
 
 def _read_kind(applied: JSONObject) -> GroupVersionKind:
-    """What the applied object is of; nothing when its apiVersion is none."""
+    """Return the kind of the applied object, or nothing if its apiVersion is invalid."""
     gvk = GroupVersionKind.from_object(applied)
     return GroupVersionKind("", "", "") if gvk.api_version.count("/") > 1 else gvk
 

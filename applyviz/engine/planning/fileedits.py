@@ -159,11 +159,11 @@ def _allow(source: str, document: ManifestDocument) -> range:
 def _apply(source: str, document: ManifestDocument, edits: Sequence[FileEdit]) -> str:
     obj = editing.read_original(source, document)
     if obj is None:
-        raise ManifestError("the object does not stand in the file as it is applied", document.position)
+        raise ManifestError("the object as applied is not in the file", document.position)
     for edit in edits:
         path: PlainPath = tuple(step for _container, step in list_places(obj, edit.path))
         if len(path) < len(edit.path):
-            raise ManifestError("the field does not stand in the file", document.position)
+            raise ManifestError("the field is not in the file", document.position)
         if edit.is_removed:
             path = editing.widen_removal(obj, path)
         value = editing.REMOVED if edit.is_removed else edit.after

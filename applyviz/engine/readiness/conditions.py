@@ -26,7 +26,7 @@ def is_condition(obj: JSONObject, name: str, status: str = "True") -> bool:
 
 
 def say(obj: JSONObject, name: str, otherwise: str) -> str:
-    """What a condition says in its own words."""
+    """Return the message of a condition."""
     condition = find_condition(obj, name) or {}
     return condition.get("message") or condition.get("reason") or otherwise
 

@@ -67,7 +67,7 @@ def read_replica_set(obj: JSONObject) -> tuple[str, str]:
 
 
 def read_stateful_set(obj: JSONObject) -> tuple[str, str]:
-    """All pods ready and at the update revision; a partition leaves the lower ordinals as they are."""
+    """Check that all pods are ready and at the update revision; a partition excludes the lower ordinals."""
     strategy = get_at(obj, ("spec", "updateStrategy", "type"), "RollingUpdate")
     wanted = _wanted(obj)
     behind = _read_counts(obj, wanted, ("replicas", "made"), ("readyReplicas", "ready"))

@@ -1,1 +1,1 @@
-"""What the kinds look like: fields, merge keys, list and map topologies, and who knows them."""
+"""Schemas of kinds: fields, merge keys, list and map topologies, and their sources."""

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers in their two versions: v1 knows one CPU figure, v2 a list of metrics.
+"""Convert HorizontalPodAutoscalers: v1 has one CPU target, v2 a list of metrics.
 
 Rule: k8s.io/kubernetes `pkg/apis/autoscaling/v1` conversion. What v1 cannot say travels in annotations. It is
 the one built-in kind that the API server serves at two versions of one group by default.
@@ -16,7 +16,7 @@ _CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 
 
 def convert_autoscaler(obj: JSONObject, version: str, *, has_defaults: bool = False) -> MutableObject:
-    """The same autoscaler at another version.
+    """Convert an autoscaler to another version.
 
     - `has_defaults`: whether v2 without metrics gets the default one, as when it is read from storage.
     """

@@ -55,7 +55,7 @@ class BundledSource:
         return self._table
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """All that is known of a built-in kind, None when it is none."""
+        """Return the schema of a built-in kind, or None for other kinds."""
         if gvk not in self._kinds:
             self._kinds[gvk] = self._read_kind(gvk)
         return self._kinds[gvk]
@@ -94,11 +94,11 @@ class BundledSource:
         return {version: self.definitions.get_node(name) for version, name in names.items()}
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """How a built-in kind is addressed."""
+        """Return the resource of a built-in kind."""
         return self._resources.find_resource(gvk)
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """How a built-in kind is addressed at its preferred version."""
+        """Return the resource of a built-in kind at its preferred version."""
         return self._resources.find_preferred(group, kind)
 
     def list_resources(self) -> tuple[Resource, ...]:
@@ -113,7 +113,7 @@ def bundled() -> BundledSource:
 
 
 def find_zero(gvk: GroupVersionKind) -> JSONObject:
-    """The empty Go value of a built-in kind, {} when it is none."""
+    """Return the zero value of the Go type of a built-in kind, or {} for other kinds."""
     zero: JSONObject = _load("index")["zero"].get(f"{gvk.api_version}/{gvk.kind}", {})
     return zero
 

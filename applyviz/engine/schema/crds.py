@@ -103,7 +103,7 @@ class _Definition:
         return resets
 
     def read_resource(self, version: str) -> Resource:
-        """How the kind is addressed at a version."""
+        """Return the resource of the kind at a version."""
         return Resource(
             GroupVersionKind(self.group, version, self.kind),
             self.names.get("plural") or "",
@@ -145,7 +145,7 @@ class CRDSource:
         )
 
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
-        """All that a definition says of a kind at a version, None when none defines it."""
+        """Return the schema of a kind at a version, or None if no definition has it."""
         if gvk not in self._kinds:
             definition = self._definitions.get((gvk.group, gvk.kind))
             has_it = definition is not None and gvk.version in definition.versions
@@ -167,11 +167,11 @@ class CRDSource:
         )
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
-        """How a custom resource is addressed at a version."""
+        """Return the resource of a custom kind at a version."""
         return self._table.find_resource(gvk)
 
     def find_preferred(self, group: str, kind: str) -> Resource | None:
-        """How a custom resource is addressed at its preferred version."""
+        """Return the resource of a custom kind at its preferred version."""
         return self._table.find_preferred(group, kind)
 
     def list_resources(self) -> tuple[Resource, ...]:

@@ -207,11 +207,11 @@ LISTED = (
 @pytest.mark.parametrize(
     ("items", "reason"),
     [
-        ("<<: *l\n", "the object does not stand in the list of its file"),
+        ("<<: *l\n", "the object was not found in the list of its file"),
         ("items: [*i]\n", "the lines come from the alias *i, which stands for lines elsewhere"),
         (
             "items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, <<: *i}]\n",
-            "a merge key (<<) brings the field in",
+            "the field comes from a YAML merge key (<<)",
         ),
     ],
 )
@@ -227,7 +227,7 @@ def test_items_that_stand_elsewhere_in_the_file_are_refused(items, reason):
 
 REFUSED = {
     "the lines come from the alias *d": "spec:\n  a: &d {x: a, y: b}\ndata: *d\n",
-    "a merge key (<<) brings the field in": "spec: &d {x: a}\ndata:\n  <<: *d\n  y: b\n",
+    "the field comes from a YAML merge key (<<)": "spec: &d {x: a}\ndata:\n  <<: *d\n  y: b\n",
     "the lines are shared: other places use them as *d": "data: &d\n  x: a\n  y: b\nspec: *d\n",
     "the lines cannot be changed without changing more": "data:\n  y: b\n  x: a\n  x: c\n",
     "nothing would be left of the lines around the field": "data: {x: a}\n",
@@ -251,7 +251,7 @@ def test_only_key_of_an_entry_is_not_removed_alone():
 
 
 def test_field_that_is_not_in_the_file_is_refused():
-    with pytest.raises(ManifestError, match="does not stand in the file"):
+    with pytest.raises(ManifestError, match="is not in the file"):
         edit(HEAD, ("metadata", "namespace"), REMOVED)
 
 

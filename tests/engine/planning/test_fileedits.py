@@ -214,8 +214,8 @@ def test_merge_key_is_told_with_what_to_do():
 
     patches = [w.patch for w in change.ways[0].ways if w.patch]
     assert [(p.reason, p.position.line) for p in patches] == [
-        ("No patch can be made: a merge key (<<) brings the field in. Remove data.x.", 7),
-        ('No patch can be made: a merge key (<<) brings the field in. Set data.x to "theirs".', 7),
+        ("No patch can be made: the field comes from a YAML merge key (<<). Remove data.x.", 7),
+        ('No patch can be made: the field comes from a YAML merge key (<<). Set data.x to "theirs".', 7),
     ]
 
 
@@ -263,12 +263,12 @@ NO_PATCHES = {
     "the object has gone from the text": (
         {"app.yaml": SourceText(OTHER)},
         REPLICAS,
-        "No patch can be made: the object does not stand in the file as it is applied",
+        "No patch can be made: the object as applied is not in the file",
     ),
     "the field has gone from the text": (
         {"app.yaml": SourceText(BLOCK)},
         ("f:spec", "f:paused"),
-        "No patch can be made: the field does not stand in the file",
+        "No patch can be made: the field is not in the file",
     ),
 }
 
