@@ -37,7 +37,7 @@ class UnhurriedHandler(logging.Handler):
         """Write one line, or lose it."""
         try:
             line = self.format(record)
-            if self.lost and self._write(f"{self.lost} log lines were lost: nobody read them in time"):
+            if self.lost and self._write(f"{self.lost} log lines were dropped because the reader was too slow"):
                 self.lost = 0
             self.lost += not self._write(line)
         except Exception:  # a line that cannot be written must not end what it tells of

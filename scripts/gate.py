@@ -46,7 +46,7 @@ class GateError(Exception):
 
 
 class LostError(GateError):
-    """The answer was lost: nobody knows whether it was done."""
+    """The answer was lost: the outcome is unknown."""
 
 
 class Api:
@@ -81,7 +81,7 @@ class Api:
         return self._try(path + (f"?{text}" if text else ""), None)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask for something; raises `LostError` when nobody knows what became of it."""
+        """Send a request; raises `LostError` if its outcome is unknown."""
         return self._try(path, json.dumps(body).encode())
 
     def _try(self, path: str, body: bytes | None) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Api:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token follows nobody elsewhere."""
+    """Refuse redirects, so that the token never leaves the server it was made for."""
 
     def redirect_request(self, *given: Any, **more: Any) -> None:
         return None
@@ -220,7 +220,7 @@ class Gate:
             print(text, file=self._out, flush=True)
 
     def _follow(self, path: str, seen: str) -> dict[str, Any]:
-        """What is new at an address; the server holds the answer back until there is something."""
+        """Return news from an address; the server delays the answer until there is any."""
         began = self._clock()
         found = self._api.get(path, wait=PATIENCE, seen=seen, count=0)
         if seen and found["mark"] == seen:

@@ -137,7 +137,7 @@ def read_heads(lines: Iterable[str], key: bytes) -> dict[int, Head]:
 def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("duplicate key")
     return found
 
 
@@ -250,7 +250,7 @@ class Walk:
             self.told[entry["sequence"]] = entry["detail"]
 
     def find_end_fault(self) -> str:
-        """Whether all is there up to the published head, and every removal was told of."""
+        """Return whether the export is complete up to the published head, and every removal is recorded."""
         last = self.stands.get(GLOBAL, Head())
         head = max(self.heads, default=0)
         if not self.is_selection and last.sequence < head:
@@ -340,9 +340,9 @@ def main() -> int:
     for policy, count in sorted(found.removed.items()):
         print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
     if given.selection:
-        print("a selection: whether entries between them are missing cannot be told")
+        print("a selection: missing entries in between cannot be detected")
     elif not heads:
-        print("no published head was given: whether entries at the end are missing cannot be told")
+        print("no published head given: missing entries at the end cannot be detected")
     return 0
 
 

@@ -29,7 +29,7 @@ _SERVER_FIELDS = ("managedFields", "creationTimestamp")
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What came out; parts that an example does not have are None or empty.
+    """The answers of an example; absent parts are None or empty.
 
     `owners` is one line per field owner: name, operation, subresource and its fields; `prints` is what kubectl
     prints of a command.

@@ -1,4 +1,4 @@
-"""What is put into the playground: the versions of one object as text, and how it is applied."""
+"""The playground's input: the versions of one object as text, and the apply options."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class GivenProblem:
-    """What is wrong with one text: its name in `Given`, and a line for people."""
+    """A problem in one input text: the name of its field in `Given`, and a message."""
 
     part: str
     reason: str
@@ -53,7 +53,7 @@ class GivenProblem:
 
 @dataclass(eq=False)
 class GivenError(ApplyVizError):
-    """The texts cannot be used; every problem is told."""
+    """The input is invalid; lists every problem."""
 
     problems: tuple[GivenProblem, ...] = ()
 

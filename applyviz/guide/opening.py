@@ -49,7 +49,7 @@ def _open_story(example: Example) -> Given:
 
 
 def open_example(example: Example) -> Given:
-    """What the playground is asked by an example."""
+    """Return an example as playground input."""
     example = unfold(example)
     if example.steps:
         return _open_story(example)

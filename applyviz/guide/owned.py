@@ -1,4 +1,4 @@
-"""From lines like `kubectl-edit (Update): .data.theme` to managedFields, so that nobody has to write those.
+"""Convert lines like `kubectl-edit (Update): .data.theme` to managedFields.
 
 One line per field owner: manager, in brackets operation and subresource (`Apply` when left out), then the paths
 as the API server prints them. A path must be one of the live object: keys with dots are ambiguous otherwise.

@@ -1,4 +1,4 @@
-"""Which pages are there, and which worked examples do they hold?
+"""The pages of the guide and their worked examples.
 
 A page is a Markdown file of `docs/semantics`: prose, and sections titled "Example: …" whose fenced blocks are the
 inputs and the recorded answers. The word after the language says what a block is: `manifest`, `last-applied` and
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"^```(?P<language>\w+) (?P<info>[^\n]+)\n(?P<text>.*?)^```$
 
 
 class Part(StrEnum):
-    """What a fenced block of an example is."""
+    """The role of a fenced block in an example."""
 
     MANIFEST = "manifest"
     LAST_APPLIED = "last-applied"

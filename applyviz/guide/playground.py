@@ -48,7 +48,7 @@ NOT_ASKED = "the playground asks no cluster"
 
 
 class _UnknownKinds:
-    """Addresses for kinds that nobody knows, guessed as most custom resources are named."""
+    """Resources for unknown kinds, guessed from the usual naming of custom resources."""
 
     def __init__(self, *, is_namespaced: bool) -> None:
         self._is_namespaced = is_namespaced
@@ -205,7 +205,7 @@ def explain_once(given: Given, now: str) -> ObjectChange:
 
 
 def without_secrets(given: Given) -> Given:
-    """The same question as others may read it: a text that holds a secret is written anew, with values masked.
+    """Return the input as others may read it: texts that contain secrets are rewritten with masked values.
 
     - Raises `GivenError`; what cannot be read cannot be masked.
     """

@@ -1,4 +1,4 @@
-"""What a kustomization refers to, and whether all of it is in the tree that was brought.
+"""The references of a kustomization, and whether the uploaded tree contains all of them.
 
 Rule: https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/. Every reference has to name a
 file or folder of the tree: that excludes remote bases, absolute paths and ways out in one stroke. Helm

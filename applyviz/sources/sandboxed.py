@@ -32,7 +32,7 @@ _PRODUCT_ROOT = str(Path(__file__).resolve().parents[2])
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """What one reading child may use, and after how many broken files the rest is refused."""
+    """Limits of one parsing process, and the number of broken files after which the rest is rejected."""
 
     memory_bytes: int = 512 * 1024 * 1024
     cpu_seconds: int = 20

@@ -1,4 +1,4 @@
-"""Fetch a link on the server without becoming somebody's way into the network.
+"""Fetch a URL on the server without giving anyone access to the internal network.
 
 Each hop (the link and at most three redirects) is vetted anew: https on port 443, or a host the operator
 allows by name; the name is resolved once, every address has to be public, and the connection goes to that
@@ -48,12 +48,12 @@ def resolve_name(host: str, port: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """What links may be fetched and at what cost.
+    """Which URLs may be fetched, and their limits.
 
     - `internal`: origins such as `https://git.example:8443` or `http://127.0.0.1:8080` whose addresses
       need not be public; the only ones that may use http or another port.
     - `ca_file`: a certificate authority to trust besides the system's.
-    - `failure_seconds`: no failure is told earlier, so that a quick no and a slow no look alike.
+    - `failure_seconds`: no failure is reported earlier, so that fast and slow failures look alike.
     """
 
     internal: tuple[str, ...] = ()
@@ -295,7 +295,7 @@ def fetch(
 
 
 def check(url: str, *, policy: FetchPolicy) -> None:
-    """Read a link strictly without asking anybody; raises `SourceError` with what a person can put right."""
+    """Parse a URL strictly, without network access; raises `SourceError` with a reason that a person can act on."""
     _read_target(url, policy)
 
 

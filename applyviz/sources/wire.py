@@ -74,7 +74,7 @@ def _decode_document(file: str, value: Sequence[JSONValue]) -> ManifestDocument:
 
 
 def decode_file(file: str, line: bytes) -> ParsedFile:
-    """The file that one line tells of; raises `ValueError` when it is no such line."""
+    """Return the file that a line describes; raises `ValueError` for any other line."""
     documents, problems, stops_after = json.loads(line)
     return ParsedFile(
         file,

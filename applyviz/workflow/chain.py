@@ -35,7 +35,7 @@ _CHUNK = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One end of the global chain, as it is published: `sequence:hash`."""
+    """The end of the global chain as published: `sequence:hash`."""
 
     sequence: int = 0
     hash: str = GENESIS
@@ -55,7 +55,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """What verification found: entries that are good, the last number that was read, and the first bad entry.
+    """The result of a verification: the number of valid entries, the last sequence read, and the first bad entry.
 
     - `head` is the last good hash of the global chain, `runs` how many chains of runs were met.
     - `removed` counts the bodies that went, by the global sequence of the entry that tells of it.
@@ -97,7 +97,7 @@ def publish_head() -> Head:
 
 
 def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
-    """Whether the history tells of each removal, and of so many."""
+    """Return whether the history records each removal with the right count."""
     told = AuditEntry.objects.filter(chain=GLOBAL, action=AuditAction.HISTORY_PRUNED, sequence__in=list(removed))
     counts = {sequence: detail.get("entries") for sequence, detail in told.values_list("sequence", "detail")}
     for sequence, count in sorted(removed.items()):

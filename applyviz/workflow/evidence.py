@@ -1,4 +1,4 @@
-"""Evidence for a period: what was asked for, who agreed with which roles, what ran, exceptions, and what nobody did.
+"""Evidence for a period: reviews, approvals with the roles at the time, runs, exceptions, and unreviewed changes.
 
 Everything comes from the history itself, with the roles that people had at that moment, but for live changes that no
 run explains, which scans found, and for runs outside their windows, which are calculated from the versions that
@@ -34,7 +34,7 @@ from applyviz.workflow.paging import PAGE, by_number
 
 
 class Section(StrEnum):
-    """What evidence is made of, in its order."""
+    """The sections of the evidence, in order."""
 
     REVIEWS = "reviews"
     APPROVALS = "approvals"

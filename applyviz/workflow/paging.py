@@ -1,4 +1,4 @@
-"""Many rows, a page at a time: nothing stays open between two pages, so that whoever reads slowly holds nothing."""
+"""Read many rows page by page: no cursor stays open in between, so that slow readers hold no resources."""
 
 from __future__ import annotations
 

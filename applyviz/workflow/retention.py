@@ -32,7 +32,7 @@ ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED, AuditActi
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What one application of a policy removed."""
+    """The result of applying a policy once."""
 
     policy: str
     entries: int = 0

@@ -1,4 +1,4 @@
-"""A stretch of the history checked by itself, so that several processes can check a long history at once.
+"""Verify one segment of the history, so that several processes can verify a long history in parallel.
 
 What one entry says is checked here; what stands before the stretch is only written down: where each chain must
 stand for the stretch to follow. Whoever holds the stretches together (`chain.py`) compares. Where anything does not
@@ -45,7 +45,7 @@ class Segment:
     removed: dict[int, int] = field(default_factory=dict)
 
     def _stands_at(self, chain: int, stand: Stand) -> bool:
-        """Whether a chain stands there now, as far as this stretch knows."""
+        """Return whether a chain has this hash now, as far as this segment knows."""
         return (self.stands.get(chain) or self.needs.setdefault(chain, stand)) == stand
 
     def add(self, row: StoredRow, published: Stand | None) -> bool:

@@ -1,4 +1,4 @@
-"""Who owned which fields of one object over time, from every moment at which its managedFields were read.
+"""Field owners of one object over time, from every reading of its managedFields.
 
 Plans read live before anything happens, runs get the object back with what they wrote; between two readings that
 differ, fields changed hands. Rule: a field owner is a manager with its operation and subresource
@@ -43,7 +43,7 @@ class FieldOwner(NamedTuple):
 
 
 class Source(StrEnum):
-    """What read the object."""
+    """The source of a reading."""
 
     PLAN = "plan"
     RUN = "run"
@@ -121,7 +121,7 @@ class OwnersOverTime:
 
 
 class _Owned(NamedTuple):
-    """What the entries of one reading say."""
+    """Return the owners in one reading."""
 
     paths: Mapping[FieldOwner, frozenset[FieldPath]]
     times: Mapping[FieldOwner, datetime]
@@ -168,7 +168,7 @@ def _date(before: _Owned, after: _Owned, reading: Reading, since: datetime | Non
 
 
 def _make_moment(before: _Owned, after: _Owned, reading: Reading, since: datetime | None) -> Moment | None:
-    """What changed between two readings; of the first one, what it found."""
+    """Return the changes between two readings; for the first reading, everything it found."""
     moved = _find_moved(before, after)
     if not moved and since is not None:
         return None

@@ -1,4 +1,4 @@
-"""What a person has seen of a plan: one tick per object, kept with the digest.
+"""Viewed marks of a person: one per object of a plan, stored with the digest.
 
 A new plan with the same digest does the same, so ticks hold for it; one that does something else begins anew.
 Ticks are a reader's own and no part of the history.

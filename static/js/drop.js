@@ -1,5 +1,5 @@
 /**
- * Dropping files and folders on the new review form, and checking manifests as soon as they are there.
+ * Accepts dropped files and folders on the new review form, and checks manifests as soon as they are added.
  * Without script the two file inputs do the same; problems are then told after the form was sent.
  */
 const form = document.querySelector("[data-drop-form]");

@@ -1,5 +1,5 @@
 /**
- * Says when the server does not answer any more, and takes it back by itself when it does again.
+ * Shows a notice while the server does not answer, and removes it when it does.
  * A request that failed, and a stream that broke, are only a hint: whether the server lives is asked at /livez.
  */
 const ASK_EVERY = 1000;

@@ -77,7 +77,7 @@ def test_lines_that_nobody_read_are_counted_and_told():
 
     assert lost > 300
     assert seen.startswith(b"line 0000 ")
-    assert later.splitlines() == [f"{lost} log lines were lost: nobody read them in time", "afterwards"]
+    assert later.splitlines() == [f"{lost} log lines were dropped because the reader was too slow", "afterwards"]
 
 
 def test_lines_in_a_file_stay_where_they_belong(tmp_path):

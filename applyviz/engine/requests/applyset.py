@@ -166,7 +166,7 @@ def _read_kinds(annotations: JSONObject, catalog: Catalog, parent: Parent) -> di
 
 
 def read_content(live: JSONObject, parent: Parent, catalog: Catalog) -> Content:
-    """What the live parent says belongs to the set.
+    """Return the kinds and namespaces that the live parent records for the set.
 
     - Raises `ApplySetError` when the parent belongs to another tool or another set.
     """

@@ -1,4 +1,4 @@
-"""Deleting an object so that it can be made anew: delete, then read until it is gone.
+"""Delete an object so that it can be re-created: delete, then read until it is gone.
 
 Rule: `kubectl apply --force`. The one who drives the flow paces the reads, one a second; there are as many
 as there are seconds to wait, so the loop ends.

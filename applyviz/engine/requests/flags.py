@@ -36,7 +36,7 @@ class Flag:
 
 @dataclass
 class Parsed:
-    """What was written: each flag's values in order, and the words between them."""
+    """Parsed flags: the values of each flag in order, and the positional arguments."""
 
     values: dict[str, list[str]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a flow is, what comes out of it, and how it fails.
+"""The flow type, its outcome, and its errors.
 
 A flow yields requests and is sent answers; it does no I/O and reads no clock, so the same flow plans,
 runs and replays. Rule: what `kubectl apply` does with each answer (409 and 422 are told by reason first).
@@ -34,7 +34,7 @@ class Catalog(Protocol):
 
 
 class Verb(StrEnum):
-    """What was done to one object, in kubectl's words."""
+    """The result for one object, in kubectl's words."""
 
     CREATED = "created"
     CONFIGURED = "configured"
@@ -45,7 +45,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one object: `obj` as last known, `live` as it was before the first write (None: absent)."""
+    """The outcome for one object: `obj` as last known, `live` before the first write (None: absent)."""
 
     verb: Verb
     obj: JSONObject
@@ -77,7 +77,7 @@ class AnswerError(ClusterError):
 @dataclass(frozen=True, slots=True)
 class Deletion:
     """How objects are deleted: propagation policy, grace period (negative: the server's own), and how
-    many seconds to wait until the object is gone before it is made anew."""
+    many seconds to wait until the object is gone before it is re-created."""
 
     propagation: str = "Background"
     grace_period: int = -1

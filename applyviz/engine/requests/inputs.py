@@ -19,7 +19,7 @@ EXTENSIONS = (".json", ".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a command could reach: files by name, standard input, and texts that others made for it.
+    """The inputs available to a command: files by name, standard input, and rendered texts.
 
     `folder` is where the command ran; `rendered` holds kustomizations and links by their argument.
     """
@@ -113,7 +113,7 @@ def _read_filename(filename: str, finder: _Finder) -> tuple[list[SourceText], li
 def read_inputs(command: ApplyCommand, material: Material) -> Inputs:
     """All texts the command reads, in its order.
 
-    - A link that cannot be read is an error of its own; a missing path leaves nothing to apply.
+    - A URL that cannot be read is a separate error; if a path is missing, nothing is applied.
     """
     if command.kustomize:
         texts, problems = _read_rendered(command.kustomize, material)

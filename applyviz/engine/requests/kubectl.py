@@ -29,7 +29,7 @@ _SUFFIXES = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (ser
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a person sees: the lines of stdout (default output and `-o name`), the exit code, and what
+    """The output of a command: the lines of stdout (default output and `-o name`), the exit code, and what
     went wrong or was warned of."""
 
     lines: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def _find_parent(run: _Run) -> Flow[applyset.Parent | None]:
 
 
 def _start(run: _Run, files: Sequence[ParsedFile]) -> Flow[None]:
-    """What is wrong with the command itself ends it before any object is applied."""
+    """Check the command itself; an invalid command ends before any object is applied."""
     parent = yield from _find_parent(run)
     if run.command.options.prune.mode is PruneMode.ALLOWLIST:
         _, wrong = prune.read_allowlist(run.command.options.prune.allowlist, run.catalog)

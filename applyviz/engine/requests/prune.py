@@ -83,7 +83,7 @@ def delete_one(found: Prunable, options: ApplyOptions, deletion: Deletion) -> Fl
 
 
 def find_prunable(resource: Resource, namespace: str, selector: str, visited: Collection[str]) -> Flow[list[Prunable]]:
-    """What of one kind in one namespace was applied, matches, and was not visited this time (by uid)."""
+    """Return the objects of one kind in one namespace that were applied, match, and were not visited (by uid)."""
     answer = yield from send(list_objects(resource, namespace, selector))
     found = []
     for obj in read_items(answer.body, resource):
@@ -94,7 +94,7 @@ def find_prunable(resource: Resource, namespace: str, selector: str, visited: Co
 
 
 def list_searches(resources: Iterable[Resource], namespaces: Iterable[str]) -> list[tuple[Resource, str]]:
-    """What is listed and where: namespaced kinds in each namespace visited, then the others once."""
+    """Return the lists to read: namespaced kinds in each visited namespace, then cluster-scoped kinds once."""
     resources = list(resources)
     inside = [r for r in resources if r.is_namespaced]
     searches = [(r, namespace) for namespace in sorted(namespaces) for r in inside]

@@ -1,4 +1,4 @@
-"""How each person wants to be told of each event."""
+"""Notification settings: per person and event, in the product and by email."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAILED = frozenset(
         Event.GLASS_BROKEN,
     }
 )
-# Consent that was passed over is shown to everybody it concerns, whatever they chose.
+# Emergency applies notify everyone concerned, regardless of their settings.
 ALWAYS_SHOWN = frozenset({Event.GLASS_BROKEN})
 _OF_PROGRAMS = (Event.WEBHOOK_TRIED, Event.HEAD_PUBLISHED)
 CHOSEN: tuple[Event, ...] = tuple(event for event in Event if event not in _OF_PROGRAMS)
@@ -33,7 +33,7 @@ CHOSEN: tuple[Event, ...] = tuple(event for event in Event if event not in _OF_P
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """Whether a person is told in the product and by mail."""
+    """Whether a person is notified in the product and by email."""
 
     is_shown: bool
     is_mailed: bool
@@ -45,7 +45,7 @@ def can_mail(person: Person) -> bool:
 
 
 def list_choices(person: Person) -> dict[Event, Ways]:
-    """What a person chose, the defaults where they chose nothing."""
+    """Return a person's settings, with defaults for events without a choice."""
     rows = {row.event: row for row in NotificationChoice.objects.filter(person=person)}
     found: dict[Event, Ways] = {}
     for event in CHOSEN:
@@ -56,7 +56,7 @@ def list_choices(person: Person) -> dict[Event, Ways]:
 
 
 def find_ways(person: Person, event: Event) -> Ways:
-    """How one person is told of one event."""
+    """Return how one person is notified of one event."""
     chosen = list_choices(person).get(event, Ways(False, False))
     return Ways(chosen.is_shown, chosen.is_mailed and can_mail(person))
 

@@ -31,7 +31,7 @@ _ERROR_LENGTH = 300
 
 
 def render_body(delivery: Delivery) -> bytes:
-    """What a webhook gets, the same bytes at every attempt."""
+    """Return the body that a webhook receives, identical for every attempt."""
     happening = delivery.happening
     told = {
         "id": str(delivery.identifier),
@@ -50,7 +50,7 @@ def sign(secret: bytes, timestamp: str, body: bytes) -> str:
 
 
 def make_policy() -> FetchPolicy:
-    """Which addresses may be told: the rules of links, with the same exceptions."""
+    """Return the allowed webhook addresses: the rules of URLs, with the same exceptions."""
     return FetchPolicy(
         internal=settings.APPLYVIZ_LINK_HOSTS,
         ca_file=settings.APPLYVIZ_LINK_CA_FILE,

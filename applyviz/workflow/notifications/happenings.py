@@ -65,7 +65,7 @@ class _News:
     told: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """What is told: numbers, names, titles; no value of any field."""
+        """Return the details of a notification: numbers, names, titles; never field values."""
         if self.plan is None:
             return {**self.told, "by": self.by}
         review = self.plan.review
@@ -101,7 +101,7 @@ def _read_plan_made(entry: AuditEntry, plan: Plan) -> Iterator[_News]:
     if dropped:
         to = recipients.without((*(a.by for a in dropped), plan.review.author), entry.actor_id)
         yield _News(Event.APPROVALS_DROPPED, f"dropped:{entry.pk}", plan, to, by=plan.requested_by.get_username())
-    # Dangers that nobody has taken note of yet do not keep it from the approvers: they may take note themselves.
+    # Unacknowledged risks do not hold back the notification: approvers may acknowledge them themselves.
     found = quorum.count_quorum(plan)
     is_open = plan.state == PlanState.COMPLETE and not find_unsafe(plan, found.policy) and bool(found.missing)
     to = recipients.list_approvers(plan) if is_open else ()
@@ -180,7 +180,7 @@ def _store(news: _News, entry: AuditEntry | None, webhooks: list[Webhook]) -> No
 
 
 def queue_delivery(webhook: Webhook, happening: Happening) -> Delivery:
-    """Have a webhook told of a happening, once, as part of the surrounding transaction."""
+    """Queue one webhook delivery of an event, in the surrounding transaction."""
     now = timezone.now()
     delivery = Delivery.objects.create(
         webhook=webhook, happening=happening, identifier=uuid.uuid4(), due_at=now, created_at=now

@@ -14,7 +14,7 @@ _KEPT_UNREAD = 99
 
 
 def list_notifications(*, for_user: Person) -> QuerySet[Notification]:
-    """What a person was told in the product, newest first."""
+    """Return a person's notifications in the product, newest first."""
     access.require(for_user, Action.LOOK)
     return Notification.objects.filter(person=for_user, is_shown=True).select_related("happening")
 

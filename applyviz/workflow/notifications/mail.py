@@ -1,6 +1,6 @@
 """Telling one person by mail, once; tried again for a while when the mail server does not take it.
 
-Nobody gets more than some mails an hour: what happens beyond that waits, and comes in one mail.
+Each person gets a limited number of emails per hour: later events wait and arrive in one email.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOUR = timedelta(hours=1)
 
 
 def _tell(notification: Notification) -> str:
-    """No line of a title ever becomes a header, or a line of its own."""
+    """Collapse a title to one line, so that it cannot inject a header."""
     return " ".join(render_sentence(notification.happening).split())
 
 

@@ -1,4 +1,4 @@
-"""Whom a happening concerns: only people who may look at it, and never who did it."""
+"""Recipients of an event: only people who may see it, and never the person who caused it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _list_granted() -> list[Person]:
 
 
 def list_approvers(plan: Plan) -> tuple[Person, ...]:
-    """Who may approve a plan and has not: not who wrote or requested it."""
+    """Return the people who may approve a plan and have not, without its authors and requester."""
     places = policies.list_places(plan)
     involved = set(quorum.find_involved(plan))
     given = {approval.by_id for approval in quorum.list_standing(plan)}
@@ -36,13 +36,13 @@ def list_approvers(plan: Plan) -> tuple[Person, ...]:
 
 
 def list_concerned(plan: Plan, run: ApplyRun) -> tuple[Person, ...]:
-    """Who had a hand in a run: author, requester, approvers, who started it."""
+    """Return the people involved in a run: author, requester, approvers, and who started it."""
     approvers = [approval.by for approval in run.approvals.select_related("by")]
     return without((plan.review.author, plan.requested_by, *approvers, run.requested_by), None)
 
 
 def list_guardians(plan: Plan) -> tuple[Person, ...]:
-    """Who has to know when consent was passed over: author, approvers there, auditors, administrators."""
+    """Return the people to notify of an emergency apply: author, approvers, auditors, administrators."""
     places = policies.list_places(plan)
 
     def guards(person: Person) -> bool:

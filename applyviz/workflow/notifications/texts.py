@@ -22,14 +22,14 @@ _SENTENCES = {
     Event.RUN_FAILED: "Run %(run)s of “%(title)s” failed",
     Event.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
     Event.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
-    Event.GLASS_BROKEN: "%(by)s ran “%(title)s” without the consent that its policy asks for",
+    Event.GLASS_BROKEN: "%(by)s ran an emergency apply of “%(title)s” without the approvals that its policy requires",
     Event.HEAD_PUBLISHED: "The history has %(entries)s entries in its global chain",
     Event.WEBHOOK_TRIED: "%(by)s tries out a webhook",
 }
 
 
 def render_sentence(happening: Happening) -> str:
-    """What happened, in one sentence without a final full stop."""
+    """Return one sentence about the event, without a final period."""
     facts: Mapping[str, Any] = happening.facts
     return _(_SENTENCES[Event(happening.event)]) % {
         "title": (facts.get("review") or {}).get("title", ""),
@@ -51,7 +51,7 @@ def find_path(happening: Happening) -> str:
 
 
 def find_choices_url() -> str:
-    """Where people choose what they are told of, and how."""
+    """Return the address of the notification settings."""
     return settings.APPLYVIZ_URL.rstrip("/") + "/notifications/choices/"
 
 

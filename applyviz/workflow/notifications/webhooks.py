@@ -58,7 +58,7 @@ def _record(webhook: Webhook, what: str, by: Person) -> None:
 
 
 def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: Person) -> Webhook:
-    """Add an address to be told; raises `NotValidError` for one that could not be told."""
+    """Add a webhook; raises `NotValidError` for an address that is not allowed."""
     access.require(by, Action.MANAGE)
     wanted = _check(name, url, secret, events)
     with transaction.atomic():
@@ -91,7 +91,7 @@ def edit_webhook(
 
 
 def retire_webhook(webhook: Webhook, *, by: Person) -> None:
-    """Stop telling an address for good; what was delivered stays on record."""
+    """Delete a webhook; its past deliveries stay on record."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(
@@ -102,7 +102,7 @@ def retire_webhook(webhook: Webhook, *, by: Person) -> None:
 
 
 def try_webhook(webhook: Webhook, *, by: Person) -> Delivery:
-    """Send a happening of its own to one webhook, to see whether it arrives."""
+    """Send a test event to one webhook."""
     access.require(by, Action.MANAGE)
     now = timezone.now()
     with transaction.atomic():
@@ -116,7 +116,7 @@ def try_webhook(webhook: Webhook, *, by: Person) -> Delivery:
 
 
 def list_deliveries(webhook: Webhook, *, for_user: Person) -> QuerySet[Delivery]:
-    """What was sent to a webhook, newest first."""
+    """Return the deliveries of a webhook, newest first."""
     access.require(for_user, Action.MANAGE)
     return webhook.deliveries.select_related("happening")
 

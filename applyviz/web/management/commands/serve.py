@@ -61,7 +61,7 @@ class Command(BaseCommand):
         """Name the options."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
-        parser.add_argument("--reset", action="store_true", help="forget everything and start anew")
+        parser.add_argument("--reset", action="store_true", help="delete all data and start over")
         parser.add_argument("--no-demo", action="store_true", help="start without the demo")
 
     def handle(self, *args: Any, **options: Any) -> None:
