@@ -13,6 +13,8 @@ class CaseResult:
 
     `name` finds it again ("ssa.jsonl.gz line 17", "prune-applyset step 3 invocation 0"); `reason` is
     one line that says where it differs ("" when it agrees); `expected` and `got` are what differed.
+
+    - `fields`: how many fields the case made a statement about, `caveats` of them with a caveat only.
     """
 
     family: str
@@ -21,3 +23,5 @@ class CaseResult:
     reason: str = ""
     expected: JSONValue = None
     got: JSONValue = None
+    fields: int = 0
+    caveats: int = 0

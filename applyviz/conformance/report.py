@@ -29,7 +29,15 @@ _LINE_RUNNERS = {
     "update": "ownership",
     "csaupgrade": "ownership",
 }
-_STORY_RUNNERS = {"reading": "reading", "requests": "requests", "replay": "replay"}
+_STORY_RUNNERS = {
+    "reading": "reading",
+    "requests": "requests",
+    "replay": "replay",
+    "plan-confirmed": "plans",
+    "plan-estimated": "plans",
+}
+# Which of them judge several families of one story, and are told which.
+_OF_SEVERAL = frozenset({"plans"})
 FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
 _MAX_DIFF_LINES = 60
 
@@ -136,7 +144,7 @@ def _run_lines(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
 def _run_story(path: Path, families: Collection[str]) -> Iterator[CaseResult]:
     for family, module in _STORY_RUNNERS.items():
         if not families or family in families:
-            yield from _judge(family, module, path)
+            yield from _judge(family, module, path, *([{}] if module in _OF_SEVERAL else ()))
 
 
 def run_corpora(paths: Iterable[Path], families: Collection[str] = ()) -> Report:

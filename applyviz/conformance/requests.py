@@ -9,28 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
+from applyviz.conformance.invocations import Definitions, read_env, read_files
 from applyviz.conformance.stories import Exchange, Invocation, Step, Story, load_story
-from applyviz.engine.manifests.limits import ReadLimits
-from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 from applyviz.engine.requests.argv import ApplyCommand, is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
-from applyviz.engine.requests.inputs import Material, read_inputs
 from applyviz.engine.requests.kubectl import CommandResult, run_apply
-from applyviz.engine.schema.builtin import bundled
-from applyviz.engine.schema.crds import CRDSource
-from applyviz.engine.schema.sources import SourceChain
 
 FAMILIES = ("requests",)
-_CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_LIMITS = ReadLimits(document_bytes=64 * 1024 * 1024, file_bytes=64 * 1024 * 1024, documents=100_000)
-_FEATURE = re.compile(r"\b(KUBECTL_[A-Z_]+)=(\S+)")
 _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 
 
@@ -99,65 +91,10 @@ def _sorted_pruned(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if line not in pruned] + sorted(pruned)
 
 
-def _crd_after(exchange: Exchange) -> tuple[str, JSONObject | None] | None:
-    """The definition that a write leaves behind: its name and what it is now (None: gone)."""
-    is_definition = exchange.path.startswith(_CRD_PATH) and not exchange.path.endswith("/status")
-    if not is_definition or not exchange.is_write or not exchange.answer.is_ok or exchange.query.get("dryRun"):
-        return None
-    body = exchange.answer.body
-    if exchange.method == "DELETE":
-        return exchange.path.rpartition("/")[2], None
-    if not isinstance(body, Mapping) or body.get("kind") != "CustomResourceDefinition":
-        return None
-    return body["metadata"]["name"], body
-
-
-@dataclass
-class _Definitions:
-    """CustomResourceDefinitions as the writes so far left them.
-
-    - One that is gone stays in kubectl's cache until it asks anew for the kinds.
-    """
-
-    by_name: dict[str, JSONObject] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
-
-    def follow(self, exchanges: Sequence[Exchange]) -> None:
-        for exchange in exchanges:
-            change = _crd_after(exchange)
-            if change is not None and change[1] is not None:
-                self.by_name[change[0]] = change[1]
-                self.gone.discard(change[0])
-            elif change is not None:
-                self.gone.add(change[0])
-
-    def forget_gone(self) -> None:
-        for name in self.gone:
-            self.by_name.pop(name, None)
-        self.gone.clear()
-
-    def catalog(self) -> Catalog:
-        return SourceChain(CRDSource(list(self.by_name.values())), bundled()) if self.by_name else bundled()
-
-
-def _inside(path: str, files: Mapping[str, str]) -> str:
-    """An absolute path as the story names it: the recorder's own folder is cut off."""
-    steps = path.split("/") if path.startswith("/") else []
-    for cut in range(1, len(steps)):
-        name = "/".join(steps[cut:]).rstrip("/")
-        if any(f == name or f.startswith(name + "/") for f in files):
-            return name
-    return path
-
-
 def _run_command(
     command: ApplyCommand, invocation: Invocation, catalog: Catalog, recording: _Recording
 ) -> CommandResult:
-    material = Material(invocation.files, invocation.stdin, invocation.rendered, invocation.folder)
-    if not invocation.folder:
-        command = replace(command, filenames=tuple(_inside(f, invocation.files) for f in command.filenames))
-    inputs = read_inputs(command, material)
-    files = [parse_manifests(t.text.encode(), t.name, limits=_LIMITS) for t in inputs.texts if inputs.is_usable]
+    inputs, files = read_files(command, invocation)
     flow = run_apply(files, command=command, catalog=catalog, problems=inputs.problems)
     try:
         request = next(flow)
@@ -166,10 +103,6 @@ def _run_command(
     except StopIteration as stop:
         result: CommandResult = stop.value
         return result
-
-
-def _env(story: Story, step: Step) -> dict[str, str]:
-    return {**story.env, **dict(_FEATURE.findall(step.run))}
 
 
 def _ends_step(step: Step, invocation: Invocation) -> bool:
@@ -213,7 +146,7 @@ def _judge(story: Story, step: Step, invocation: Invocation, catalog: Catalog) -
     recording = _Recording(list(invocation.exchanges))
     prints_objects = False
     try:
-        command = parse_apply(invocation.argv, _env(story, step), namespace=story.namespace)
+        command = parse_apply(invocation.argv, read_env(story, step), namespace=story.namespace)
         result = _run_command(command, invocation, catalog, recording)
         prints_objects = command.prints_objects
     except UsageError as error:
@@ -230,7 +163,7 @@ def _judge(story: Story, step: Step, invocation: Invocation, catalog: Catalog) -
 def run_story(path: Path) -> Iterator[CaseResult]:
     """Every `kubectl apply` of a story."""
     story = load_story(path)
-    definitions = _Definitions()
+    definitions = Definitions()
     for step in story.steps:
         for invocation in step.invocations:
             if invocation.asks_for_kinds:

@@ -10,7 +10,7 @@ from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.preparing import prepare_create
 from applyviz.sandbox.routing import Route
 
-_MARK = "bootstrapped"
+MARK = "bootstrapped"
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _PRIORITIES = (("system-cluster-critical", 2000000000), ("system-node-critical", 2000001000))
 _FIRST_ADDRESS = "10.96.0.1"
@@ -52,10 +52,10 @@ def _objects() -> Iterator[tuple[Route, MutableObject]]:
 
 def ensure(cluster: Cluster) -> None:
     """Create what is missing in a store that was never used."""
-    if cluster.store.get_meta(_MARK):
+    if cluster.store.get_meta(MARK):
         return
     with cluster.store.transaction():
-        if cluster.store.get_meta(_MARK):
+        if cluster.store.get_meta(MARK):
             return
         for route, raw in _objects():
             target = cluster.registry.find(route)
@@ -65,4 +65,4 @@ def ensure(cluster: Cluster) -> None:
             obj["metadata"].update(uid=cluster.new_uid(), creationTimestamp=cluster.now())
             prepare_create(target, obj)
             cluster.save(target, obj)
-        cluster.store.put_meta(_MARK, value=True)
+        cluster.store.put_meta(MARK, value=True)

@@ -31,6 +31,7 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Plan, SourceRevision
+from applyviz.sandbox.estimates import EstimatingServer
 from applyviz.sources.bundle import SourceBundle, SourceFile
 from applyviz.sources.collector import collect_young_only
 from applyviz.sources.sandboxed import read_bundle
@@ -186,6 +187,7 @@ def prepare(
         decisions=read_decisions(plan),
         rules=thaw_rules(plan.rules),
         sources=read_sources(plan.revision),
+        server=EstimatingServer(),
     )
     planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
     return Calculation(reader, catalog, documents, context, planner)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from applyviz.engine.hazards.model import Neighbours
 from applyviz.engine.planning.decisions import Decision
 from applyviz.engine.planning.fileedits import SourceText
+from applyviz.engine.planning.servermodel import ServerModel
 from applyviz.engine.planning.standing import StandingRule
 from applyviz.engine.requests.flow import Catalog, Deletion
 
@@ -25,6 +26,7 @@ class PlanContext:
     - `neighbours`: the other objects that hazards look at.
     - `rules`: standing rules in force, the first one for a field wins; a decision goes before them.
     - `sources`: the text of each file, by name, for the edits that decisions ask of it.
+    - `server`: estimates what a server makes of a write where no dry run answers; without it the merge result is all.
     - `decisions`: on conflicts, by the key of their object (`ObjectRef.key`); carried out when planning.
     """
 
@@ -41,4 +43,5 @@ class PlanContext:
     decisions: Mapping[tuple[str, str, str, str], tuple[Decision, ...]] = field(default_factory=dict)
     rules: tuple[StandingRule, ...] = ()
     sources: Mapping[str, SourceText] = field(default_factory=dict, repr=False)
+    server: ServerModel | None = None
     deletion: Deletion = field(default_factory=lambda: Deletion(timeout=60))

@@ -75,23 +75,25 @@ class Desk:
         calculated = self.rehearsal.answer(request)
         if calculated.is_ok and request.method != "DELETE":
             self.calculated = dict(calculated.body)
-        answer = calculated
         if self.judgement is None:
-            answer = yield from self._try(request, calculated)
-        elif self.judgement.verdict is not Verdict.UNTRIED:
-            self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
+            tried = yield from self._try(request)
+        else:
+            tried = None
+            if self.judgement.verdict is not Verdict.UNTRIED:
+                self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
+        answer = self.rehearsal.complete(request, calculated) if tried is None else tried
         if answer.is_ok:
             self.requests.append(request)
         else:
             self.refused = request
         return answer
 
-    def _try(self, request: Request, calculated: Answer) -> Flow[Answer]:
-        """Have the first write tried by the server; the calculated answer stands in where it cannot be."""
+    def _try(self, request: Request) -> Flow[Answer | None]:
+        """Have the first write tried by the server; None where it cannot be."""
         reason = self._reason_against()
         if reason:
             self.judgement = Judgement(Verdict.UNTRIED, reason)
-            return calculated
+            return None
         tried = yield request.as_dry_run()
         if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
             tried = _ANOTHER
@@ -103,7 +105,7 @@ class Desk:
         if self.judgement.verdict is Verdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
             self.judgement = Judgement(Verdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
         if self.judgement.verdict is Verdict.UNTRIED:
-            return calculated
+            return None
         if tried.is_ok:
             self.rehearsal.live = dict(tried.body)
             self.warnings = tried.warnings

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError, ManifestError
+from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.planning.complaints import locate
 from applyviz.engine.planning.conclusions import conclude, conclude_error
 from applyviz.engine.planning.context import PlanContext
@@ -53,7 +54,8 @@ def _drive(flow: Flow[Outcome], desk: Desk) -> Flow[Outcome]:
 def _plan_once(
     member: Member, options: ApplyOptions, context: PlanContext, follows: ObjectChange | None
 ) -> Flow[tuple[ObjectChange, Desk]]:
-    rehearsal = Rehearsal(member.kind or unknown_kind(member), context.now, subresource=options.subresource)
+    kind, around = member.kind or unknown_kind(member), (context.server, member.resource)
+    rehearsal = Rehearsal(kind, context.now, None, options.subresource, FieldSetMemo(), *around)
     desk = Desk(member, options, context, rehearsal)
     if follows is not None:
         is_written = follows.operation is not Operation.REFUSED

@@ -1,7 +1,7 @@
 """Answers to writes as an API server would give them, as far as they can be calculated.
 
-Merge and ownership are the engine's; defaulting, conversion, validation and admission are left out, so an
-answer from here is never more than *calculated*. Rule: REST semantics of
+Merge and ownership are the engine's; defaults, validation and admission are those of the server model, where one was
+given. An answer from here is never more than *estimated*. Rule: REST semantics of
 https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
 """
 
@@ -18,7 +18,8 @@ from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership import serverside, updates
-from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.planning.servermodel import ServerModel
+from applyviz.engine.schema.model import KindSchema, Resource
 
 _PRECONDITIONS = ("uid", "resourceVersion")
 
@@ -64,6 +65,7 @@ class Rehearsal:
     """One object as it would be after each write so far; `live` is None while it is absent.
 
     - `memo`: what the owners of its versions were read as.
+    - `server`, `resource`: what `complete` asks.
     """
 
     kind: KindSchema
@@ -71,11 +73,15 @@ class Rehearsal:
     live: JSONObject | None = None
     subresource: str = ""
     memo: FieldSetMemo = field(default_factory=FieldSetMemo)
+    server: ServerModel | None = None
+    resource: Resource | None = None
+    _before: JSONObject | None = None
 
     def answer(self, request: Request) -> Answer:
         """Answer one request of a flow and remember what it would leave behind."""
         if not request.is_write:
             return self._read()
+        self._before = self.live
         try:
             return self._write(request)
         except ConflictError as error:
@@ -88,6 +94,19 @@ class Rehearsal:
             return status_answer(error.code, "", str(error))
         except PatchError as error:
             return status_answer(error.status, "", str(error))
+
+    def complete(self, request: Request, merged: Answer) -> Answer:
+        """Answer the request that was just answered as a server would, with its defaults and its refusals.
+
+        - `merged` is that answer; it stands where the server model cannot tell.
+        """
+        if self.server is None or self.resource is None or request.method == "DELETE":
+            return merged
+        found = self.server.answer(request, self._before, kind=self.kind, resource=self.resource, now=self.now)
+        if found is None:
+            return merged
+        self.live = dict(found.body) if found.is_ok else self._before
+        return found
 
     def _read(self) -> Answer:
         return status_answer(404, "NotFound", "not found") if self.live is None else Answer(200, self.live)

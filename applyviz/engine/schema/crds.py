@@ -64,6 +64,7 @@ class _Definition:
         names = get_at(spec, ("names",))
         if not isinstance(spec, Mapping) or not isinstance(names, Mapping) or not names.get("kind"):
             raise SchemaError(f"CustomResourceDefinition {get_at(crd, ('metadata', 'name'), '')}: no spec.names.kind")
+        self.crd = crd
         self.group: str = spec.get("group") or ""
         self.names = names
         self.kind: str = names["kind"]
@@ -164,6 +165,7 @@ class CRDSource:
             served_versions=tuple(v for v in definition.versions if definition.versions[v].get("served", True)),
             version_roots=definition.roots,
             reset_fields=definition.list_resets(gvk.version),
+            definition=definition.crd,
         )
 
     def find_resource(self, gvk: GroupVersionKind) -> Resource | None:

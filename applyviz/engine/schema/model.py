@@ -113,6 +113,7 @@ class KindSchema:
     - `version_roots`: roots of all versions between which the kind can be converted, by version; empty for
       built-in kinds but the autoscaler.
     - `reset_fields`: by (subresource, apiVersion), the fields that such a write leaves out of ownership.
+    - `definition`: the CustomResourceDefinition that says all this; None where something else does.
     """
 
     gvk: GroupVersionKind
@@ -126,6 +127,7 @@ class KindSchema:
     alternatives: tuple[tuple[str, Node], ...] = ()
     version_roots: Mapping[str, Node | None] = field(default_factory=dict)
     reset_fields: Mapping[tuple[str, str], tuple[FieldPath, ...]] = field(default_factory=dict)
+    definition: Mapping[str, JSONValue] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

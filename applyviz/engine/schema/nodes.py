@@ -129,6 +129,11 @@ class SchemaNode:
             self.is_embedded_resource = self.is_embedded_resource or target.is_embedded_resource
 
     @property
+    def raw(self) -> JSONObject:
+        """The schema object itself, with the keywords that decide no merge."""
+        return self._raw
+
+    @property
     def target(self) -> SchemaNode | None:
         """The node of the definition that is referred to here."""
         return self._target

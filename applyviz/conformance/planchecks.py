@@ -1,0 +1,251 @@
+"""What a plan says of one object, held against what the recorded server made of it.
+
+Compared are: what happens to the object, the object after apply, the fields said to change or to stay, the field
+owners after apply, conflicts and refusals, and whether pods restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.explain.fields import CHANGING
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason
+from applyviz.engine.hazards.model import HazardKind
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.planning.noise import without_noise
+from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.verdicts import read_conflicts
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING, list_leaves
+
+_BOOKKEEPING = frozenset(
+    f"f:{name}"
+    for name in (
+        *(
+            "creationTimestamp",
+            "deletionTimestamp",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+            "selfLink",
+            "uid",
+        ),
+    )
+)
+# What the server allocates: nobody can say it before.
+_ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort"})
+_UID_LABELS = frozenset({"f:controller-uid", "f:batch.kubernetes.io/controller-uid"})
+_KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperation.UNCHANGED})
+_WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+_STAYS = (Operation.UNCHANGED, Operation.ERROR, Operation.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What became of one object: before and after (None: absent), the refusal, whether it was deleted in between."""
+
+    before: JSONObject | None
+    after: JSONObject | None
+    refusal: Answer | None = None
+    is_recreated: bool = False
+    is_deleted: bool = False
+    has_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Where a plan and the truth differ ("" nowhere); how many fields were spoken of, how many with a caveat."""
+
+    reason: str = ""
+    expected: JSONValue = None
+    got: JSONValue = None
+    fields: int = 0
+    caveats: int = 0
+
+
+def judge(change: ObjectChange, truth: Truth, *, root: Node | None, status_is_apart: bool) -> Verdict:
+    """Compare the plan of one object with what became of it."""
+    reason, expected, got = _compare_outcome(change, truth)
+    if reason or truth.refusal is not None or truth.has_failed:
+        return Verdict(reason, expected, got)
+    if truth.is_deleted:
+        return Verdict()
+    real = _Leaves(root, truth, change, status_is_apart)
+    for compare in (_compare_after, _compare_fields, _compare_owners, _compare_restart):
+        reason, expected, got = compare(change, truth, real)
+        if reason:
+            return Verdict(reason, expected, got, real.count, len(real.unsaid))
+    return Verdict(fields=real.count, caveats=len(real.unsaid))
+
+
+Found = tuple[str, JSONValue, JSONValue]
+_SAME: Found = ("", None, None)
+
+
+def _compare_outcome(change: ObjectChange, truth: Truth) -> Found:
+    if truth.refusal is not None and read_conflicts(truth.refusal):
+        expected = [list(c) for c in read_conflicts(truth.refusal)]
+        said = sorted({(c.manager, render_path(c.path) or c.message.rpartition(": ")[2]) for c in change.conflicts})
+        got = [list(c) for c in said]
+        return ("other conflicts", expected, got) if expected != got else _SAME
+    wanted = _name_operation(truth)
+    if change.operation is wanted:
+        return _SAME
+    told = change.error or change.certainty_reason
+    text = truth.refusal.message if truth.refusal is not None else ""
+    return f"operation: expected {wanted}, got {change.operation}", text, told
+
+
+def _name_operation(truth: Truth) -> Operation:
+    if truth.refusal is not None or truth.has_failed:
+        return Operation.ERROR
+    if truth.is_deleted:
+        return Operation.PRUNE
+    if truth.is_recreated:
+        return Operation.RECREATE
+    if truth.before is None:
+        return Operation.CREATE
+    same = truth.after is not None and is_same_json(without_noise(truth.before), without_noise(truth.after))
+    return Operation.UNCHANGED if same else Operation.UPDATE
+
+
+class _Leaves:
+    """The leaves of an object before and after, as recorded, and those of the plan's `after`."""
+
+    def __init__(self, root: Node | None, truth: Truth, change: ObjectChange, status_is_apart: bool) -> None:
+        self._root = root
+        self._status_is_apart = status_is_apart
+        self.before = self._list(truth.before)
+        self.after = self._list(truth.after)
+        self.said = self._list(change.versions.after)
+        self._uid = get_at(truth.after, ("metadata", "uid"), "")
+        # What only the server can choose may be left unsaid; that is a caveat.
+        self.unsaid = {p for p, v in self.after.items() if p not in self.said and self.is_chosen(p, v, truth.before)}
+        self.count = len({*self.before, *self.after, *self.said})
+
+    def _list(self, obj: JSONObject | None) -> dict[FieldPath, JSONValue]:
+        found = {} if obj is None else list_leaves(self._root, obj)
+        return {path: value for path, value in found.items() if not self._is_noise(path)}
+
+    def _is_noise(self, path: FieldPath) -> bool:
+        is_record = path[:1] == ("f:metadata",) and path[1:2] != () and path[1] in _BOOKKEEPING
+        return is_record or (self._status_is_apart and path[:1] == ("f:status",))
+
+    def is_chosen(self, path: FieldPath, value: JSONValue, before: JSONObject | None) -> bool:
+        """Whether only the server can choose the value: an allocated address or port, the uid of a new object."""
+        if any(element in _ALLOCATED for element in path) and path not in self.before:
+            return True
+        return before is None and bool(_UID_LABELS.intersection(path)) and value in (self._uid, MISSING)
+
+    def differ(self, path: FieldPath) -> bool:
+        """Whether a leaf is another after than before."""
+        return not _is_same(self.before.get(path, MISSING), self.after.get(path, MISSING))
+
+
+def _is_same(left: JSONValue, right: JSONValue) -> bool:
+    if left is MISSING or right is MISSING:
+        return left is right
+    return is_same_json(left, right)
+
+
+def _show(leaves: Mapping[FieldPath, JSONValue], paths: set[FieldPath]) -> JSONValue:
+    return {render_path(p): leaves[p] for p in sorted(paths) if p in leaves}
+
+
+def _compare_after(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+    wrong = {
+        path
+        for path in {*real.after, *real.said} - real.unsaid
+        if not _is_same(real.after.get(path, MISSING), real.said.get(path, MISSING))
+        and not real.is_chosen(path, real.after.get(path, MISSING), truth.before)
+    }
+    if not wrong:
+        return _SAME
+    return (
+        f"after: {render_path(min(wrong))} and {len(wrong) - 1} more",
+        _show(real.after, wrong),
+        _show(real.said, wrong),
+    )
+
+
+def _compare_fields(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+    said = {f.path: f for f in change.fields}
+    moved = {p for p in {*real.before, *real.after} if real.differ(p)} - real.unsaid
+    wrong = {p for p in moved if p not in said or said[p].operation not in CHANGING}
+    for path, field in said.items():
+        if real._is_noise(path):
+            continue
+        if not _is_true(field, real, change):
+            wrong.add(path)
+    if not wrong:
+        return _SAME
+    shown = {render_path(p): str(said[p].operation) if p in said else "not told" for p in sorted(wrong)}
+    expected = {render_path(p): _tell(p, real) for p in sorted(wrong)}
+    return f"fields: {render_path(min(wrong))} and {len(wrong) - 1} more", expected, shown
+
+
+def _tell(path: FieldPath, real: _Leaves) -> str:
+    if path not in real.before:
+        return "set" if path in real.after else "never there"
+    if path not in real.after:
+        return "cleared"
+    return "changed" if real.differ(path) else "unchanged"
+
+
+def _is_true(field: FieldReason, real: _Leaves, change: ObjectChange) -> bool:
+    """Whether what is said of one field is what happened to it."""
+    before, after = field.path in real.before, field.path in real.after
+    if field.operation in _KEPT:
+        return not real.differ(field.path)
+    if field.operation is FieldOperation.CLEARED:
+        return before and not after
+    if field.operation is FieldOperation.SET:
+        return after and not before
+    if field.operation is FieldOperation.CHANGED:
+        is_reordered = field.path in {f.path for f in change.fields if f.reason == "order"}
+        return is_reordered or (before and after and real.differ(field.path))
+    if field.operation is FieldOperation.DEFAULTED:
+        manifest = list_leaves(real._root, change.versions.manifest or {})
+        return after and real.differ(field.path) and manifest.get(field.path) is None
+    return False  # a conflict, where nothing was refused
+
+
+def _entries(obj: JSONObject | None) -> dict[str, JSONValue]:
+    found: dict[str, JSONValue] = {}
+    for entry in get_at(obj, ("metadata", "managedFields")) or ():
+        if entry.get("subresource") == "status":
+            continue
+        name = " ".join(str(entry.get(k) or "") for k in ("manager", "operation", "subresource", "apiVersion"))
+        found[name] = entry.get("fieldsV1")
+    return found
+
+
+def _compare_owners(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+    expected, got = _entries(truth.after), _entries(change.versions.after)
+    wrong = {n for n in {*expected, *got} if n not in expected or n not in got or not is_same_json(expected[n], got[n])}
+    if not wrong:
+        return _SAME
+    left, right = ({n: e[n] for n in sorted(wrong) if n in e} for e in (expected, got))
+    return f"owners: {', '.join(sorted(wrong))}", left, right
+
+
+def _compare_restart(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+    if change.ref.gvk.group != "apps" or change.ref.gvk.kind not in _WORKLOADS or truth.before is None:
+        return _SAME
+    said = any(h.kind is HazardKind.PODS_RESTART for h in change.hazards)
+    is_changed = any(real.differ(p) for p in {*real.before, *real.after} if p[:2] == ("f:spec", "f:template"))
+    has_pods = get_at(truth.before, ("spec", "replicas"), 1) != 0 and not _waits_for_deletion(truth.after)
+    restarts = is_changed and has_pods
+    return ("pods restart", restarts, said) if restarts is not said else _SAME
+
+
+def _waits_for_deletion(obj: JSONObject | None) -> bool:
+    return bool(get_at(obj, ("spec", "updateStrategy", "type")) == "OnDelete")
+
+
+def list_said(change: ObjectChange) -> Iterator[FieldReason]:
+    """Return the statements about fields that claim a change."""
+    return (f for f in change.fields if f.operation in CHANGING)

@@ -1,0 +1,197 @@
+"""The objects of a recorded cluster at any moment of its story: what each answer showed, and what comes of it.
+
+Nothing but kubectl wrote to these clusters, so an object stays as its last answer showed it. What an answer does not
+show (protobuf, a scale) is taken from the next one that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from applyviz.conformance.stories import Exchange, Story
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.planning.rehearsal import status_answer
+from applyviz.engine.requests.selectors import parse_selector
+from applyviz.engine.schema.autoscalers import convert_autoscaler
+from applyviz.sandbox.routing import Route, parse_path
+
+_NO_OBJECTS = frozenset({"Status", "Table", "Scale"})
+
+
+class Key(NamedTuple):
+    """One object, whatever the version of its path."""
+
+    group: str
+    plural: str
+    namespace: str
+    name: str
+
+
+def key_of(route: Route, name: str = "") -> Key:
+    """Return the key of the object that a path is about."""
+    return Key(route.group, route.plural, route.namespace, name or route.name)
+
+
+def _is_object(body: JSONValue) -> bool:
+    return (
+        isinstance(body, Mapping) and body.get("kind") not in _NO_OBJECTS and bool(get_at(body, ("metadata", "name")))
+    )
+
+
+def list_shown(exchange: Exchange) -> Iterator[tuple[Key, JSONObject]]:
+    """Every object that an answer shows as it is, with its key."""
+    route, body = parse_path(exchange.path), exchange.answer.body
+    if route is None or not exchange.answer.is_ok or not isinstance(body, Mapping) or route.subresource == "scale":
+        return
+    if _is_object(body):
+        yield key_of(route, body["metadata"]["name"]), body
+    of_list = {"apiVersion": body.get("apiVersion"), "kind": str(body.get("kind")).removesuffix("List")}
+    for item in body.get("items") or () if body.get("kind") != "Table" else ():
+        metadata = item["metadata"]
+        namespace = route.namespace or metadata.get("namespace", "")
+        yield Key(route.group, route.plural, namespace, metadata["name"]), {**of_list, **item}
+
+
+def is_stored(exchange: Exchange) -> bool:
+    """Whether an exchange was a write that changed something."""
+    is_dry = exchange.query.get("dryRun") or get_at(exchange.body, ("dryRun",))
+    return exchange.is_write and exchange.answer.is_ok and not is_dry
+
+
+@dataclass
+class RecordedCluster:
+    """What a story has shown so far; `ahead` is what it will show, for what nobody has shown yet."""
+
+    ahead: Sequence[Exchange]
+    at: int = 0
+    objects: dict[Key, JSONObject] = field(default_factory=dict)
+    hidden: set[Key] = field(default_factory=set)
+    absent: set[Key] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, story: Story) -> RecordedCluster:
+        """Return the cluster before the first step."""
+        return cls([e for step in story.steps for e in step.exchanges if not e.is_watch])
+
+    def follow_until(self, moment: int) -> None:
+        """Take over all that was answered before the exchange of this number."""
+        for exchange in self.ahead[self.at : moment]:
+            self._follow(exchange)
+        self.at = max(self.at, moment)
+
+    def _follow(self, exchange: Exchange) -> None:
+        route = parse_path(exchange.path)
+        if route is None or (exchange.is_write and not is_stored(exchange)):
+            return
+        if exchange.answer.status == 404 and route.name and not exchange.is_write:
+            self._forget(key_of(route))
+        elif exchange.method == "DELETE" and not _is_terminating(exchange.answer.body):
+            self._delete(route)
+        elif exchange.is_write and not any(list_shown(exchange)):
+            self.objects.pop(key_of(route), None)
+            self.hidden.add(key_of(route))
+        for key, obj in list_shown(exchange) if exchange.method != "DELETE" or route.name else ():
+            if exchange.method == "DELETE" and not _is_terminating(obj):
+                continue
+            self.objects[key] = obj
+            self.hidden.discard(key)
+            self.absent.discard(key)
+
+    def _forget(self, key: Key) -> None:
+        self.objects.pop(key, None)
+        self.hidden.discard(key)
+        self.absent.add(key)
+
+    def _delete(self, route: Route) -> None:
+        for key in [k for k in self.objects if _is_below(k, route)]:
+            self._forget(key)
+        if route.name:
+            self._forget(key_of(route))
+
+    def find(self, route: Route) -> JSONObject | None:
+        """Return the object of a path as it is now, at the version of the path."""
+        key = key_of(route)
+        obj = self.objects.get(key)
+        if obj is None and key not in self.absent:
+            obj = self._look_ahead(key)
+        return None if obj is None else _at_version(obj, route)
+
+    def _look_ahead(self, key: Key) -> JSONObject | None:
+        """Return what the next answer shows of an object that nobody has written since."""
+        for exchange in self.ahead[self.at :]:
+            for found, obj in list_shown(exchange) if not exchange.is_write else ():
+                if found == key:
+                    return obj
+            route = parse_path(exchange.path)
+            if route is None:
+                continue
+            is_it = key == key_of(route, get_at(exchange.body, ("metadata", "name"), ""))
+            if is_it and (is_stored(exchange) or exchange.answer.status == 404):
+                return None
+        return None
+
+    def has_namespace(self, name: str) -> bool:
+        """Whether a namespace is there; one that the story never speaks of is."""
+        key = Key("", "namespaces", "", name)
+        if key in self.absent:
+            return False
+        first = next((e for e in self.ahead[self.at :] if e.is_write and _writes(e, key)), None)
+        return key in self.objects or first is None or first.answer.status != 201
+
+    def answer(self, request: Request) -> Answer:
+        """Answer a read."""
+        route = parse_path(request.path)
+        if route is None:
+            return status_answer(404, "NotFound", "the server could not find the requested resource")
+        if not route.name:
+            return Answer(200, {"kind": "List", "items": list(self._list(route, request))})
+        found = self.find(route)
+        if found is None:
+            plural = ".".join(p for p in (route.plural, route.group) if p)
+            return status_answer(404, "NotFound", f'{plural} "{route.name}" not found')
+        return Answer(200, found)
+
+    def _list(self, route: Route, request: Request) -> Iterator[JSONObject]:
+        selector = parse_selector(request.query.get("labelSelector", ""))
+        for key, obj in self.objects.items():
+            if (key.group, key.plural) != (route.group, route.plural) or route.namespace not in ("", key.namespace):
+                continue
+            if selector.matches(get_at(obj, ("metadata", "labels")) or {}):
+                yield _at_version(obj, route)
+
+
+def _is_terminating(body: JSONValue) -> bool:
+    return _is_object(body) and bool(get_at(body, ("metadata", "deletionTimestamp")))
+
+
+def _is_below(key: Key, route: Route) -> bool:
+    return (
+        (key.group, key.plural) == (route.group, route.plural)
+        and route.namespace in ("", key.namespace)
+        and (route.name in ("", key.name))
+    )
+
+
+def _writes(exchange: Exchange, key: Key) -> bool:
+    route = parse_path(exchange.path)
+    name = get_at(exchange.answer.body, ("metadata", "name"), "")
+    return route is not None and key == key_of(route, name if isinstance(name, str) else "")
+
+
+def _at_version(obj: JSONObject, route: Route) -> JSONObject:
+    """The object at the version of a path; custom kinds are converted as with strategy None."""
+    version = str(obj.get("apiVersion")).rpartition("/")[2]
+    if version == route.version:
+        return obj
+    if route.plural == "horizontalpodautoscalers":
+        return convert_autoscaler(dict(obj), route.version, has_defaults=True)
+    return {**obj, "apiVersion": "/".join(p for p in (route.group, route.version) if p)}
+
+
+def find_moment(exchanges: Sequence[Exchange], mine: Iterable[Exchange]) -> int | None:
+    """Return the place of the first of an invocation's exchanges in the whole story, None when it has none."""
+    first = next(iter(mine), None)
+    return None if first is None else next(n for n, e in enumerate(exchanges) if e is first)

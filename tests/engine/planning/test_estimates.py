@@ -1,0 +1,250 @@
+"""Does a plan without dry run say what the server would make of a write: defaults, empty values, refusals?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
+from applyviz.engine.schema.nodes import SchemaNode
+from applyviz.sandbox.estimates import EstimatingServer
+from tests.engine.planning.cluster import Box
+
+CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
+SERVER = ApplyOptions()
+BOTH = pytest.mark.parametrize("options", [CLIENT, SERVER], ids=["client", "server"])
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: made}\n---\n"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NAMESPACE, labels: {}}
+spec:
+  minReadySeconds: 0
+  paused: false
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {nodeSelector: {}, containers: [{name: web, image: nginx}]}
+"""
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once, namespace: made}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: once, image: busybox}]}}}
+"""
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.org}
+spec:
+  group: example.org
+  names: {plural: widgets, kind: Widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer, default: 3, maximum: 9}
+              color: {type: string}
+---
+"""
+WIDGET = "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\nspec: SPEC\n"
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
+
+
+def plan_all(text, options, box=None, **context):
+    return (box or Box()).plan(text, options, server=EstimatingServer(), **context).changes
+
+
+def plan_last(text, options, box=None, **context):
+    return plan_all(text, options, box, **context)[-1]
+
+
+def paths_of(change, *operations):
+    return {render_path(f.path) for f in change.fields if f.operation in operations}
+
+
+@BOTH
+def test_empty_and_zero_values_are_not_promised(options):
+    change = plan_last(NAMESPACE + DEPLOYMENT.replace("NAMESPACE", "made"), options)
+
+    spec = change.versions.after["spec"]
+    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.CALCULATED)
+    assert not {"minReadySeconds", "paused"} & set(spec)
+    assert "labels" not in change.versions.after["metadata"]
+    assert "nodeSelector" not in spec["template"]["spec"]
+    assert ".spec.minReadySeconds" not in paths_of(change, FieldOperation.SET, FieldOperation.DEFAULTED)
+
+
+@BOTH
+def test_defaults_are_told_as_such(options):
+    change = plan_last(NAMESPACE + DEPLOYMENT.replace("NAMESPACE", "made"), options)
+
+    assert change.versions.after["spec"]["revisionHistoryLimit"] == 10
+    assert ".spec.revisionHistoryLimit" in paths_of(change, FieldOperation.DEFAULTED)
+
+
+@BOTH
+def test_job_is_planned_without_what_only_the_server_can_choose(options):
+    after = plan_last(NAMESPACE + JOB, options).versions.after
+
+    assert after["spec"]["template"]["metadata"]["labels"] == {
+        "batch.kubernetes.io/job-name": "once",
+        "job-name": "once",
+    }
+    assert "selector" not in after["spec"]
+    assert not {"uid", "creationTimestamp", "resourceVersion"} & set(after["metadata"])
+
+
+@BOTH
+def test_custom_resource_gets_the_defaults_of_the_definition_beside_it(options):
+    change = plan_last(DEFINITION + WIDGET.replace("SPEC", "{color: red}"), options)
+
+    assert change.versions.after["spec"] == {"color": "red", "size": 3}
+    assert ".spec.size" in paths_of(change, FieldOperation.DEFAULTED)
+
+
+@BOTH
+def test_value_that_the_definition_beside_it_forbids_is_an_error(options):
+    change = plan_last(DEFINITION + WIDGET.replace("SPEC", "{size: 10}"), options)
+
+    assert change.operation is Operation.ERROR
+    assert "spec.size in body should be less than or equal to 9" in change.error
+
+
+def test_immutable_field_is_an_error_without_a_dry_run():
+    box = Box()
+    box.apply(DEPLOYMENT.replace("NAMESPACE", "default"), CLIENT)
+
+    moved = DEPLOYMENT.replace("NAMESPACE", "default").replace("app: web", "app: new")
+    change = plan_last(moved, CLIENT, box, can_dry_run=False)
+
+    assert change.operation is Operation.ERROR
+    assert "field is immutable" in change.error
+
+
+def test_object_that_is_replaced_is_estimated_after_its_deletion():
+    box = Box()
+    box.apply(DEPLOYMENT.replace("NAMESPACE", "default"), CLIENT)
+
+    moved = DEPLOYMENT.replace("NAMESPACE", "default").replace("app: web", "app: new")
+    options = replace(CLIENT, is_replacing_on_error=True)
+    change = plan_last(moved, options, box, can_dry_run=False)
+
+    assert change.operation is Operation.RECREATE
+    assert change.versions.after["spec"]["progressDeadlineSeconds"] == 600
+
+
+def test_estimate_follows_a_dry_run_that_was_denied():
+    def deny(request):
+        message = 'cannot patch resource "deployments"'
+        return Answer(403, {"kind": "Status", "message": message}) if request.is_dry_run else None
+
+    change = plan_last(DEPLOYMENT.replace("NAMESPACE", "default"), SERVER, Box(intercept=deny))
+
+    assert change.certainty is Certainty.CALCULATED
+    assert change.versions.after["spec"]["replicas"] == 1
+
+
+class _Definitions:
+    """Looks up nothing but objects that may hold anything."""
+
+    def get_node(self, name: str) -> SchemaNode:
+        return SchemaNode({"type": "object"}, self)
+
+
+def published(gvk: GroupVersionKind, properties: dict, **more: bool) -> KindSchema:
+    """A kind as the OpenAPI document of a cluster tells it."""
+    shape = {"type": "object", "properties": {"metadata": {"$ref": "#/components/schemas/ObjectMeta"}, **properties}}
+    return KindSchema(gvk, SchemaNode(shape, _Definitions()), SchemaOrigin.CLUSTER_OPENAPI, **more)
+
+
+class Only:
+    """A catalog of one kind."""
+
+    def __init__(self, kind: KindSchema, plural: str) -> None:
+        self._kind, self._resource = kind, Resource(kind.gvk, plural, True)
+
+    def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
+        return self._kind if gvk == self._kind.gvk else None
+
+    def find_resource(self, gvk: GroupVersionKind) -> Resource | None:
+        return self._resource if gvk == self._kind.gvk else None
+
+    def find_preferred(self, group: str, kind: str) -> Resource | None:
+        return self._resource
+
+    def list_resources(self) -> tuple[Resource, ...]:
+        return (self._resource,)
+
+
+CONFIG_MAP, WIDGET_KIND = GroupVersionKind("", "v1", "ConfigMap"), GroupVersionKind("example.org", "v1", "Widget")
+NEWER = Only(published(CONFIG_MAP, {"data": {"type": "object"}, "sealed": {"type": "boolean"}}), "configmaps")
+
+
+def test_field_that_only_the_cluster_knows_is_no_error():
+    change = plan_last(CONFIG + "sealed: true\n", CLIENT, catalog=NEWER, can_dry_run=False)
+
+    assert change.operation is Operation.CREATE
+    assert change.versions.after["sealed"] is True
+
+
+def test_field_that_nobody_knows_is_an_error():
+    change = plan_last(CONFIG + "closed: true\n", CLIENT, catalog=NEWER, can_dry_run=False)
+
+    assert change.operation is Operation.ERROR
+    assert 'unknown field "closed"' in change.error
+
+
+def test_live_field_that_only_the_cluster_knows_is_kept():
+    live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+
+    def show(request):
+        return Answer(200, {**live, "sealed": True}) if request.method == "GET" else None
+
+    box = Box(intercept=show)
+    change = plan_last(CONFIG, CLIENT, box, catalog=NEWER, can_dry_run=False)
+
+    assert change.versions.after["sealed"] is True
+
+
+def test_kind_of_the_cluster_is_estimated_by_its_published_schema():
+    shape = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
+    kind = published(WIDGET_KIND, {"spec": shape}, is_custom=True, is_strategic=False)
+
+    change = plan_last(WIDGET.replace("SPEC", "{}"), CLIENT, catalog=Only(kind, "widgets"), can_dry_run=False)
+
+    assert change.versions.after["spec"] == {"size": 3}
+
+
+def test_kind_without_schema_is_merged_only():
+    kind = KindSchema(WIDGET_KIND, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
+
+    change = plan_last(WIDGET.replace("SPEC", "{}"), CLIENT, catalog=Only(kind, "widgets"), can_dry_run=False)
+
+    assert change.versions.after["spec"] == {}
+
+
+def test_live_object_that_is_none_of_its_kind_is_merged_only():
+    live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": [1]}
+
+    def show(request):
+        return Answer(200, live) if request.method == "GET" else None
+
+    change = plan_last(CONFIG, CLIENT, Box(intercept=show), can_dry_run=False)
+
+    assert change.versions.after["data"] == {"x": "1"}
