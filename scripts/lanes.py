@@ -130,6 +130,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         pytest_lane("conformance", "tests/conformance", "-m", "conformance", budget=80),
         pytest_lane("engine", *ENGINE, budget=180),
         pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, budget=180),
+        pytest_lane("install", "tests/install", "-m", "install", lacks=lacks_services, budget=90),
         pytest_lane("start", "tests/start", "-m", "start", budget=50),
         pytest_lane("units", *UNITS, budget=190),
         pytest_lane("model", "tests/model", "-m", "model", "-n", "2", budget=150),

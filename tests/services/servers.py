@@ -69,14 +69,19 @@ def _find_postgres() -> Path:
 
 
 @contextmanager
-def run_postgres() -> Iterator[str]:
-    """A PostgreSQL server with an empty database; gives its URL. It refuses root, so it gets its own user then."""
+def run_postgres(password: str = "") -> Iterator[str]:
+    """A PostgreSQL server with an empty database; gives its superuser's URL, which needs the password if one is given.
+
+    - The server refuses root, so it gets its own user then.
+    """
     programs, folder, port = _find_postgres(), Path(tempfile.mkdtemp(prefix="applyviz-postgres-")), free_port()
     user = "postgres" if os.geteuid() == 0 else None
     if user:
         shutil.chown(folder, user)
     data = folder / "data"
-    initdb = [str(programs / "initdb"), "-D", str(data), "-U", "applyviz", "-A", "trust", "--no-sync", "-E", "UTF8"]
+    (folder / "password").write_text(password)
+    asked = ("-A", "scram-sha-256", "--pwfile", str(folder / "password")) if password else ("-A", "trust")
+    initdb = [str(programs / "initdb"), "-D", str(data), "-U", "applyviz", *asked, "--no-sync", "-E", "UTF8"]
     subprocess.run(initdb, check=True, capture_output=True, user=user, cwd=folder)
     options = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(folder), "-F"]
     log = (folder / "log").open("wb")
@@ -84,18 +89,18 @@ def run_postgres() -> Iterator[str]:
     try:
         wait_for_port(port, server, "postgres")
         create = [str(programs / "createdb"), "-h", "127.0.0.1", "-p", str(port), "-U", "applyviz", "applyviz"]
-        _retry(create)
-        yield f"postgres://applyviz@127.0.0.1:{port}/applyviz"
+        _retry(create, PGPASSWORD=password)
+        yield f"postgres://applyviz{password and f':{password}'}@127.0.0.1:{port}/applyviz"
     finally:
         _end(server)
         log.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _retry(command: list[str]) -> None:
+def _retry(command: list[str], **environment: str) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
         if done.returncode == 0:
             return
         assert time.monotonic() < deadline, done.stderr

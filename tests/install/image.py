@@ -1,0 +1,94 @@
+"""What the Dockerfile makes, without a container: an environment of requirements.txt alone, and the files it copies.
+
+Everything is read from the Dockerfile itself, so that a file or a step that is missing there is missing here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+INSTALL_SECONDS = 480
+
+
+def _instructions() -> list[tuple[str, str]]:
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in text.splitlines()) if word.isupper()]
+
+
+@dataclass(frozen=True)
+class Image:
+    """The file system of the image: `app` for /app, `venv` for /venv; `settings` is its ENV."""
+
+    app: Path
+    venv: Path
+    settings: dict[str, str]
+
+
+def _run(command: list[str] | str, cwd: Path, **environment: str) -> None:
+    done = subprocess.run(
+        command,
+        shell=isinstance(command, str),
+        cwd=cwd,
+        env={**{k: v for k, v in os.environ.items() if not k.startswith(("VIRTUAL_ENV", "DJANGO"))}, **environment},
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-4000:]}"
+
+
+def _install(venv: Path) -> None:
+    """Only requirements.txt, by hash; uv keeps the wheels, so that a second time takes seconds."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    _run([uv, "venv", "--quiet", "--python", sys.executable, str(venv)], venv.parent)
+    python = str(venv / "bin" / "python")
+    _run(
+        [
+            uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--compile-bytecode",
+            "--require-hashes",
+            "-r",
+            str(ROOT / "requirements.txt"),
+            "--python",
+            python,
+        ],
+        venv.parent,
+    )
+
+
+def _copy(sources: list[str], target: Path, app: Path) -> None:
+    for source in sources:
+        into = app / source if len(sources) == 1 else target / source
+        into.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, into, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / source, into)
+
+
+def build_image(folder: Path) -> Image:
+    """Follow the Dockerfile into a folder."""
+    app, venv = folder / "app", folder / "venv"
+    app.mkdir()
+    _install(venv)
+    settings: dict[str, str] = {}
+    for word, rest in _instructions():
+        if word == "COPY" and not rest.startswith("--from"):
+            *sources, target = rest.split()
+            _copy(sources, app / target, app)
+        elif word == "RUN" and "manage.py" in rest:
+            _run(re.sub(r"/(venv|tmp)/", rf"{folder}/\1/", rest), app)
+        elif word == "ENV":
+            settings |= dict(re.findall(r"(\w+)=(\S+)", rest))
+    settings["PATH"] = settings["PATH"].replace("/venv/", f"{venv}/").replace("$PATH", os.environ["PATH"])
+    return Image(app, venv, settings)

@@ -1,0 +1,170 @@
+"""A team installation made with requirements.txt alone: it starts, and carries a whole review out.
+
+Development requirements bring packages that the product needs and does not declare; here nothing but requirements.txt
+is installed, and the processes are those of `docker-compose.yml`.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.install.image import build_image
+from tests.install.installation import Installation
+from tests.services.browsing import Browser
+
+pytestmark = pytest.mark.install
+
+PEOPLE = """
+from django.contrib.auth.models import User
+from django.utils import timezone
+from applyviz.records.models import Grant
+from applyviz.workflow import clusters
+for name, role in (("alice", "author"), ("bob", "approver")):
+    person = User.objects.create_user(name, password="long enough for " + name)
+    Grant.objects.create(role=role, person=person, since=timezone.now(), cluster_pattern="*", namespace_pattern="*")
+clusters.create_sandbox(slug="box", name="Box")
+"""
+MANIFEST = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+data: {color: blue}
+"""
+PLAN_STATE = """
+SELECT p.state FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE r.number = %s ORDER BY p.id DESC
+"""
+RUN_STATE = """
+SELECT a.state FROM records_applyrun a JOIN records_plan p ON p.id = a.plan_id
+JOIN records_review r ON r.id = p.review_id WHERE r.number = %s ORDER BY a.id DESC
+"""
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory) -> Iterator[Installation]:
+    image = build_image(tmp_path_factory.mktemp("image"))
+    with Installation(tmp_path_factory.mktemp("installation"), image, webs=2) as started:
+        started.run("worker", "python", "manage.py", "shell", "--command", PEOPLE)
+        yield started
+
+
+def wait_for(installation: Installation, sql: str, number: str, expected: str, seconds: float = 120) -> None:
+    """Until the one value of a query is the expected one, asked as the role of the processes."""
+    deadline = time.monotonic() + seconds
+    url = (installation.folder / "secrets-of-web" / "database_url").read_text().strip()
+    with psycopg.connect(url, autocommit=True) as connection:
+        while (seen := connection.execute(sql, [number]).fetchone()) != (expected,):
+            logs = "\n".join(installation.log(f"worker-{n}")[-2000:] for n in (1, 2))
+            assert time.monotonic() < deadline, f"expected {expected!r}, saw {seen!r}: {logs}"
+            time.sleep(0.2)
+
+
+def wait_for_page(browser: Browser, path: str, word: str, seconds: float = 60) -> None:
+    """Until a page shows a word; it is loaded again and again, as a person would."""
+    deadline = time.monotonic() + seconds
+    while word not in browser.get(path):
+        assert time.monotonic() < deadline, f"{path} does not show {word!r}"
+        time.sleep(0.3)
+
+
+def test_nothing_but_the_requirements_is_installed(installation):
+    wanted = set(re.findall(r"(?m)^([A-Za-z0-9_.-]+)==", (installation.image.app / "requirements.txt").read_text()))
+    listed = installation.run(
+        "web", "python", "-c", "import importlib.metadata as m; [print(d.name) for d in m.distributions()]"
+    )
+
+    def normalize(names):
+        return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+
+    assert normalize(listed.split()) <= normalize(wanted)
+    assert "pytest" not in listed
+
+
+def test_every_process_runs_and_is_healthy(installation):
+    assert installation.list_running() == ["beat-1", "redis-1", "web-1", "web-2", "worker-1", "worker-2"]
+    checks = [("web", port) for port in installation.ports] + [("worker", 0), ("beat", 0), ("redis", 0)]
+    deadline = time.monotonic() + 60
+    while sick := [check for check in checks if not installation.is_healthy(*check)]:
+        assert time.monotonic() < deadline, sick
+        time.sleep(0.5)
+
+
+def test_a_whole_review_from_sign_in_to_history(installation):
+    alice, bob = (Browser(port) for port in installation.ports)
+    alice.sign_in("alice", "long enough for alice")
+    bob.sign_in("bob", "long enough for bob")
+
+    alice.get("/reviews/new/")
+    form = {"cluster": "box", "namespace": "default", "mode": "server", "field_manager": "team", "text": MANIFEST}
+    alice.post("/reviews/new/", title="Settings", **form)
+    review = alice.find(r"/reviews/(\d+)/")
+    wait_for(installation, PLAN_STATE, review, "complete")
+    bob.get(f"/reviews/{review}/plans/1/confirm/")
+    bob.post(f"/reviews/{review}/plans/1/confirm/", digest=bob.find(r'name="digest" value="(\w+)"'), then="apply")
+    wait_for(installation, RUN_STATE, review, "succeeded")
+    run = bob.find(r"/runs/(\d+)/")
+
+    assert "settings" in bob.get(f"/runs/{run}/")
+    wait_for_page(bob, "/clusters/box/", "settings")
+    history = bob.get("/history/")
+    assert "alice" in history
+    assert f"/runs/{run}/" in history
+
+
+def test_processes_cannot_change_what_the_database_holds_of_itself(installation):
+    url = (installation.folder / "secrets-of-worker" / "database_url").read_text().strip()
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert connection.execute("SELECT current_user").fetchone() == ("applyviz_app",)
+        for sql in (
+            "ALTER TABLE records_auditentry DISABLE TRIGGER ALL",
+            "TRUNCATE records_auditentry CASCADE",
+            "DROP TABLE records_approval",
+            "CREATE TABLE mine (id int)",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(sql)
+
+
+def test_database_and_broker_want_their_passwords(installation):
+    address = installation._addresses
+    with pytest.raises(psycopg.OperationalError, match="password"):
+        psycopg.connect(f"postgres://applyviz_app:wrong@{address['postgres:5432']}/applyviz")
+    port = address["redis:6379"].rpartition(":")[2]
+    said = subprocess.run(["redis-cli", "-p", port, "keys", "*"], capture_output=True, text=True)
+    assert "NOAUTH" in said.stdout + said.stderr
+
+
+def test_secrets_go_to_the_services_that_need_them(installation):
+    held = {service: set(row.get("secrets", ())) for service, row in installation.services.items()}
+    holders = {secret: {s for s, names in held.items() if secret in names} for secret in set().union(*held.values())}
+
+    assert holders["opening_keys"] == {"worker"}
+    assert holders["owner_database_url"] == {"migrate"}
+    assert holders["postgres_password"] == {"postgres"}
+    assert holders["redis_conf"] == {"redis"}
+
+
+def test_each_service_is_limited_and_only_pages_are_published(installation):
+    for name, service in installation.services.items():
+        assert {"mem_limit", "cpus", "pids_limit", "networks"} <= service.keys(), name
+        assert "no-new-privileges:true" in service["security_opt"], name
+    published = {name: service["ports"] for name, service in installation.services.items() if "ports" in service}
+    assert list(published) == ["web"]
+    assert installation._localize(published["web"][0], "web").startswith("127.0.0.1:")
+
+
+def test_everything_ends_when_asked_and_no_process_complained(installation):
+    names = installation.list_running()
+
+    ended = installation.stop_all()
+
+    assert [name for name in names if re.search(r"Traceback|ERROR|CRITICAL", installation.log(name))] == []
+    # uvicorn ends by the very signal, once its requests are answered.
+    usual = {name: -signal.SIGTERM if name.startswith("web") else 0 for name in names}
+    assert ended == usual
