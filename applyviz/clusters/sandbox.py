@@ -11,8 +11,9 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
-from applyviz.sandbox.http import HttpFace, Response
+from applyviz.sandbox.http import HttpFace, Response, WatchPart, WatchPosition
 from applyviz.sandbox.reviews import Caller
+from applyviz.sandbox.routing import parse_path
 from applyviz.sandbox.server import Sandbox
 
 USER = "applyviz"
@@ -72,8 +73,32 @@ def answer_http(
     cluster: Cluster, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
 ) -> Response:
     """Answer one HTTP request as the sandbox's API server; `kubectl` is its usual caller."""
+    return _open_face(cluster).handle(method, path, query, headers, body)
 
+
+def answer_watch(
+    cluster: Cluster,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    position: WatchPosition | None,
+    *,
+    has_bookmark: bool,
+) -> WatchPart:
+    """A part of a watch, from a position on; None begins it."""
+    return _open_face(cluster).watch(path, query, headers, position, has_bookmark=has_bookmark)
+
+
+def find_news(cluster: Cluster, path: str, revision: int) -> tuple[bool, int]:
+    """Whether a watch may have something to say after a revision, and up to which one that is known; opens nothing."""
+    route = parse_path(path)
+    if route is None:
+        return True, revision
+    return DatabaseStore(cluster.pk).find_news(revision, route.group, route.plural, route.namespace or None)
+
+
+def _open_face(cluster: Cluster) -> HttpFace:
     def _find_user(token: str) -> str | None:
         return "kubectl" if is_token_of(cluster, token) else None
 
-    return HttpFace(open_sandbox(cluster), _find_user, _now).handle(method, path, query, headers, body)
+    return HttpFace(open_sandbox(cluster), _find_user, _now)

@@ -1,7 +1,8 @@
 """The storage of sandbox clusters in the database, so that web and worker processes share one cluster.
 
-Objects are sealed as a whole. A transaction holds the row of the sandbox's revision, which serialises the
-writers of one sandbox on PostgreSQL; on SQLite every transaction holds the write lock from its start.
+Objects are sealed as a whole, and so are the last changes that watches read. A transaction holds the row of the
+sandbox's revision, which serialises the writers of one sandbox on PostgreSQL, so that revisions are committed in their
+order; on SQLite every transaction holds the write lock from its start.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.records.models import SandboxMeta, SandboxObject, SandboxState
+from applyviz.records.models import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.sealing import Sealed
-from applyviz.sandbox.store import Key
+from applyviz.sandbox.store import KEPT_CHANGES, Key, StoredChange
+
+KEPT_BYTES = 16 * 1024 * 1024
+"""How much the sealed changes of one sandbox may take together; the oldest go first."""
+_COMPACT_EVERY = 32
 
 
 class DatabaseStore:
@@ -62,14 +67,67 @@ class DatabaseStore:
 
     def revision(self) -> int:
         """The last revision given."""
-        found = SandboxState.objects.filter(cluster_id=self._cluster_id).values_list("revision", flat=True).first()
-        return found or 0
+        return self._read_state()[0]
 
     def next_revision(self) -> int:
         """A revision greater than any before; only inside a transaction."""
         revision = self.revision() + 1
         SandboxState.objects.filter(cluster_id=self._cluster_id).update(revision=revision)
         return revision
+
+    def keep_change(self, change: StoredChange) -> None:
+        """Keep a change, and from time to time forget the oldest."""
+        body = Sealed.of_json({"before": change.before, "after": change.after})
+        size = len(body.token)
+        SandboxChange.objects.create(
+            cluster_id=self._cluster_id, revision=change.revision, **change.key._asdict(), body=body, size=size
+        )
+        if change.revision % _COMPACT_EVERY == 0 or size > KEPT_BYTES // _COMPACT_EVERY:
+            self._compact(change.revision - KEPT_CHANGES)
+
+    def _compact(self, oldest: int) -> None:
+        """Forget all up to a revision, and what is too much."""
+        mine, kept = SandboxChange.objects.filter(cluster_id=self._cluster_id), 0
+        for revision, size in mine.order_by("-revision").values_list("revision", "size"):
+            kept += size
+            if kept > KEPT_BYTES:
+                oldest = max(oldest, revision)
+                break
+        if oldest > 0 and mine.filter(revision__lte=oldest).delete()[0]:
+            SandboxState.objects.filter(cluster_id=self._cluster_id).update(compacted=oldest)
+
+    def list_changes(
+        self, since: int, group: str, plural: str, namespace: str | None = None
+    ) -> Sequence[StoredChange] | None:
+        """The changes of one resource after a revision; None when some of them are compacted."""
+        rows = list(self._changes_of(since, group, plural, namespace).order_by("revision"))
+        # Read last: what was compacted by then may have been missed.
+        if since < self._read_state()[1]:
+            return None
+        return [
+            StoredChange(row.revision, Key(row.group, row.plural, row.namespace, row.name), **row.body.open_json())
+            for row in rows
+        ]
+
+    def find_news(self, since: int, group: str, plural: str, namespace: str | None = None) -> tuple[bool, int]:
+        """Whether a resource may have changed after a revision, and up to which revision that is said; opens nothing.
+
+        - Compacted changes may have been some.
+        """
+        revision, compacted = self._read_state()  # read first: nothing up to it is committed later
+        if since < compacted:
+            return True, max(since, revision)
+        has_some = revision > since and self._changes_of(since, group, plural, namespace).exists()
+        return has_some, max(since, revision)
+
+    def _changes_of(self, since: int, group: str, plural: str, namespace: str | None) -> QuerySet[SandboxChange]:
+        rows = SandboxChange.objects.filter(cluster_id=self._cluster_id, revision__gt=since, group=group, plural=plural)
+        return rows if namespace is None else rows.filter(namespace=namespace)
+
+    def _read_state(self) -> tuple[int, int]:
+        """The last revision given, and the last one whose change is not kept any more."""
+        rows = SandboxState.objects.filter(cluster_id=self._cluster_id).values_list("revision", "compacted")
+        return rows.first() or (0, 0)
 
     def get_meta(self, name: str) -> JSONValue:
         """A small value of the cluster, None when it was never put."""

@@ -11,7 +11,7 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.jsontext import settle_numbers
 from applyviz.sandbox.status import not_found
-from applyviz.sandbox.store import Store
+from applyviz.sandbox.store import Key, Store, StoredChange
 from applyviz.sandbox.structural import drop_nulls, fill_defaults, prune
 from applyviz.sandbox.targets import Registry, Target
 
@@ -80,14 +80,25 @@ class Cluster:
 
     def save(self, target: Target, obj: MutableObject) -> None:
         """Store an object at its storage version with a new revision; must be inside a transaction."""
-        obj["metadata"]["resourceVersion"] = str(self.store.next_revision())
+        revision = self.store.next_revision()
+        obj["metadata"]["resourceVersion"] = str(revision)
         kept: JSONObject = obj
         if target.struct is None:
             kept = _convert_custom(obj, target.storage.api_version, target.storage_schema)
         elif target.storage != target.gvk:
             kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
         meta = obj["metadata"]
-        self.store.put(target.key(meta.get("namespace", ""), meta["name"]), kept)
+        key = target.key(meta.get("namespace", ""), meta["name"])
+        before = self.store.get(key)
+        self.store.put(key, kept)
+        self.store.keep_change(StoredChange(revision, key, before, kept))
+
+    def remove(self, key: Key) -> None:
+        """Forget an object, at a revision of its own as etcd counts it; must be inside a transaction."""
+        before = self.store.get(key)
+        if before is not None:
+            self.store.delete(key)
+            self.store.keep_change(StoredChange(self.store.next_revision(), key, before, None))
 
     def finish_name(self, prefix: str, uid: str) -> str:
         """A name made from `generateName`."""

@@ -100,10 +100,10 @@ def delete_contents(cluster: Cluster, target: Target, obj: JSONObject) -> None:
     name = obj["metadata"]["name"]
     if target.plural == "namespaces":
         for key in cluster.store.list_keys(name):
-            cluster.store.delete(key)
+            cluster.remove(key)
     else:
         group, plural = obj["spec"]["group"], obj["spec"]["names"]["plural"]
         for item in cluster.store.list(group, plural):
             meta = item["metadata"]
-            cluster.store.delete(Key(group, plural, meta.get("namespace", ""), meta["name"]))
-    cluster.store.delete(target.key("", name))
+            cluster.remove(Key(group, plural, meta.get("namespace", ""), meta["name"]))
+    cluster.remove(target.key("", name))

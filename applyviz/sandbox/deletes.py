@@ -90,7 +90,7 @@ class Deleter:
             cluster.save(target, live)
         waits = any(f not in _DONE_BY_CONTROLLERS for f in held) or (held and not cluster.has_controllers)
         if not options.is_dry_run and not waits:
-            cluster.store.delete(target.key(meta.get("namespace", ""), meta["name"]))
+            cluster.remove(target.key(meta.get("namespace", ""), meta["name"]))
             if options.policy != "Orphan" and cluster.has_controllers:
                 self._remove_dependents(meta)
         if held or (target.plural in _RETURNS_OBJECT and target.struct is not None):
@@ -137,7 +137,7 @@ class Deleter:
                 self._forget(key, item or {})
 
     def _forget(self, key: Key, item: JSONObject) -> None:
-        self._cluster.store.delete(key)
+        self._cluster.remove(key)
         self._remove_dependents(item["metadata"])
 
 

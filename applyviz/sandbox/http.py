@@ -3,7 +3,7 @@
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (content negotiation, warnings). JSON, YAML and
 protobuf bodies; answers are JSON, as an object, a table or metadata only. A bearer token names the user, by a function
 of the caller's; whom `kubectl --as` acts as is what a server says it is, and may do everything as everybody may here.
-A watch tells what is there and ends: clients ask again.
+A watch is answered in parts: whoever keeps the connection asks for the next one when something has changed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from urllib.parse import parse_qsl, unquote
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.sandbox.forms import find_form, shape_body, shape_event
 from applyviz.sandbox.jsontext import simplify
 from applyviz.sandbox.payloads import Payload, UnreadableError, read_yaml
 from applyviz.sandbox.reviews import Caller
 from applyviz.sandbox.routing import parse_path
 from applyviz.sandbox.server import Sandbox
 from applyviz.sandbox.status import StatusError
-from applyviz.sandbox.tables import render_table
+from applyviz.sandbox.watches import read_timeout
 
 BODY_LIMIT = 3 * 1024 * 1024
+WATCH_SECONDS = 300.0
+"""The longest that a watch stays open; clients begin a new one where it ended."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EXTRA = "impersonate-extra-"
-_METADATA_KINDS = {"PartialObjectMetadata", "PartialObjectMetadataList"}
 
 
 class Response(NamedTuple):
@@ -38,6 +40,30 @@ class Response(NamedTuple):
     status: int
     headers: list[tuple[str, str]]
     body: bytes
+
+
+class WatchPosition(NamedTuple):
+    """How far a watch is: the revision, and whether an event was sent (the first one names the columns of a table)."""
+
+    revision: int
+    is_begun: bool
+
+
+class WatchPart(NamedTuple):
+    """Some lines of a watch, the position to go on from, and for how many seconds it may stay open altogether.
+
+    - `is_ended`: it was refused, or nothing can come after it.
+    """
+
+    response: Response
+    position: WatchPosition
+    seconds: float
+    is_ended: bool
+
+
+def refuse_watch(response: Response) -> WatchPart:
+    """The answer to a watch that does not begin, or does not go on."""
+    return WatchPart(response, WatchPosition(0, is_begun=False), 0.0, is_ended=True)
 
 
 class HttpFace:
@@ -60,11 +86,34 @@ class HttpFace:
                 raise StatusError(401, "Unauthorized", "Unauthorized")
             caller = _read_caller(given)
             request, payload = _read_request(method, unquote(path), query, given, body)
-            if request.query.get("watch") in ("true", "1"):
-                return self._watch(request)
+            if is_watch(method, path, query):
+                return self._watch(request, given, None, has_bookmark=True).response
             return self._answer(request, payload, given, caller)
         except StatusError as error:
             return _render(Answer(error.code, error.render()))
+
+    def watch(
+        self,
+        path: str,
+        query: str,
+        headers: Mapping[str, str],
+        position: WatchPosition | None = None,
+        *,
+        has_bookmark: bool = False,
+    ) -> WatchPart:
+        """A part of a watch: what happened since a position, None: from where the client says.
+
+        - The caller asks again, until the seconds are over; the token counts each time.
+        - `has_bookmark`: the part ends with a bookmark, where the client wants some.
+        """
+        given = {k.lower(): v for k, v in headers.items()}
+        try:
+            if not self._authenticate(given):
+                raise StatusError(401, "Unauthorized", "Unauthorized")
+            request, _ = _read_request("GET", unquote(path), query, given, b"")
+            return self._watch(request, given, position, has_bookmark=has_bookmark)
+        except StatusError as error:
+            return refuse_watch(_render(Answer(error.code, error.render())))
 
     def _authenticate(self, headers: Mapping[str, str]) -> bool:
         token = read_token(headers.get("authorization", ""))
@@ -84,31 +133,32 @@ class HttpFace:
         """The body in the form that was asked for."""
         route = parse_path(request.path)
         target = self._sandbox.registry.find(route) if route else None
-        form = _find_form(accept)
-        if target is None or request.method != "GET" or not form or (route and route.subresource):
+        if target is None or request.method != "GET" or (route and route.subresource):
             return body
-        if form == "Table":
-            include = request.query.get("includeObject", "Metadata")
-            return render_table(target, body, self._clock(), include=include)
-        if form in _METADATA_KINDS:
-            return _only_metadata(body)
-        return body
+        return shape_body(target, body, find_form(accept), request.query, self._clock())
 
-    def _watch(self, request: Request) -> Response:
-        """The present as events of additions, then the end."""
-        plain = {k: v for k, v in request.query.items() if k not in ("watch", "timeoutSeconds", "resourceVersion")}
-        answer = self._sandbox.handle(Request("GET", request.path, plain))
-        if not answer.is_ok:
-            return _render(answer)
-        since = request.query.get("resourceVersion", "")
-        floor = int(since) if since.isdigit() else 0
-        kind = (answer.body.get("kind") or "").removesuffix("List")
-        lines = []
-        for item in answer.body.get("items") or ():
-            if int(item["metadata"].get("resourceVersion", 0)) > floor:
-                typed = {"kind": kind, "apiVersion": answer.body["apiVersion"], **item}
-                lines.append(json.dumps({"type": "ADDED" if not floor else "MODIFIED", "object": typed}) + "\n")
-        return Response(200, [("Content-Type", JSON)], "".join(lines).encode())
+    def _watch(
+        self, request: Request, headers: Mapping[str, str], position: WatchPosition | None, *, has_bookmark: bool
+    ) -> WatchPart:
+        seconds = read_timeout(request.query, WATCH_SECONDS)
+        step = self._sandbox.watch(request, position.revision if position else None, has_bookmark=has_bookmark)
+        is_begun, form, lines = bool(position and position.is_begun), find_form(headers.get("accept", "")), []
+        route = parse_path(request.path)
+        target = self._sandbox.registry.find(route) if route else None
+        for event in step.events:
+            if target is not None:
+                shaped = shape_event(target, event, form, request.query, self._clock(), has_columns=is_begun)
+                lines.append(json.dumps(shaped) + "\n")
+                is_begun = True
+        response = Response(200, [("Content-Type", JSON)], "".join(lines).encode())
+        return WatchPart(response, WatchPosition(step.position, is_begun), seconds, step.is_ended)
+
+
+def is_watch(method: str, path: str, query: str) -> bool:
+    """Whether a request asks for a watch: of a collection, for the object of a name is given at once."""
+    wanted = dict(parse_qsl(query, keep_blank_values=True)).get("watch")
+    route = parse_path(unquote(path))
+    return method == "GET" and wanted in ("true", "1") and route is not None and not route.name
 
 
 def render_status(code: int, reason: str, message: str) -> Response:
@@ -153,28 +203,6 @@ def _manager(agent: str) -> str:
     """The field manager that a client gets when it names none: its program's name."""
     name = agent.partition("/")[0]
     return "".join(c for c in name if c.isprintable())[:128] or "unknown"
-
-
-def _find_form(accept: str) -> str:
-    """The first form that the client prefers and that is known here."""
-    for choice in accept.split(","):
-        parts = dict(p.strip().partition("=")[::2] for p in choice.split(";")[1:])
-        if parts.get("as") == "Table" or parts.get("as") in _METADATA_KINDS:
-            return parts["as"]
-        if not parts.get("as"):
-            return ""
-    return ""
-
-
-def _only_metadata(body: JSONObject) -> JSONObject:
-    def shrink(obj: JSONObject) -> JSONObject:
-        return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
-
-    if isinstance(body.get("items"), list):
-        items = [shrink(o) for o in body["items"]]
-        head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        return {**head, "metadata": body["metadata"], "items": items}
-    return shrink(body)
 
 
 def _read_request(

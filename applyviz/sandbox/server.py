@@ -2,7 +2,7 @@
 
 Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/. The verbs live in modules of their own; here
 a path finds its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of
-the store; a dry run opens none. Left out: watches, authorization (callers decide who may ask), proxies, logs.
+the store; a dry run opens none. Left out: authorization (callers decide who may ask), proxies, logs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
@@ -27,6 +28,7 @@ from applyviz.sandbox.scaling import render_scale
 from applyviz.sandbox.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
 from applyviz.sandbox.store import Store
 from applyviz.sandbox.targets import Registry, Target
+from applyviz.sandbox.watches import WatchStep, bookmark, continue_watch, has_bookmarks, start_watch
 from applyviz.sandbox.writes import Writer
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -69,15 +71,43 @@ class Sandbox:
         - `caller`: whom it is taken for; that changes no object and no field owner.
         """
         try:
-            if not self._is_started:
-                bootstrap.ensure(self._cluster)
-                self._is_started = True
+            self._start()
             payload = payload if payload is not None else Payload(request.content_type, None, request.body)
             return self._route(request, user, payload, caller)
         except StatusError as error:
             return Answer(error.code, error.render(), error.warnings)
         except RecursionError:
             return Answer(400, bad_request("the object is nested too deeply").render())
+
+    def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
+        """The events of a collection since a position, None: since the client says.
+
+        - `has_bookmark`: the last event tells the position, where the client wants to know it.
+        - Raises `StatusError` for what cannot be watched.
+        """
+        self._start()
+        route, target = self._find_collection(request)
+        query, namespace = request.query, route.namespace
+        if position is None:
+            step = start_watch(self._cluster, target, namespace, query)
+        else:
+            step = continue_watch(self._cluster, target, namespace, query, position)
+        if not has_bookmark or step.is_ended or not has_bookmarks(query):
+            return step
+        return replace(step, events=(*step.events, bookmark(target, step.position)))
+
+    def _start(self) -> None:
+        if not self._is_started:
+            bootstrap.ensure(self._cluster)
+            self._is_started = True
+
+    def _find_collection(self, request: Request) -> tuple[Route, Target]:
+        route = parse_path(request.path)
+        target = self.registry.find(route) if route is not None else None
+        if route is None or target is None or route.name:
+            raise no_such_path()
+        self._check_shape(request, route, target)
+        return route, target
 
     def discover(self, path: str) -> JSONObject | None:
         """The aggregated discovery document of `/api` or `/apis`."""

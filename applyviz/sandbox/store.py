@@ -1,8 +1,8 @@
 """Where a sandbox cluster keeps its objects: the protocol, and a store in memory.
 
 Objects are kept as the server would write them to etcd: in the storage version of their resource, with
-metadata, managedFields and status. Revisions only grow, as etcd's do (resourceVersion). What is left
-out: history; a `continue` token lists the present, not the past.
+metadata, managedFields and status. Revisions only grow, as etcd's do (resourceVersion). The last changes are
+kept for watches; older ones are compacted away. Left out: objects of the past, so a `continue` token lists the present.
 """
 
 from __future__ import annotations
@@ -24,6 +24,15 @@ class Key(NamedTuple):
     name: str
 
 
+class StoredChange(NamedTuple):
+    """One write of one object at a revision: as it was `before` (None: created), and `after` (None: deleted)."""
+
+    revision: int
+    key: Key
+    before: JSONObject | None
+    after: JSONObject | None
+
+
 class Store(Protocol):
     """What a sandbox cluster needs of its storage.
 
@@ -33,6 +42,9 @@ class Store(Protocol):
       name, over all namespaces when `namespace` is None.
     - `next_revision()` is only called inside a transaction and is greater than any before;
       `revision()` is the last one given.
+    - `keep_change` is only called inside a transaction, with the revision just given; revisions are committed in
+      their order, so whoever reads a change has missed none before it.
+    - `list_changes` gives those of one resource after a revision, in order; None when some of them are compacted.
     - `get_meta`/`put_meta` keep small JSON values of the cluster (allotted addresses, start marker).
     """
 
@@ -44,8 +56,16 @@ class Store(Protocol):
     def list_keys(self, namespace: str) -> Sequence[Key]: ...
     def revision(self) -> int: ...
     def next_revision(self) -> int: ...
+    def keep_change(self, change: StoredChange) -> None: ...
+    def list_changes(
+        self, since: int, group: str, plural: str, namespace: str | None = None
+    ) -> Sequence[StoredChange] | None: ...
     def get_meta(self, name: str) -> JSONValue: ...
     def put_meta(self, name: str, value: JSONValue) -> None: ...
+
+
+KEPT_CHANGES = 1000
+"""How many changes of a cluster are kept; a watch that asks for older ones has to list again."""
 
 
 class MemoryStore:
@@ -55,17 +75,18 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._objects: dict[Key, MutableObject] = {}
         self._meta: dict[str, JSONValue] = {}
-        self._revision = 0
+        self._revision = self._compacted = 0
+        self._changes: tuple[StoredChange, ...] = ()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Hold the write lock; give back the state from before when the block raises."""
         with self._lock:
-            before = (dict(self._objects), dict(self._meta), self._revision)
+            before = (dict(self._objects), dict(self._meta), self._revision, self._changes, self._compacted)
             try:
                 yield
             except BaseException:
-                self._objects, self._meta, self._revision = before
+                self._objects, self._meta, self._revision, self._changes, self._compacted = before
                 raise
 
     def get(self, key: Key) -> JSONObject | None:
@@ -101,6 +122,27 @@ class MemoryStore:
         """A revision greater than any before."""
         self._revision += 1
         return self._revision
+
+    def keep_change(self, change: StoredChange) -> None:
+        """Remember a change, and forget the oldest."""
+        self._changes = (*self._changes, change._replace(after=clone(change.after)))
+        if len(self._changes) > KEPT_CHANGES:
+            self._compacted, self._changes = self._changes[0].revision, self._changes[1:]
+
+    def list_changes(
+        self, since: int, group: str, plural: str, namespace: str | None = None
+    ) -> Sequence[StoredChange] | None:
+        """The changes of one resource after a revision; None when some of them are compacted."""
+        with self._lock:
+            if since < self._compacted:
+                return None
+            return [
+                c
+                for c in self._changes
+                if c.revision > since
+                and (c.key.group, c.key.plural) == (group, plural)
+                and namespace in (None, c.key.namespace)
+            ]
 
     def get_meta(self, name: str) -> JSONValue:
         """A small value of the cluster, None when it was never put."""

@@ -232,7 +232,7 @@ class Writer:
         if write.options.is_dry_run:
             return Answer(200, obj, body.warnings)
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
-            cluster.store.delete(target.key(write.namespace, write.route.name))
+            cluster.remove(target.key(write.namespace, write.route.name))
             return Answer(200, obj, body.warnings)
         answer = cluster.write(target, obj)
         settle(cluster, target, obj)

@@ -67,8 +67,11 @@ class Pace:
 T = TypeVar("T")
 
 
-def _do_and_let_go(do: Callable[[], T]) -> T:
-    """Also a connection that is young enough to be kept: whoever waits next has a thread of their own."""
+def do_and_let_go(do: Callable[[], T]) -> T:
+    """Do something and close the connections to the database that it opened.
+
+    Also a connection that is young enough to be kept: whoever waits next has a thread of their own.
+    """
     try:
         return do()
     finally:
@@ -84,7 +87,7 @@ async def _tell(look: Look, place: str, pace: Pace) -> AsyncIterator[str]:
         yield f"retry: {RETRY_MILLISECONDS}\n\n"
         spoke = began = pace.now()
         while pace.now() - began < pace.lifetime:
-            event = await sync_to_async(_do_and_let_go)(partial(look, place))
+            event = await sync_to_async(do_and_let_go)(partial(look, place))
             if event is not None:
                 place, spoke = event.place, pace.now()
                 yield str(event)
@@ -122,14 +125,14 @@ async def _wait(
     has_seat = SEATS.acquire(blocking=False)
     try:
         began = spoke = pace.now()
-        document = await sync_to_async(_do_and_let_go)(look)
+        document = await sync_to_async(do_and_let_go)(look)
         while has_seat and not is_enough(document) and pace.now() - began < pace.lifetime:
             if pace.now() - spoke >= pace.silence:
                 spoke = pace.now()
                 yield b"\n"  # JSON may begin with it; a connection that broke is noticed by writing to it
             await pace.sleep(pace.pause)
-            document = await sync_to_async(_do_and_let_go)(look)
-        yield json.dumps(await sync_to_async(_do_and_let_go)(partial(finish, document))).encode()
+            document = await sync_to_async(do_and_let_go)(look)
+        yield json.dumps(await sync_to_async(do_and_let_go)(partial(finish, document))).encode()
     except ApplyVizError as error:  # what may no longer be seen; the status went out long ago
         yield json.dumps({"error": {"code": "not allowed", "message": str(error)}}).encode()
     finally:
@@ -177,7 +180,7 @@ def _take_piece(lines: Lines) -> bytes:
 
 async def _draw(lines: Lines) -> AsyncIterator[bytes]:
     try:
-        while piece := await sync_to_async(_do_and_let_go)(partial(_take_piece, lines)):
+        while piece := await sync_to_async(do_and_let_go)(partial(_take_piece, lines)):
             yield piece
     finally:
         lines.close()

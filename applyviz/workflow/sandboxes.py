@@ -8,7 +8,7 @@ from typing import Final
 from applyviz.clusters import sandbox
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import Cluster
-from applyviz.sandbox.http import Response, read_token, render_status
+from applyviz.sandbox.http import Response, WatchPart, WatchPosition, read_token, render_status
 from applyviz.workflow import access
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
@@ -25,6 +25,34 @@ def answer_http(
 ) -> Response:
     """Answer one HTTP request as the sandbox's API server."""
     return sandbox.answer_http(cluster, method, path, query, headers, body)
+
+
+def answer_watch(
+    cluster: Cluster,
+    *,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    position: WatchPosition | None = None,
+    has_bookmark: bool = False,
+) -> WatchPart:
+    """Answer a part of a watch as the sandbox's API server: what happened since a position, None for its beginning.
+
+    - `has_bookmark`: the part ends with a bookmark, where the client wants some.
+    """
+    return sandbox.answer_watch(cluster, path, query, headers, position, has_bookmark=has_bookmark)
+
+
+def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int) -> tuple[bool, int]:
+    """Whether a watch may have something to send after a revision, and up to which revision that is known.
+
+    - Reads no sealed content, so that a web process may ask it often.
+    - Also when the sandbox is gone, or the token has changed: then what comes next ends the watch.
+    """
+    cluster = find_sandbox(slug)
+    if cluster is None or refuse_stranger(cluster, headers) is not None:
+        return True, revision
+    return sandbox.find_news(cluster, path, revision)
 
 
 NO_WORKER: Final = render_status(504, "Timeout", "no worker answered in time; is one running?")

@@ -4,11 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from applyviz.clusters import storage
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Request
-from applyviz.records.models import SandboxObject
+from applyviz.records.models import SandboxChange, SandboxObject, SandboxState
+from applyviz.records.sealing import SealError, sealing_key
 from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import Key, MemoryStore
+from applyviz.sandbox.store import Key, MemoryStore, StoredChange
 from tests.builders import make_cluster_row
 
 pytestmark = pytest.mark.django_db
@@ -107,3 +109,84 @@ def test_rows_hold_no_plain_content():
         store.put(key("s", plural="secrets"), {"data": {"password": "c3VwZXJzZWNyZXQ="}})
 
     assert b"c3VwZXJz" not in SandboxObject.objects.get().body.token
+
+
+def keep(store, name, before=None, after=None, plural="configmaps", namespace="shop"):
+    with store.transaction():
+        revision = store.next_revision()
+        store.keep_change(StoredChange(revision, key(name, namespace, plural), before, after))
+    return revision
+
+
+def test_changes_of_a_resource_are_listed_in_their_order(store):
+    first = keep(store, "x", None, {"a": 1})
+    keep(store, "s", None, {"data": {}}, "secrets")
+    second = keep(store, "x", {"a": 1}, {"a": 2})
+    elsewhere = keep(store, "x", {"a": 2}, None, namespace="other")
+
+    found = store.list_changes(0, "", "configmaps")
+    assert found == [
+        StoredChange(first, key("x"), None, {"a": 1}),
+        StoredChange(second, key("x"), {"a": 1}, {"a": 2}),
+        StoredChange(elsewhere, key("x", "other"), {"a": 2}, None),
+    ]
+    assert store.list_changes(first, "", "configmaps", "shop") == found[1:2]
+    assert store.list_changes(elsewhere, "", "configmaps") == []
+
+
+def test_change_of_a_failed_transaction_never_was(store):
+    def fail():
+        with store.transaction():
+            store.keep_change(StoredChange(store.next_revision(), key("x"), None, {"a": 1}))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+
+    assert store.list_changes(0, "", "configmaps") == []
+
+
+def test_old_changes_are_compacted_by_number_and_by_size(monkeypatch):
+    store = DatabaseStore(make_cluster_row().pk)
+    monkeypatch.setattr(storage, "KEPT_CHANGES", 40)
+    for number in range(64):
+        keep(store, "x", None, {"n": number})
+
+    kept = store.list_changes(24, "", "configmaps")
+    assert [c.after["n"] for c in kept] == list(range(24, 64))
+    assert store.list_changes(23, "", "configmaps") is None
+
+    monkeypatch.setattr(storage, "KEPT_BYTES", 4096)
+    last = keep(store, "x", None, {"text": "x" * 2000})
+    assert SandboxChange.objects.count() < 30
+    assert len(store.list_changes(last - 1, "", "configmaps")) == 1
+    assert store.list_changes(40, "", "configmaps") is None
+
+
+def test_news_are_found_without_opening_anything(settings):
+    store = DatabaseStore(make_cluster_row().pk)
+    first = keep(store, "x", None, {"a": 1})
+    last = keep(store, "s", None, {"data": {}}, "secrets")
+    settings.APPLYVIZ_SEALING_KEY, settings.APPLYVIZ_OPENING_KEYS = sealing_key(), []
+
+    assert store.find_news(0, "", "configmaps", "shop") == (True, last)
+    assert store.find_news(first, "", "configmaps") == (False, last)
+    assert store.find_news(0, "", "configmaps", "other") == (False, last)
+    assert store.find_news(last + 5, "", "configmaps") == (False, last + 5)
+    with pytest.raises(SealError):
+        store.list_changes(0, "", "configmaps")
+
+
+def test_compacted_changes_may_have_been_news():
+    store = DatabaseStore(make_cluster_row().pk)
+    SandboxState.objects.create(cluster_id=store._cluster_id, revision=9, compacted=5)
+
+    assert store.find_news(4, "", "configmaps") == (True, 9)
+    assert store.find_news(5, "", "configmaps") == (False, 9)
+
+
+def test_deleted_secret_is_kept_sealed():
+    store = DatabaseStore(make_cluster_row().pk)
+    keep(store, "s", {"data": {"password": "c3VwZXJzZWNyZXQ="}}, None, "secrets")
+
+    assert b"c3VwZXJz" not in SandboxChange.objects.get().body.token

@@ -28,7 +28,7 @@ from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
 from applyviz.records.models.reviews import Review, ReviewPlace, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
-from applyviz.records.models.sandboxes import SandboxMeta, SandboxObject, SandboxState
+from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
@@ -69,6 +69,7 @@ __all__ = [
     "RetentionPolicy",
     "Review",
     "ReviewPlace",
+    "SandboxChange",
     "SandboxMeta",
     "SandboxObject",
     "SandboxState",

@@ -1,4 +1,4 @@
-"""The storage of sandbox clusters: objects, the revision counter, small values; web and worker share it."""
+"""The storage of sandbox clusters: objects, the last changes, the revision counter, small values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from applyviz.records.models.clusters import Cluster
 
 
 class SandboxState(models.Model):
-    """The write lock of one sandbox and its last resourceVersion."""
+    """The write lock of one sandbox, its last resourceVersion, and the last one whose change is not kept any more."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="sandbox")
     revision = models.BigIntegerField(default=0)
+    compacted = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"{self.cluster_id}@{self.revision}"
@@ -37,6 +38,25 @@ class SandboxObject(models.Model):
 
     def __str__(self) -> str:
         return f"{self.plural} {self.namespace}/{self.name}"
+
+
+class SandboxChange(models.Model):
+    """One write of one object, for watches: before and after it, sealed together; `size` is that of the sealed body."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sandbox_changes")
+    revision = models.BigIntegerField()
+    group = models.CharField(max_length=253, blank=True)
+    plural = models.CharField(max_length=253)
+    namespace = models.CharField(max_length=253, blank=True)
+    name = models.CharField(max_length=253)
+    body = SealedField()
+    size = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "revision"], name="one_sandbox_change_per_revision")]
+
+    def __str__(self) -> str:
+        return f"{self.plural} {self.namespace}/{self.name}@{self.revision}"
 
 
 class SandboxMeta(models.Model):

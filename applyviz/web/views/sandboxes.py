@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
+from applyviz.sandbox.http import is_watch
+from applyviz.web.watches import WatchQuestion, watch
 from applyviz.workflow import errands, sandboxes
 
 
 @csrf_exempt
-def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpResponse:
+def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpResponseBase:
     """Hand one request to the sandbox; a wrong token learns nothing but that."""
     found = sandboxes.find_sandbox(slug)
     if found is None:
         raise Http404
+    query, method = request.META.get("QUERY_STRING", ""), request.method or "GET"
+    if is_watch(method, f"/{path}", query):
+        return watch(request, WatchQuestion(slug, f"/{path}", query, dict(request.headers)))
     answered = errands.answer_kubectl(
         found,
-        method=request.method or "GET",
-        path="/" + path,
-        query=request.META.get("QUERY_STRING", ""),
+        method=method,
+        path=f"/{path}",
+        query=query,
         headers=dict(request.headers),
         body=request.body,
     )

@@ -16,7 +16,6 @@ from applyviz.workflow.errands.carrying import carry_out, end_late, find_unfinis
 from applyviz.workflow.errands.questions import (
     add_cluster,
     adopt,
-    answer_kubectl,
     compare_objects,
     find_facts,
     read_adoption,
@@ -25,6 +24,7 @@ from applyviz.workflow.errands.questions import (
     read_state,
     undo_run,
 )
+from applyviz.workflow.errands.sandboxes import answer_kubectl, answer_watch
 
 __all__ = [
     "RefusedError",
@@ -34,6 +34,7 @@ __all__ = [
     "add_cluster",
     "adopt",
     "answer_kubectl",
+    "answer_watch",
     "carry_out",
     "compare_objects",
     "end_late",

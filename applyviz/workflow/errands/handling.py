@@ -6,7 +6,7 @@ Every handler calls the use case as the person who asked, so that rights are loo
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -16,6 +16,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.serialize import options_from_json, to_json
 from applyviz.records.enums import ErrandKind
 from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.sandbox.http import WatchPosition
 from applyviz.workflow import (
     access,
     adoption,
@@ -28,6 +29,7 @@ from applyviz.workflow import (
     sandboxes,
 )
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.errands.wire import render_part, render_response
 from applyviz.workflow.errors import NotVisibleError
 
 Act = Callable[[], JSONValue]
@@ -125,17 +127,12 @@ def _add_cluster(asked: Asked) -> Act:
 def _sandbox(asked: Asked) -> Act:
     cluster = cast(Cluster, asked.cluster)  # who may talk to it, its token decides
     said = json.loads(asked.secret)
+    if "position" in said:
+        held = said.pop("position")
+        position = WatchPosition(*held) if held is not None else None
+        return lambda: render_part(sandboxes.answer_watch(cluster, position=position, **said))
     body = b64decode(said.pop("body"))
-
-    def act() -> JSONValue:
-        answered = sandboxes.answer_http(cluster, **said, body=body)
-        return {
-            "status": answered.status,
-            "headers": [list(header) for header in answered.headers],
-            "body": b64encode(answered.body).decode(),
-        }
-
-    return act
+    return lambda: render_response(sandboxes.answer_http(cluster, **said, body=body))
 
 
 _HANDLERS: dict[ErrandKind, Callable[[Asked], Act]] = {

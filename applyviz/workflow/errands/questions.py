@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
-from datetime import timedelta
-from functools import lru_cache
 from typing import cast
 
-from applyviz import keypairs
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.comparison import ObjectMove
 from applyviz.engine.planning.serialize import from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import ErrandKind, ErrandState
-from applyviz.records.models import ApplyRun, Cluster, Errand, Plan
-from applyviz.records.sealing import can_open
-from applyviz.sandbox.http import Response
-from applyviz.workflow import comparisons, fields, inverse, sandboxes
+from applyviz.records.enums import ErrandKind
+from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.workflow import comparisons, fields, inverse
 from applyviz.workflow.access import Person
 from applyviz.workflow.adoption import Adoption
 from applyviz.workflow.comparisons import Differing
-from applyviz.workflow.errands.asking import Question, ask, peek, send, wait, write_down
+from applyviz.workflow.errands.asking import Question, ask, peek, send
 from applyviz.workflow.fields import FieldFacts
 from applyviz.workflow.inventory import Holdings, Inventory
 from applyviz.workflow.rights import ClusterState
-
-_KUBECTL_WAITS = timedelta(seconds=30)
 
 
 def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
@@ -105,36 +95,3 @@ def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Pe
     """Add a live cluster from an uploaded kubeconfig, which is sealed at once; gives its slug."""
     said = {"slug": slug, "name": name, "context": context}
     return cast(str, send(Question(ErrandKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"])
-
-
-@lru_cache(maxsize=1)
-def _reply_key() -> str:
-    """The opening key of this process, for answers to itself; it is kept nowhere else."""
-    return keypairs.make_opening_key()
-
-
-def answer_kubectl(
-    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-) -> Response:
-    """Answer one HTTP request as a sandbox's API server.
-
-    - A web process checks the token, and passes the rest on sealed; the answer comes back sealed for it alone.
-    """
-    if can_open():
-        return sandboxes.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)
-    refused = sandboxes.refuse_stranger(cluster, headers)
-    if refused is not None:
-        return refused
-    said = {"method": method, "path": path, "query": query, "headers": dict(headers), "body": b64encode(body).decode()}
-    question = Question(
-        ErrandKind.SANDBOX,
-        cluster=cluster,
-        secret=json.dumps(said).encode(),
-        reply_to=keypairs.sealing_key_of(_reply_key()),
-    )
-    errand = wait(write_down(question, patience=_KUBECTL_WAITS), _KUBECTL_WAITS.total_seconds())
-    if errand.state != ErrandState.DONE or errand.sealed_result is None:
-        return sandboxes.NO_WORKER
-    told = json.loads(keypairs.unseal(bytes(errand.sealed_result), [_reply_key()]))
-    Errand.objects.filter(pk=errand.pk).delete()
-    return Response(told["status"], [(name, value) for name, value in told["headers"]], b64decode(told["body"]))
