@@ -1,8 +1,8 @@
 """A watch of a sandbox over HTTP: a connection that stays open for minutes, and is fed when something changes.
 
-Between two looks it waits in the event loop and holds no connection to the database. A look is one short question
-for all: whether the resource has changed; only then is a part of the watch read, by a worker where this process opens
-nothing. A process keeps a bounded number of watches, and fewer of one sandbox; who comes later is told to try again.
+Between two polls it waits in the event loop and keeps no connection to the database. A poll asks whether the resource
+has changed, which opens nothing; only then is a part of the watch read, by a worker where this process has no key.
+A process keeps a bounded number of watches, and fewer of one sandbox; further clients get 429 and retry later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from applyviz.web.streams import do_and_let_go
 from applyviz.workflow import errands, sandboxes
 
 MOST, MOST_OF_ONE = 64, 16
-_LOOKS: Final = threading.BoundedSemaphore(4)
+_POLLS: Final = threading.BoundedSemaphore(4)
 """How many watches of this process use the database at the same moment."""
 
 
@@ -122,20 +122,20 @@ class WatchQuestion:
         return self.read(position) if has_news else position._replace(revision=revision)
 
 
-def _look(do: Callable[[], WatchPart | WatchPosition]) -> WatchPart | WatchPosition:
-    with _LOOKS:
+def _poll(do: Callable[[], WatchPart | WatchPosition]) -> WatchPart | WatchPosition:
+    with _POLLS:
         return do_and_let_go(do)
 
 
 async def _follow(question: WatchQuestion, first: WatchPart, clock: WatchClock, end: float) -> AsyncIterator[bytes]:
     """The lines that come after the first part, until the time is over or the sandbox ends the watch."""
-    look, position, told = sync_to_async(_look), first.position, clock.now()
+    poll, position, bookmarked = sync_to_async(_poll), first.position, clock.now()
     while clock.now() < end:
         await clock.sleep(min(clock.pause, max(end - clock.now(), 0.0)))
-        is_due = clock.now() >= min(told + clock.bookmark_every, end)
-        told = clock.now() if is_due else told
+        is_due = clock.now() >= min(bookmarked + clock.bookmark_every, end)
+        bookmarked = clock.now() if is_due else bookmarked
         read = partial(question.read, has_bookmark=True) if is_due else question.read_news
-        found = await look(partial(read, position))
+        found = await poll(partial(read, position))
         if isinstance(found, WatchPosition):
             position = found
         elif found.response.status == HTTPStatus.OK:
@@ -145,7 +145,7 @@ async def _follow(question: WatchQuestion, first: WatchPart, clock: WatchClock, 
                 return
             position = found.position
         elif found.response.status != sandboxes.NO_WORKER.status:
-            return  # without a worker nothing is lost: the next look begins at the same position
+            return  # without a worker nothing is lost: the next poll begins at the same position
 
 
 async def _feed(
