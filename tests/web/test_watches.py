@@ -1,18 +1,21 @@
 """A watch over HTTP: events as they happen, whoever writes; bookmarks, time, slots; through a worker without keys."""
 
 import json
+from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from django.test import AsyncClient
 from django.test.client import AsyncRequestFactory
 
-from applyviz.clusters.sandbox import open_sandbox
+from applyviz.clusters.sandbox import hash_token, open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.models import Cluster, Errand
 from applyviz.web import watches
 from applyviz.web.watches import WatchClock, WatchQuestion, WatchSlots
-from applyviz.workflow import clusters, sandboxes
+from applyviz.workflow import clusters
+from applyviz.workflow.errands import asking
+from applyviz.workflow.errands import sandboxes as carrying
 from tests.keyless import go_without_keys
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +54,7 @@ class Clock:
         self.time += seconds
         if self.turns:
             turn = self.turns.pop(0)
-            await watches.sync_to_async(turn)()
+            await sync_to_async(turn)()
 
     @property
     def clock(self):
@@ -65,7 +68,7 @@ def watch(cluster, token, query="watch=true", *, clock, slots=None):
 
     @async_to_sync
     async def read():
-        response = await watches.sync_to_async(watches.watch)(request, question, slots=slots, clock=clock.clock)
+        response: Any = await sync_to_async(watches.watch)(request, question, slots=slots, clock=clock.clock)
         if not response.streaming:
             return response, [response.content]
         return response, [piece async for piece in response]
@@ -120,7 +123,7 @@ def test_full_server_says_so_and_when_to_come_again(cluster, token):
     request = AsyncRequestFactory().get(f"/sandboxes/box{MAPS}?watch=true")
     question = WatchQuestion("box", MAPS, "watch=true", {"Authorization": f"Bearer {token}"})
 
-    answer = watches.watch(request, question, slots=slots)
+    answer: Any = watches.watch(request, question, slots=slots)
 
     assert (answer.status_code, answer["Retry-After"]) == (429, "5")
     assert json.loads(answer.content)["reason"] == "TooManyRequests"
@@ -149,7 +152,7 @@ def test_stranger_is_refused_and_takes_no_slot(cluster):
 
 def test_watch_ends_when_the_token_changes_or_the_sandbox_goes(cluster, token):
     def change():
-        Cluster.objects.filter(pk=cluster.pk).update(token_hash=sandboxes.sandbox.hash_token("another"))
+        Cluster.objects.filter(pk=cluster.pk).update(token_hash=hash_token("another"))
 
     clock = Clock(nothing, change, lambda: write(cluster, "a"))
     _, events = watch(cluster, token, clock=clock)
@@ -176,10 +179,8 @@ def test_watch_goes_on_through_a_worker_where_web_opens_nothing(cluster, token, 
 
 
 def test_watch_outlives_a_worker_that_is_away_for_a_moment(cluster, token, settings, monkeypatch):
-    from applyviz.workflow.errands import sandboxes as carrying  # noqa: PLC0415 - its patience
-
     web = go_without_keys(settings, monkeypatch)
-    monkeypatch.setattr(carrying, "wait", lambda errand, seconds: watches.errands.asking.wait(errand, 0.2))
+    monkeypatch.setattr(carrying, "wait", lambda errand, seconds: asking.wait(errand, 0.2))
 
     def write_and_leave():
         with web.as_worker():
@@ -197,7 +198,7 @@ def test_watch_outlives_a_worker_that_is_away_for_a_moment(cluster, token, setti
 def test_watch_goes_over_the_wire(cluster, token):
     @async_to_sync
     async def read():
-        response = await AsyncClient().get(
+        response: Any = await AsyncClient().get(
             f"/sandboxes/box{MAPS}?watch=true&timeoutSeconds=1",
             headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "gzip"},
         )

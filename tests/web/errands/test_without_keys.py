@@ -235,7 +235,7 @@ def test_token_of_an_earlier_release_is_looked_at_by_a_worker(token, web, client
 
 def test_kubectl_is_told_when_no_worker_answers(token, web, client, monkeypatch):
     web.works = False
-    monkeypatch.setattr("applyviz.workflow.errands.questions._KUBECTL_WAITS", timedelta(seconds=0.2))
+    monkeypatch.setattr("applyviz.workflow.errands.sandboxes._PATIENCE", timedelta(seconds=0.2))
 
     answer = client.get(MAPS, HTTP_AUTHORIZATION=f"Bearer {token}")
 
