@@ -21,4 +21,4 @@ WORKDIR /app
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 APPLYVIZ_HOME=/tmp/applyviz
 USER 10001
 EXPOSE 8000
-CMD ["uvicorn", "applyviz.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off"]
+CMD ["uvicorn", "applyviz.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", "--no-proxy-headers"]

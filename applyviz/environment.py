@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -48,6 +50,37 @@ def number(name: str, default: int) -> int:
 def words(name: str, default: str = "") -> list[str]:
     """Words separated by commas or spaces."""
     return text(name, default).replace(",", " ").split()
+
+
+def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Addresses and networks (`10.0.0.7`, `10.1.0.0/16`, `fd00::/8`), separated by commas or spaces."""
+    try:
+        return tuple(ip_network(word) for word in words(name))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: expected addresses and networks; {error}") from error
+
+
+def keep_private(folder: Path, database: Path) -> None:
+    """Let only the owner read the data of a personal installation, what an earlier umask left open too.
+
+    - The database file is made here, because SQLite gives a new one the modes of the umask, and its journals those
+      of the database.
+    - What belongs to somebody else is left as it is; symbolic links are not followed.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _restrict(folder, 0o700)
+    keys = folder / "keys"
+    with suppress(OSError):
+        database.touch(mode=0o600)
+    for path in (*database.parent.glob(f"{database.name}*"), *keys.glob("*")):
+        _restrict(path, 0o600)
+    _restrict(keys, 0o700)
+
+
+def _restrict(path: Path, mode: int) -> None:
+    with suppress(OSError):
+        if not path.is_symlink() and path.is_dir() == (mode == 0o700) and path.stat().st_mode & 0o777 != mode:
+            path.chmod(mode)
 
 
 def kept_secret(path: Path, made: str | None = None) -> str:

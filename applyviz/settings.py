@@ -50,9 +50,9 @@ if not DEBUG and (len(SECRET_KEY) < 32 or SECRET_KEY.startswith(("insecure", "dj
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL or DEBUG else "")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 _has_https = env.flag("APPLYVIZ_HTTPS", default=not (APPLYVIZ_IS_PERSONAL or DEBUG))
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("APPLYVIZ_BEHIND_PROXY", default=False) else None
-)
+# What a proxy says of a client counts only when it comes from one of these (`applyviz.web.middleware`).
+APPLYVIZ_TRUSTED_PROXIES = env.networks("APPLYVIZ_TRUSTED_PROXIES")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if APPLYVIZ_TRUSTED_PROXIES else None
 SECURE_SSL_REDIRECT = _has_https
 SECURE_HSTS_SECONDS = 31_536_000 if _has_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _has_https
@@ -86,12 +86,15 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "applyviz.web.middleware.HealthMiddleware",
+    "applyviz.web.middleware.ProxyMiddleware",
     "applyviz.web.middleware.RequestIdMiddleware",
     "applyviz.web.middleware.OriginMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "applyviz.web.middleware.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
+    "applyviz.web.middleware.NoStoreMiddleware",
+    "applyviz.web.middleware.NulMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -141,6 +144,8 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     # Web and worker threads write at once: take the write lock at BEGIN, and wait for it.
     _database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;"}
     _database["CONN_MAX_AGE"] = 0
+    if APPLYVIZ_IS_PERSONAL:
+        env.keep_private(APPLYVIZ_HOME, Path(_database["NAME"]))
 elif _database["ENGINE"] == "django.db.backends.postgresql":
     # A process that freezes in a transaction holds locks that everybody waits for: the server ends it.
     _patience = max(1, env.number("APPLYVIZ_LEASE_SECONDS", 60) // 3)

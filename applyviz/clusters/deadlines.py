@@ -10,10 +10,15 @@ import http.client
 import io
 import socket
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import NewConnectionError
+
+from applyviz.sources.addresses import find_link_local
 
 
 class _Hurried(io.RawIOBase):
@@ -65,6 +70,38 @@ class _SecurePool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _Secure
 
 
-def hurry(pool: urllib3.PoolManager) -> None:
-    """Give every answer of a pool one deadline: the read timeout of its request."""
-    pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecurePool}
+class LinkLocalError(OSError):
+    """The name of a server stands for a link-local address: nothing was sent there."""
+
+
+class _Routed(_Secure):
+    """A connection that goes to no link-local address, whatever its name stands for by now."""
+
+    def _new_conn(self) -> socket.socket:
+        with suppress(socket.gaierror):  # connecting says it, too
+            found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+            self._check(str(entry[4][0]) for entry in found)
+        sock = super()._new_conn()
+        try:  # the name was asked for twice, and may have two answers
+            self._check([str(sock.getpeername()[0])])
+        except (OSError, NewConnectionError):
+            sock.close()
+            raise
+        return sock
+
+    def _check(self, addresses: Iterable[str]) -> None:
+        if find_link_local(addresses):
+            raise NewConnectionError(self, "a link-local address") from LinkLocalError()
+
+
+class _RoutedPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _Routed
+
+
+def hurry(pool: urllib3.PoolManager, *, is_routed: bool = False) -> None:
+    """Give every answer of a pool one deadline: the read timeout of its request.
+
+    - `is_routed`: connections go to no link-local address.
+    """
+    secure = _RoutedPool if is_routed else _SecurePool
+    pool.pool_classes_by_scheme = {"http": _PlainPool, "https": secure}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ import yaml
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
+from applyviz.sources.addresses import find_link_local
 
 MAX_BYTES = 512 * 1024
 _MAX_DEPTH = 32
@@ -99,7 +101,17 @@ def _check_server(server: str) -> list[str]:
         return ["cluster: `server` must be an https URL"]
     if parts.username or parts.password or parts.query or parts.fragment:
         return ["cluster: `server` must be plain: no user, query or fragment"]
-    return []
+    return list(_check_host(parts.hostname or ""))
+
+
+def _check_host(host: str) -> Iterator[str]:
+    """Refuse an address that no router leads to, in any spelling that the system's resolver takes for one."""
+    try:
+        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return  # a name: whoever connects looks at what it stands for
+    if find_link_local(str(entry[4][0]) for entry in found):
+        yield "cluster: `server` is a link-local address or a metadata service of a cloud; no cluster is there"
 
 
 def _check_data(where: str, name: str, text: str) -> list[str]:

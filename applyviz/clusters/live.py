@@ -25,18 +25,11 @@ import yaml
 from kubernetes import client, config
 from kubernetes.client.rest import RESTClientObject
 from urllib3 import HTTPHeaderDict
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    NameResolutionError,
-    NewConnectionError,
-    ReadTimeoutError,
-    SSLError,
-)
+from urllib3.exceptions import HTTPError
 
 from applyviz import __version__
 from applyviz.clusters.deadlines import hurry
-from applyviz.clusters.errors import NotSentError
+from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
@@ -100,6 +93,7 @@ class LiveTransport:
         *,
         limits: Limits | None = None,
         folder: tempfile.TemporaryDirectory[str] | None = None,
+        is_routed: bool = False,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -107,7 +101,7 @@ class LiveTransport:
         configuration.connection_pool_maxsize = _CONNECTIONS
         self._rest = RESTClientObject(configuration)
         self._pool: urllib3.PoolManager = self._rest.pool_manager
-        hurry(self._pool)
+        hurry(self._pool, is_routed=is_routed)
         self._limits = limits or Limits()
         self._folder = folder
         self._sleep, self._clock = sleep, clock
@@ -174,7 +168,8 @@ class LiveTransport:
             finally:
                 response.release_conn()
         except HTTPError as error:
-            raise self._failure(request, error) from error
+            limits = self._limits
+            raise explain_failure(error, server=self.server, connect=limits.connect, total=limits.total) from error
         return self._answer(response, raw)
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
@@ -196,18 +191,6 @@ class LiveTransport:
             raise ClusterError("the server redirects elsewhere, which is never followed", response.status)
         warnings = read_warnings(", ".join(response.headers.getlist("Warning")))
         return Answer(response.status, _parse(response.status, raw), warnings, _retry_after(response.headers))
-
-    def _failure(self, request: Request, error: HTTPError) -> ClusterError:
-        what = f"{request.method} {request.path}"
-        if isinstance(error, SSLError):
-            return NotSentError(f"{what}: the server could not prove who it is")
-        if isinstance(error, (NewConnectionError, NameResolutionError)):
-            return NotSentError(f"{what}: no connection to {self.server}", retryable=True)
-        if isinstance(error, ConnectTimeoutError):
-            return NotSentError(f"{what}: no connection to {self.server} within the time", retryable=True)
-        if isinstance(error, ReadTimeoutError):
-            return ClusterTimeoutError(f"{what}: no answer within {self._limits.total:g} s", retryable=True)
-        return UnreachableError(f"{what}: the connection broke before the answer was complete", retryable=True)
 
 
 def _write_private(folder: Path, name: str, data: str) -> str:
@@ -237,7 +220,7 @@ def from_credential(credential: Credential) -> LiveTransport:
         folder = tempfile.TemporaryDirectory(prefix="applyviz-")
         made.cert_file = _write_private(Path(folder.name), "tls.crt", credential.client_certificate_data)
         made.key_file = _write_private(Path(folder.name), "tls.key", credential.client_key_data)
-    return LiveTransport(made, folder=folder)
+    return LiveTransport(made, folder=folder, is_routed=True)
 
 
 _IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")

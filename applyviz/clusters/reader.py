@@ -54,7 +54,8 @@ class ClusterReader:
         try:
             return self.send(request)
         except ClusterError as error:
-            return Answer(0 if 200 <= error.status < 300 else error.status, {"message": error.reason})
+            told = {"message": error.reason, **({"detail": error.detail} if error.detail else {})}
+            return Answer(0 if 200 <= error.status < 300 else error.status, told)
 
     def try_send_all(self, requests: Sequence[Request]) -> list[Answer]:
         """Ask several at once; answers in the same order."""

@@ -66,7 +66,8 @@ def split_words(text: str) -> list[str]:
 
 def _texts(value: JSONValue) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for key, child in value.items():
+        # By name: PostgreSQL keeps the names of a body in an order of its own.
+        for key, child in sorted(value.items()):
             yield str(key)
             yield from _texts(child)
     elif isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""May the server connect to this address? Only to public unicast ones, whatever form they hide in.
+"""May the server connect to this address? Links: only to public unicast ones. Clusters: never to link-local ones.
 
 Rule: IANA special-purpose registries as `ipaddress` knows them, and what `is_global` alone accepts: IPv4
 addresses that hide in IPv6 (mapped and ISATAP ones are unwrapped; compatible, NAT64, 6to4 and Teredo are
@@ -7,6 +7,8 @@ refused), multicast, and the metadata addresses of clouds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TypeAlias
 
@@ -35,6 +37,18 @@ _REFUSED_V6 = (
     IPv6Network("64:ff9b::/96"),
     IPv6Network("64:ff9b:1::/48"),
 )
+# What a machine asks for its own credentials, and what is reached without a router; never a cluster, never a link.
+_LINK_LOCAL = (
+    IPv4Network("169.254.0.0/16"),
+    IPv4Network("168.63.129.16/32"),
+    IPv4Network("100.100.100.200/32"),
+    IPv4Network("192.0.0.192/32"),
+    IPv6Network("fe80::/10"),
+    IPv6Network("fd00:ec2::254/128"),
+    IPv6Network("fd20:ce::254/128"),
+)
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_6TO4 = IPv6Network("2002::/16")
 _ISATAP_MARKS = (0x00005EFE, 0x02005EFE)
 
 
@@ -48,6 +62,33 @@ def is_public(address: Address) -> bool:
         return False
     is_isatap = (int(address) >> 32) & 0xFFFFFFFF in _ISATAP_MARKS
     return not is_isatap or is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+
+
+def _list_hidden(address: IPv6Address) -> Iterator[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address may lead to."""
+    number = int(address)
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    if any(address in network for network in _NAT64) or (number >> 32) & 0xFFFFFFFF in _ISATAP_MARKS:
+        yield IPv4Address(number & 0xFFFFFFFF)
+    if address in _6TO4:
+        yield IPv4Address((number >> 80) & 0xFFFFFFFF)
+
+
+def is_link_local(address: Address) -> bool:
+    """Whether an address is link-local or a cloud's metadata service, also when it hides in an IPv6 one."""
+    if any(address in network for network in _LINK_LOCAL if network.version == address.version):
+        return True
+    return isinstance(address, IPv6Address) and any(map(is_link_local, _list_hidden(address)))
+
+
+def find_link_local(texts: Iterable[str]) -> str:
+    """The first of some addresses that is link-local, "" when none is; what is no address is not looked at."""
+    for text in texts:
+        with suppress(ValueError):
+            if is_link_local(ip_address(text.partition("%")[0])):
+                return text
+    return ""
 
 
 def find_public(texts: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from applyviz.engine.manifests.documents import ParsedFile, Problem
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.nuls import refuse_nuls
 from applyviz.sources.wire import decode_file
 
 # Without `site` the start is shorter; the parent's own search path is all that the child needs.
@@ -121,7 +122,9 @@ def read_bundle(
         lines, reason = _ask_child(waiting, limits, child_limits)
         with _collector_paused():
             for file, line in zip(waiting, lines, strict=False):
-                parsed[file.name] = decode_file(file.name, line)
+                found = decode_file(file.name, line)
+                # As JSON a NUL is always spelled like this; most files are spared the search.
+                parsed[file.name] = refuse_nuls(found) if b"\\u0000" in line else found
         waiting = waiting[len(lines) :]
         if not waiting:
             break

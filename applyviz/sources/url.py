@@ -25,7 +25,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.addresses import find_public
+from applyviz.sources.addresses import find_link_local, find_public
 from applyviz.sources.bundle import SourceFile
 
 Resolver: TypeAlias = Callable[[str, int], tuple[str, ...]]
@@ -176,7 +176,9 @@ class _Fetcher:
         asking.start()
         asking.join(self.deadline.left())
         addresses = found[0] if found else ()
-        return addresses if target.is_internal else find_public(addresses)
+        if target.is_internal:  # the operator vouches for the host, not for the credentials of this machine
+            return () if find_link_local(addresses) else addresses
+        return find_public(addresses)
 
     def _ask(
         self,

@@ -1,4 +1,4 @@
-"""What every answer gets: health before anything else, a request id, and a content security policy.
+"""What every request passes: health first, headers of proxies, a request id, caches, and a content security policy.
 
 The policy is read from `SECURE_CSP`, the name and shape that Django 6 uses, so that its own middleware
 can take over. Health answers ask neither for a host nor for a session, because a kubelet has neither.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from ipaddress import ip_address
+from urllib.parse import unquote
 from uuid import uuid4
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 
 from applyviz import origins, request_ids
+from applyviz.web import addresses
 
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{8,64}")
@@ -76,22 +77,54 @@ class OriginMiddleware:
         """Hold it while the request is answered."""
         session = origins.TOKEN if "Authorization" in request.headers else origins.WEB
         agent = origins.shorten_agent(request.headers.get("User-Agent", ""))
-        held = origins.current.set(origins.Origin(session, _find_address(request), agent))
+        held = origins.current.set(origins.Origin(session, addresses.find_address(request), agent))
         try:
             return self.get_response(request)
         finally:
             origins.current.reset(held)
 
 
-def _find_address(request: HttpRequest) -> str:
-    """Who spoke to us; behind the operator's own proxy, whom that proxy heard (the last one it names)."""
-    told = str(request.META.get("REMOTE_ADDR") or "")
-    if settings.SECURE_PROXY_SSL_HEADER:
-        told = request.headers.get("X-Forwarded-For", told).rpartition(",")[2].strip()
-    try:
-        return str(ip_address(told))[:45]
-    except ValueError:
-        return ""
+class ProxyMiddleware:
+    """Forgets what a request says of the client before it (`X-Forwarded-…`) unless a trusted proxy sent it."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Take such headers away before anybody reads them."""
+        if not addresses.is_trusted(str(request.META.get("REMOTE_ADDR") or "")):
+            for name in addresses.FORWARDED:
+                request.META.pop(name, None)
+        return self.get_response(request)
+
+
+class NulMiddleware:
+    """Refuses requests with a NUL character in address, query or cookies: no page takes one, PostgreSQL keeps none."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer 400, or pass on."""
+        given = (request.path_info, unquote(request.META.get("QUERY_STRING") or ""), *request.COOKIES.values())
+        if any("\0" in text for text in given):
+            return HttpResponseBadRequest("The address holds a NUL character.", content_type="text/plain")
+        return self.get_response(request)
+
+
+class NoStoreMiddleware:
+    """Keeps what signed-in people see out of every cache: a shared machine's back button shows nothing of theirs."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Mark each answer within a session, and the one that begins it."""
+        response = self.get_response(request)
+        name = settings.SESSION_COOKIE_NAME
+        if name in request.COOKIES or name in response.cookies:
+            response["Cache-Control"] = "no-store"
+        return response
 
 
 class ContentSecurityPolicyMiddleware:

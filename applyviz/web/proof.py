@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.http import HttpRequest
 
 from applyviz.records.models import Plan
+from applyviz.web.addresses import find_address
 from applyviz.workflow import clock, policies, signing
 
+__all__ = ["find_address", "is_asked_for", "is_fresh", "remember"]
 _KEY = "proved_at"
-
-
-def find_address(request: HttpRequest) -> str:
-    """Where a request comes from; behind a proxy what the proxy in front says, never what the client says."""
-    forwarded = request.headers.get("X-Forwarded-For", "") if settings.SECURE_PROXY_SSL_HEADER else ""
-    return forwarded.rpartition(",")[2].strip() or str(request.META.get("REMOTE_ADDR", ""))
 
 
 def remember(request: HttpRequest) -> None:

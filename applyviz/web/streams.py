@@ -134,7 +134,7 @@ async def _wait(
             document = await sync_to_async(do_and_let_go)(look)
         yield json.dumps(await sync_to_async(do_and_let_go)(partial(finish, document))).encode()
     except ApplyVizError as error:  # what may no longer be seen; the status went out long ago
-        yield json.dumps({"error": {"code": "not allowed", "message": str(error)}}).encode()
+        yield json.dumps({"error": {"code": "forbidden", "message": str(error)}}).encode()
     finally:
         if has_seat:
             SEATS.release()

@@ -8,7 +8,6 @@ cursor open for whoever reads slowly.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -29,7 +28,7 @@ from applyviz.workflow import access, audit, chain
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotValidError
 from applyviz.workflow.evidence_windows import LateRun, find_late
-from applyviz.workflow.history import ExportFormat, Line, find_between, tame
+from applyviz.workflow.history import ExportFormat, find_between, make_writer, tame
 from applyviz.workflow.paging import PAGE, by_number
 
 
@@ -266,7 +265,7 @@ def read_all(period: Period, *, for_user: Visitor) -> Iterator[Fact]:
 
 
 def _write_csv(facts: Iterator[Fact]) -> Generator[str, None, None]:
-    writer = csv.writer(Line())
+    writer = make_writer()
     yield writer.writerow(Fact.__slots__)
     for fact in facts:
         yield writer.writerow([tame(value) for value in fact.to_json().values()])

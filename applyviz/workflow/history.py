@@ -8,6 +8,7 @@ Exports hold what the hash covers, so that `scripts/verify_export.py` can check 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Generator, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
@@ -41,8 +42,9 @@ _COLUMNS = {
     "review": "review",
     "run": "run",
 }
-# What a spreadsheet takes for the start of a formula, wide forms included.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# What a spreadsheet takes for the start of a formula, wide forms included. Where its list separator is not a comma it
+# may cut a cell at that, whatever quotes stand around it: what follows one is a start, too.
+_FORMULA = re.compile("(^|[;\t\r\n|])([ \u00a0\u3000]*)(?=[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 class ExportFormat(StrEnum):
@@ -132,12 +134,17 @@ def _find_words(entries: QuerySet[AuditEntry], text: str, top: int, count: int) 
 
 
 def tame(value: object) -> object:
-    """A cell that no spreadsheet calculates."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """A cell that no spreadsheet calculates: a `'` stands before whatever could begin a formula."""
+    return _FORMULA.sub(r"\1\2'", value) if isinstance(value, str) else value
+
+
+def make_writer() -> Any:
+    """A writer of CSV whose every cell is quoted, so that a `;` within one ends none."""
+    return csv.writer(Line(), quoting=csv.QUOTE_ALL)
 
 
 def _write_csv(rows: Iterator[Mapping[str, Any]]) -> Generator[str, None, None]:
-    writer = csv.writer(Line())
+    writer = make_writer()
     names = [*(name for name in STORED if name not in ("detail", "salt")), "detail"]
     yield writer.writerow(names)
     for row in rows:

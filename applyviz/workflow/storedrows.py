@@ -17,12 +17,14 @@ from django.db import connection, transaction
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.guards import KEPT_ACTIONS
 from applyviz.records.models import AuditEntry
-from applyviz.workflow.audit import HASHED_1, HASHED_2
+from applyviz.records.words import collect_words
+from applyviz.workflow.audit import HASHED_1, HASHED_2, SEARCHED
 
 # Place and hash of the last entry of a chain.
 Stand: TypeAlias = tuple[int, str]
 _FETCHED = 500
 _NOT_AS_WRITTEN, _BODY = "its content is not what was written", "its body is not what was written"
+_WORDS = "its search text is not made of its content"
 _KEPT = frozenset(action.value for action in KEPT_ACTIONS)
 
 
@@ -58,6 +60,7 @@ class StoredRow(NamedTuple):
     salt: str
     pruned_by: int | None
     id: int
+    words: str
 
 
 _WIDTH = 1 + len(HASHED_2)
@@ -132,12 +135,19 @@ def _find_body_fault(row: StoredRow) -> str:
     return "" if row.detail_hash == hashlib.sha256((row.salt + body).encode()).hexdigest() else _BODY
 
 
+def _find_words_fault(row: StoredRow) -> str:
+    """Search finds an entry by its words alone: they must be those of what the hash covers."""
+    columns = [str(getattr(row, name)) for name in SEARCHED]
+    wanted = collect_words(columns, json.loads(row.detail))
+    return "" if row.words == wanted or set(row.words.split()) == set(wanted.split()) else _WORDS
+
+
 def find_content_fault(row: StoredRow) -> str:
     """Why an entry is not as it was written; "" when it is."""
     try:
         if row.hash != hash_row(row):
             return _NOT_AS_WRITTEN
-        return _find_body_fault(row)
+        return _find_body_fault(row) or _find_words_fault(row)
     except (TypeError, ValueError, RecursionError):
         # SQLite lets a superuser put anything anywhere.
         return _NOT_AS_WRITTEN

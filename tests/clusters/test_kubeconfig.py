@@ -159,3 +159,21 @@ def test_context_must_be_whole():
         "context 'prod' names a cluster that is not there",
         "context 'prod' names a user that is not there",
     )
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254", "169.254.1.1:6443", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "[fe80::1]",
+        "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "100.100.100.200", "168.63.129.16",
+    ],
+)  # fmt: skip
+def test_link_local_server_is_refused_in_every_spelling(host):
+    assert reasons(build(cluster={"server": f"https://{host}"})) == (
+        "cluster: `server` is a link-local address or a metadata service of a cloud; no cluster is there",
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:6443", "10.0.0.1", "[fd00::1]:6443", "192.168.1.1"])
+def test_server_in_one_s_own_network_is_taken(host):
+    assert read_kubeconfig(build(cluster={"server": f"https://{host}"})).server == f"https://{host}"

@@ -50,7 +50,7 @@ def _serve(listener: socket.socket, server: Server, answers: dict[str, Answer], 
             wrapped = tls.wrap_socket(connection, server_side=True) if tls else connection
             request = wrapped.recv(65536)
             server.requests.append(request)
-            path = request.split(b" ", 2)[1].decode() if b" " in request else ""
+            path = request.split(b" ", 2)[1].decode("latin-1") if b" " in request else ""
             answers.get(path, reply(404))(request, wrapped)
             if tls:
                 wrapped.close()
@@ -79,13 +79,13 @@ class Authority:
     name: x509.Name
     file: Path
 
-    def context(self, *names: str) -> ssl.SSLContext:
-        """A server context whose certificate is for these names."""
+    def context(self, *names: str, days: int = 36500) -> ssl.SSLContext:
+        """A server context whose certificate is for these names, from 2020 on for so many days."""
         key, subject = _key_and_name(names[0])
         alternatives = x509.SubjectAlternativeName(
             [x509.IPAddress(ipaddress.ip_address(n)) if n[0].isdigit() else x509.DNSName(n) for n in names]
         )
-        signed = _builder(subject, self.name, key).add_extension(alternatives, critical=False)
+        signed = _builder(subject, self.name, key, days).add_extension(alternatives, critical=False)
         certificate = signed.sign(self.key, hashes.SHA256())
         pem = self.file.with_name(f"server-{names[0]}.pem")
         pem.write_bytes(
@@ -99,7 +99,9 @@ class Authority:
         return context
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = 36500
+) -> x509.CertificateBuilder:
     start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -108,7 +110,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(start)
-        .not_valid_after(start + datetime.timedelta(days=36500))
+        .not_valid_after(start + datetime.timedelta(days=days))
     )
 
 

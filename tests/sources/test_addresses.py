@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from applyviz.sources.addresses import find_public, is_public
+from applyviz.sources.addresses import find_link_local, find_public, is_public
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,22 @@ def test_one_bad_address_spoils_all() -> None:
     assert find_public(("1.1.1.1", "10.0.0.1")) == ()
     assert find_public(("1.1.1.1", "fe80::1%eth0")) == ()
     assert find_public(()) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "169.254.169.254", "169.254.0.1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1",
+        "::169.254.169.254", "fe80::1", "fe80::1%eth0", "febf::1", "fe80::5efe:169.254.169.254", "fd00:ec2::254",
+        "168.63.129.16", "100.100.100.200", "::ffff:100.100.100.200", "192.0.0.192",
+    ],
+)  # fmt: skip
+def test_link_local_addresses_and_metadata_services_are_found(text):
+    assert find_link_local(["10.0.0.1", text]) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.1", "127.0.0.1", "192.168.1.1", "fd00::1", "2001:db8::1", "::1", "8.8.8.8", "x"]
+)
+def test_addresses_of_one_s_own_network_are_not_link_local(text):
+    assert find_link_local([text]) == ""

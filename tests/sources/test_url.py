@@ -374,3 +374,12 @@ def test_failures_are_told_no_earlier_than_agreed() -> None:
         )
 
     assert waited == [0.75]
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254"])
+def test_allowed_host_leads_to_no_link_local_address(address):
+    origin = "https://git.internal:8443"
+
+    said = refusal(origin, FetchPolicy(internal=(origin,), failure_seconds=0.0), lambda _h, _p: ("10.0.0.1", address))
+
+    assert said == "nothing could be fetched from git.internal"

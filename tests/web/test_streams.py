@@ -233,7 +233,7 @@ def test_what_may_no_longer_be_seen_is_told_as_json():
         parts = streams._wait(dict, lambda document: True, refuse, Clock().pace)
         return b"".join([part async for part in parts])
 
-    assert json.loads(async_to_sync(ask)()) == {"error": {"code": "not allowed", "message": "there is no such plan"}}
+    assert json.loads(async_to_sync(ask)()) == {"error": {"code": "forbidden", "message": "there is no such plan"}}
 
 
 def draw(lines, **given):

@@ -338,3 +338,14 @@ def test_sqlite_full_text_is_what_the_entries_say(two_runs):
         pytest.skip("PostgreSQL generates the column itself")
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO audit_words(audit_words, rank) VALUES ('integrity-check', 1)")
+
+
+@pytest.mark.parametrize("change", ["''", "replace(words, 'umbrella', 'raincoat')", "words || ' umbrella2'"])
+def test_search_text_that_is_not_of_the_entry_is_found(change):
+    entry, _later = old_entries(0)
+    assert chain.verify_chain().is_intact
+
+    tamper(f"UPDATE records_auditentry SET words = {change} WHERE id = {entry.pk}")
+
+    bad = chain.verify_chain().bad
+    assert (bad.number, bad.reason) == (entry.pk, "its search text is not made of its content")

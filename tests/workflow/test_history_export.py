@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -192,7 +194,7 @@ def test_spreadsheets_calculate_nothing(db):
 
     rows = list(csv.DictReader(io.StringIO("".join(history.export_entries({}, ExportFormat.CSV)), newline="")))
 
-    assert [row["name"] for row in rows] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\uff1d1"]
+    assert [row["name"] for row in rows] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t'=1", "'\uff1d1"]
     assert [json.loads(row["detail"]) for row in rows] == [{"note": "=1,\n2"}] * 6
     assert [row["hash"] for row in rows] == list(AuditEntry.objects.order_by("id").values_list("hash", flat=True))
 
@@ -225,3 +227,26 @@ def test_only_who_may_audit_takes_the_history_away():
             history.export_for(make_person(role.value, role), {}, ExportFormat.JSONL)
     with pytest.raises(NotVisibleError):
         history.export_for(make_person("charlie"), {}, ExportFormat.JSONL)
+
+
+def test_spreadsheets_with_another_separator_calculate_nothing(db):
+    for name in ("a;=1+1", "a;  @SUM(A1)", "a\t-1", "a|+1", ";=1", "a;b"):
+        ref = ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", name)
+        audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(ref=ref))
+    text = "".join(history.export_entries({}, ExportFormat.CSV))
+
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+
+    tamed = ["a;'=1+1", "a;  '@SUM(A1)", "a\t'-1", "a|'+1", ";'=1", "a;b"]
+    assert [row["name"] for row in rows] == tamed
+    assert all(line.startswith('"') and line.endswith('"') for line in text.splitlines())
+    cells = [cell.strip(' "') for line in text.splitlines() for cell in re.split("[;,\t|]", line)]
+    assert [cell for cell in cells if cell.startswith(("=", "+", "@"))] == []
+
+
+def test_taming_is_linear_in_hostile_text():
+    started = time.process_time()
+
+    history.tame(" ;" * 500_000 + "=")
+
+    assert time.process_time() - started < 2

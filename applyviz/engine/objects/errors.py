@@ -125,11 +125,15 @@ class StalePlanError(PlanError):
 
 @dataclass(eq=False)
 class ClusterError(ApplyVizError):
-    """The cluster did not answer as needed; `status` is 0 when no answer came."""
+    """The cluster did not answer as needed; `status` is 0 when no answer came.
+
+    - `detail` is what the server, the operating system or OpenSSL said, for who wants to read it.
+    """
 
     reason: str
     status: int = 0
     retryable: bool = False
+    detail: str = ""
 
     def __str__(self) -> str:
         return self.reason

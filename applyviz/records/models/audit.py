@@ -17,7 +17,8 @@ class AuditEntry(models.Model):
     - `form` says what the hash covers: 1 the detail itself, 2 its salted hash, so that a body can be removed.
     - `detail_hash` is sha256 over `salt` and the detail; `pruned_by` is the global sequence of the entry that tells
       which retention policy removed detail and salt.
-    - `words` is what full text search looks at (`records/words.py`); it is derived and not hashed.
+    - `words` is what full text search looks at (`records/words.py`); it is derived, and verified against what the
+      hash covers.
     """
 
     chain = models.PositiveBigIntegerField(default=0)

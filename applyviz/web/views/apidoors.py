@@ -29,16 +29,17 @@ from applyviz.workflow.tokens import Caller, TooManyError
 
 P = ParamSpec("P")
 _CODES = {
-    400: "not readable",
-    401: "not known",
-    403: "not allowed",
-    404: "not found",
-    405: "method",
-    409: "not possible",
-    413: "too large",
-    415: "not JSON",
-    422: "not valid",
-    429: "too many",
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    409: "conflict",
+    413: "too-large",
+    415: "unsupported-media-type",
+    422: "invalid",
+    429: "too-many-requests",
+    503: "unavailable",
 }
 
 
@@ -47,9 +48,9 @@ ApiView = Callable[Concatenate[HttpRequest, Caller, P], HttpResponseBase]
 
 
 def refuse(status: int, message: str, problems: Iterable[Problem] = ()) -> JsonResponse:
-    """One refusal."""
+    """One refusal; its code is a slug, one per status."""
     listed = [problem.to_json() for problem in problems] or [{"message": message}]
-    code = _CODES.get(status, "refused")
+    code = _CODES.get(status, "error")
     return JsonResponse({"error": {"code": code, "message": message, "problems": listed}}, status=status)
 
 

@@ -121,6 +121,7 @@ class Command(BaseCommand):
             log_level="warning",
             log_config=None,
             access_log=False,
+            proxy_headers=False,  # `ProxyMiddleware` knows which proxies count
             lifespan="off",
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )

@@ -1,0 +1,55 @@
+"""Manifests whose text holds a NUL character: no database keeps one in text, so such a document is refused at intake.
+
+kubectl would send it on; here it would stop the plan much later, and with a worse reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, PlainPath, Problem, to_field_path
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONValue
+
+_SHOWN = "\N{SYMBOL FOR NULL}"
+
+
+def refuse_nuls(parsed: ParsedFile) -> ParsedFile:
+    """The file without the documents that hold a NUL character, each of which becomes a problem with its place."""
+    kept: list[ManifestDocument] = []
+    problems = [replace(p, reason=_show(p.reason), path=_show_path(p.path)) for p in parsed.problems]
+    for document in parsed.documents:
+        place = _find_nul(document.obj)
+        if place is None and not any("\0" in note.text for note in document.retyped):
+            kept.append(document)
+            continue
+        path = render_path(to_field_path(place or ())) or "the document"
+        reason = f"{_show(path)} holds a NUL character (U+0000): remove it"
+        problems.append(Problem(reason, document.positions.nearest(place or ())))
+    return replace(parsed, documents=tuple(kept), problems=tuple(problems))
+
+
+def _show(text: str) -> str:
+    return text.replace("\0", _SHOWN)
+
+
+def _show_path(path: FieldPath) -> FieldPath:
+    return path if all("\0" not in str(part) for part in path) else ()
+
+
+def _find_nul(value: JSONValue) -> PlainPath | None:
+    """Where the first text with a NUL is; None when there is none. Shared values are looked at once."""
+    seen: set[int] = set()
+    waiting: list[tuple[PlainPath, JSONValue]] = [((), value)]
+    while waiting:
+        path, found = waiting.pop()
+        if isinstance(found, str):
+            if "\0" in found:
+                return path
+        elif isinstance(found, (dict, list)) and id(found) not in seen:
+            seen.add(id(found))
+            if isinstance(found, dict) and any("\0" in key for key in found):
+                return path
+            items = found.items() if isinstance(found, dict) else enumerate(found)
+            waiting.extend(((*path, key), child) for key, child in items)
+    return None

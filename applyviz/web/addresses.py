@@ -1,0 +1,40 @@
+"""Where a request comes from: what a proxy says counts only when the operator trusts that proxy.
+
+Rule: `X-Forwarded-For` is read from its end; each proxy adds the address that it heard. The first address that is no
+trusted proxy is the client, whatever stands before it: that part is the client's own text.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from django.conf import settings
+from django.http import HttpRequest
+
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_FORWARDED")
+_MOST_HOPS = 20
+
+
+def _read(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        found = ip_address(text.strip())
+    except ValueError:
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def is_trusted(text: str) -> bool:
+    """Whether an address is one of the proxies that the operator trusts (`APPLYVIZ_TRUSTED_PROXIES`)."""
+    address = _read(text)
+    return address is not None and any(
+        address.version == network.version and address in network for network in settings.APPLYVIZ_TRUSTED_PROXIES
+    )
+
+
+def find_address(request: HttpRequest) -> str:
+    """The address of the client as the last trusted proxy heard it; "" where there is none."""
+    told = str(request.META.get("REMOTE_ADDR") or "")
+    hops = request.headers.get("X-Forwarded-For", "").rsplit(",", _MOST_HOPS)[-_MOST_HOPS:]
+    while hops and is_trusted(told):
+        told = hops.pop() or told
+    return str(_read(told) or "")[:45]
