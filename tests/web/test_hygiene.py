@@ -6,6 +6,7 @@ import json
 from ipaddress import ip_network
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
 from applyviz.web.addresses import find_address
@@ -46,7 +47,7 @@ def _ask(sender: str, forwarded: str = "", proto: str = ""):
         request.META["HTTP_X_FORWARDED_FOR"] = forwarded
     if proto:
         request.META["HTTP_X_FORWARDED_PROTO"] = proto
-    ProxyMiddleware(lambda _: None)(request)
+    ProxyMiddleware(lambda _: HttpResponse())(request)
     return request
 
 

@@ -133,7 +133,7 @@ class ClusterError(ApplyVizError):
     reason: str
     status: int = 0
     retryable: bool = False
-    detail: str = ""
+    detail: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
         return self.reason
