@@ -38,5 +38,7 @@ def find_too_long(subject: Subject) -> Iterator[Hazard]:
     longest = max(annotations, key=lambda name: len(annotations[name]), default="")
     name = LAST_APPLIED if is_last_applied else longest
     path = (*fields("metadata", "annotations"), field(name))
+    is_kubectls = name == LAST_APPLIED and not subject.is_server_side
     facts = {"size": f"{size:,}", "limit": f"{ANNOTATION_LIMIT:,}", "annotation": name}
+    facts["mode"] = "client-side" if is_kubectls else ""
     yield Hazard(HazardKind.ANNOTATION_TOO_LONG, Severity.DANGER, path, facts)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.hazards.owners import is_ours, list_entries, owns_at
 from applyviz.engine.hazards.walking import path_of, position_of
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.paths import field, fields
-from applyviz.engine.objects.values import get_at
+from applyviz.engine.objects.values import canonical_json, get_at
 from applyviz.engine.schema.model import Node
 
 # kind: (where the union is, its type that forbids the sibling, the sibling)
@@ -52,6 +53,22 @@ _DEFAULTS = {
 }
 
 
+def _find_remedy(subject: Subject, where: tuple[str, ...], sibling: str) -> tuple[str, str]:
+    """What lets the change through, and the field managers that are in its way.
+
+    - Client-side, null removes the sibling. A server-side apply only removes what its manager alone owns.
+    """
+    if not subject.is_server_side:
+        return "null", ""
+    path = fields(*where, sibling)
+    entries = [e for e in list_entries(subject.live) if owns_at(e, path)]
+    others = sorted({str(e.get("manager")) for e in entries if not is_ours(e, subject)})
+    if others:
+        return "replace", ", ".join(others)
+    is_removed_with_it = bool(entries) or get_at(subject.live, (*where, sibling)) is None
+    return ("remove" if is_removed_with_it else "own"), ""
+
+
 def find_sibling(subject: Subject) -> Iterator[Hazard]:
     """A defaulted field that the server will refuse beside the new type of its union."""
     gvk = subject.ref.gvk
@@ -62,7 +79,16 @@ def find_sibling(subject: Subject) -> Iterator[Hazard]:
     value = get_at(subject.merged, where)
     if not isinstance(value, Mapping) or value.get("type") != blocking or not value.get(sibling):
         return
-    facts = {"type": blocking, "sibling": sibling, "remedy": f"{'.'.join(where)}.{sibling}: null"}
+    remedy, owners = _find_remedy(subject, where, sibling)
+    facts = {
+        "type": blocking,
+        "sibling": sibling,
+        "field": ".".join((*where, sibling)),
+        "live": canonical_json(get_at(subject.live, (*where, sibling))),
+        "before": str(get_at(subject.live, (*where, "type"))),
+        "remedy": remedy,
+        "owners": owners,
+    }
     path = (*fields(*where), field(sibling))
     position = position_of(subject, where)
     yield Hazard(HazardKind.DEFAULTED_SIBLING, Severity.DANGER, path, facts, position)

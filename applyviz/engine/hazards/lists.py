@@ -11,10 +11,16 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import path_of, position_of, root_of
+from applyviz.engine.hazards.owners import list_entries, owns_at
+from applyviz.engine.hazards.walking import is_within, path_of, position_of, root_of
 from applyviz.engine.manifests.documents import PlainPath
-from applyviz.engine.objects.values import JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.schema.model import ListType, Node
+
+# kubectl's own names for what the manifest applied before, and for writers that nobody knows.
+_OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
 
 
 def _keys_of(node: Node, *, is_server_side: bool) -> tuple[str, ...]:
@@ -120,18 +126,42 @@ def find_order(subject: Subject) -> Iterator[Hazard]:
             yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, path_of(subject, plain), facts, position)
 
 
+def _find_applied(subject: Subject) -> JSONObject | None:
+    """What was applied last; under server-side apply, what kubectl once applied client-side."""
+    if not subject.is_server_side or subject.live is None:
+        return subject.last_applied
+    try:
+        return last_applied.find(subject.live)
+    except MergeError:
+        return None
+
+
+def _list_known(subject: Subject, pair: _Pair) -> list[JSONValue]:
+    before = get_at(_find_applied(subject), [str(step) for step in pair.plain])
+    return [*pair.result, *(before if isinstance(before, list) else ())]
+
+
+def _list_writers(subject: Subject, pair: _Pair) -> list[str]:
+    """The other field managers that own the live list or parts of it: who wrote it as it is now."""
+    path = path_of(subject, pair.plain)
+    own = {subject.field_manager, *_OWN_NAMES}
+    entries = [e for e in list_entries(subject.live) if owns_at(e, path)]
+    return sorted({str(e.get("manager")) for e in entries} - own)
+
+
 def find_replaced(subject: Subject) -> Iterator[Hazard]:
-    """Lists that are replaced whole although somebody else has added entries to the live one."""
-    for plain, node, live, result in _pairs(subject):
-        if _is_merged(node, is_server_side=subject.is_server_side):
+    """Lists that are replaced as a whole although another field manager wrote entries of the live one.
+
+    - Only owners prove that: an entry may differ from the manifest by what the server has defaulted in it.
+    """
+    for pair in _pairs(subject):
+        if _is_merged(pair.node, is_server_side=subject.is_server_side):
             continue
-        before = get_at(subject.last_applied, [str(step) for step in plain])
-        if before is None and not subject.is_server_side:
+        writers = _list_writers(subject, pair)
+        known = _list_known(subject, pair) if writers else []
+        lost = [v for v in pair.live if not any(is_within(k, v) for k in known)]
+        if not writers or not lost:
             continue
-        known = {canonical_json(v) for v in (*result, *(before if isinstance(before, list) else ()))}
-        lost = [v for v in live if canonical_json(v) not in known]
-        if not lost or len(live) <= len(known):
-            continue
-        facts = {"list": str(plain[-1]), "lost": str(len(lost))}
-        path, position = path_of(subject, plain), position_of(subject, plain)
+        facts = {"list": str(pair.plain[-1]), "lost": str(len(lost)), "owners": ", ".join(writers)}
+        path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
         yield Hazard(HazardKind.ATOMIC_LIST_REPLACED, Severity.WARNING, path, facts, position)

@@ -9,24 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.hazards.walking import metadata_of
+from applyviz.engine.hazards.owners import fields_of, is_ours, list_entries
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
-
-_Entry = Mapping[str, object]
-
-
-def _entries(obj: JSONObject | None) -> list[JSONObject]:
-    entries = metadata_of(obj).get("managedFields")
-    return [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
-
-
-def _is_ours(entry: JSONObject, subject: Subject) -> bool:
-    return (
-        entry.get("manager") == subject.field_manager
-        and entry.get("operation") == "Apply"
-        and not entry.get("subresource")
-    )
 
 
 def _merge_tries(tries: list[JSONObject]) -> JSONObject:
@@ -39,7 +24,7 @@ def _merge_tries(tries: list[JSONObject]) -> JSONObject:
 
 
 def _ours(obj: JSONObject | None, subject: Subject) -> JSONObject:
-    return _merge_tries([e.get("fieldsV1") or {} for e in _entries(obj) if _is_ours(e, subject)])
+    return _merge_tries([fields_of(e) for e in list_entries(obj) if is_ours(e, subject)])
 
 
 def _dropped(before: JSONObject, after: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
@@ -70,9 +55,9 @@ def find(subject: Subject) -> Iterator[Hazard]:
     before, after = _ours(subject.live, subject), _ours(subject.result, subject)
     if not before or not after or before == after:
         return
-    others = [e for e in _entries(subject.result) if not _is_ours(e, subject)]
+    others = [e for e in list_entries(subject.result) if not is_ours(e, subject)]
     for path in _dropped(before, after):
-        owners = [e for e in others if _owns(e.get("fieldsV1") or {}, path)]
+        owners = [e for e in others if _owns(fields_of(e), path)]
         if owners:
             names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
             facts = {"owners": names}

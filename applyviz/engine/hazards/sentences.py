@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from applyviz.engine.hazards.advice import ADVICE, Advice
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.paths import render_path
 
@@ -21,11 +22,11 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.DEFAULTED_SIBLING: "A default blocks the change",
     HazardKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
     HazardKind.IMMUTABLE_FIELD: "Immutable field changes",
-    HazardKind.AUTOSCALED_FIELD: "An autoscaler sets this",
+    HazardKind.AUTOSCALED_FIELD: "Replicas managed by an autoscaler",
     HazardKind.DUPLICATE_MERGE_KEY: "Same key twice in a list",
     HazardKind.ORDER_CHURN: "Only the order changes",
     HazardKind.REPEATING_PATCH: "Patch repeats at every apply",
-    HazardKind.ATOMIC_LIST_REPLACED: "List replaced whole",
+    HazardKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
     HazardKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
     HazardKind.RETYPED_VALUE: "YAML changed a value",
     HazardKind.DUPLICATE_KEY: "Key written twice",
@@ -63,23 +64,24 @@ _REACHES = {
 
 def _retyped(f: Facts) -> Templates:
     role = "The key" if f.get("role") == "key" else "The value"
+    quote = ADVICE[Advice.QUOTE]
     if not f.get("text"):
-        return (role + " is not read as it is written ({what}); quote it if it is meant as text.",)
+        return (role + " is not read as it is written ({what}).", quote)
     if f["what"] == "date":
-        return (role + " {text} looks like a date; kubectl keeps it as text, other tools may not: quote it.",)
+        return (role + " {text} looks like a date, and kubectl keeps it as text.", ADVICE[Advice.QUOTE_DATE])
     if f.get("takes") == "number":
         return (role + " {text} is read as {value} ({what}), in a field that takes a number.",)
-    return (role + " {text} is read as {value} ({what}); quote it if it is meant as text.",)
+    return (role + " {text} is read as {value} ({what}).", quote)
 
 
 def _version(f: Facts) -> Templates:
-    has_instead = bool(f.get("instead"))
+    instead = (ADVICE[Advice.USE_VERSION],) if f.get("instead") else ()
     if f["state"] == "not-served":
-        return ("The cluster does not serve {kind} of {version}.", *(("It serves {instead}.",) if has_instead else ()))
-    instead = ("Use {instead}.",) if has_instead else ()
+        return ("The cluster does not serve {kind} of {version}.", *instead)
     if f["state"] == "removed":
         return ("{version} {kind} was removed in Kubernetes {since}.", *instead)
-    return ("{version} {kind} is deprecated.", *instead)
+    # A definition says in its own words what to use instead.
+    return ("{version} {kind} is deprecated.", *(("{note}",) if f.get("note") else instead))
 
 
 def _prune(f: Facts) -> Templates:
@@ -102,10 +104,28 @@ def _restart(f: Facts) -> Templates:
     return (pods + how, *held)
 
 
+_SIBLING = {
+    "null": Advice.SIBLING_NULL,
+    "remove": Advice.SIBLING_REMOVE,
+    "own": Advice.SIBLING_OWN,
+    "replace": Advice.SIBLING_REPLACE,
+}
+_REPLICAS = {
+    "": Advice.REPLICAS_OMIT,
+    "new": Advice.REPLICAS_OMIT_NEW,
+    "hand over": Advice.REPLICAS_HAND_OVER,
+    "forget": Advice.REPLICAS_FORGET,
+}
+
+
 def _autoscaled(f: Facts) -> Templates:
+    advice = ADVICE[_REPLICAS[f["step"]]]
+    if "reset" in f:
+        first = "{scaler} scales this object, and the manifest no longer sets replicas: "
+        first += "the field is removed." if f["reset"] == "unset" else "it falls from {live} to {reset}."
+        return (first, ADVICE[Advice.REPLICAS_KEEP], advice)
     live = ("It is {live} now.",) if f.get("live") else ()
-    first = "{scaler} scales this object, but the manifest sets replicas to {wanted}."
-    return (first, *live, "Leave replicas out of the manifest to end this.")
+    return ("{scaler} scales this object, but the manifest also sets replicas: {wanted}.", *live, advice)
 
 
 def _topology(f: Facts) -> Templates:
@@ -131,20 +151,23 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
         "The live object has no last-applied configuration: what the manifest no longer names stays."
     ),
     HazardKind.REMOVAL_WILL_NOT_HAPPEN: ("You no longer set this field, but it stays: {owners} still owns it."),
-    HazardKind.DEFAULTED_SIBLING: (
-        "The server will refuse type {type} beside the defaulted {sibling}; write {remedy} in the manifest."
+    HazardKind.DEFAULTED_SIBLING: lambda f: (
+        "The server will refuse type {type} beside {sibling}.",
+        ADVICE[_SIBLING[f["remedy"]]],
     ),
     HazardKind.NULL_DEFAULTS_AGAIN: "{field} is cleared with null, and the server sets its default again.",
-    HazardKind.IMMUTABLE_FIELD: (
-        "{field} of a {kind} cannot be changed; only deleting and creating the object anew can."
-    ),
+    HazardKind.IMMUTABLE_FIELD: lambda f: ("{field} of a {kind} cannot be changed.", ADVICE[Advice.RECREATE]),
     HazardKind.AUTOSCALED_FIELD: _autoscaled,
     HazardKind.DUPLICATE_MERGE_KEY: (
         "{list} holds two entries with the same key ({keys}): they are taken for one and the same."
     ),
     HazardKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
     HazardKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
-    HazardKind.ATOMIC_LIST_REPLACED: ("{list} is replaced whole: {lost} live entries that others added are lost."),
+    HazardKind.ATOMIC_LIST_REPLACED: lambda f: (
+        "{list} is replaced entirely: {lost} live entry that {owners} wrote is lost."
+        if f["lost"] == "1"
+        else "{list} is replaced entirely: {lost} live entries that {owners} wrote are lost.",
+    ),
     HazardKind.TOPOLOGY_CHANGED: _topology,
     HazardKind.RETYPED_VALUE: _retyped,
     HazardKind.DUPLICATE_KEY: (
@@ -155,9 +178,9 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
     HazardKind.CREATED_IN_SAME_SET: (
         "The {what} {name} is created by this very set: the server cannot rehearse this yet."
     ),
-    HazardKind.ANNOTATION_TOO_LONG: (
-        "The annotations have {size} bytes, the server takes {limit}; the longest is {annotation}."
-        " Server-side apply needs no such annotation."
+    HazardKind.ANNOTATION_TOO_LONG: lambda f: (
+        "The annotations have {size} bytes, the server takes {limit}; the longest is {annotation}.",
+        *((ADVICE[Advice.APPLY_SERVER_SIDE],) if f["mode"] == "client-side" else ()),
     ),
     HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may take the change back.",
     HazardKind.PRUNE_SHARE: _prune,

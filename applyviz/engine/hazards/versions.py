@@ -15,7 +15,7 @@ from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import get_at
 
 # apiVersion: {kind ("" for every kind): (removed in, what to use)}
-_REMOVED: dict[str, dict[str, tuple[str, str]]] = {
+REMOVED: dict[str, dict[str, tuple[str, str]]] = {
     "extensions/v1beta1": {
         "Ingress": ("1.22", "networking.k8s.io/v1"),
         "NetworkPolicy": ("1.16", "networking.k8s.io/v1"),
@@ -81,7 +81,7 @@ def _custom(subject: Subject) -> tuple[str, str] | None:
 
 def _built_in(subject: Subject) -> tuple[str, str, str] | None:
     gvk = subject.ref.gvk
-    kinds = _REMOVED.get(gvk.api_version, {})
+    kinds = REMOVED.get(gvk.api_version, {})
     found = kinds.get(gvk.kind) or kinds.get("")
     if found is not None:
         return "removed", found[1], found[0]
@@ -94,7 +94,7 @@ def find(subject: Subject) -> Iterator[Hazard]:
     if subject.manifest is None:
         return
     gvk = subject.ref.gvk
-    facts = {"version": gvk.api_version, "kind": gvk.kind, "state": "", "instead": "", "since": ""}
+    facts = {"version": gvk.api_version, "kind": gvk.kind, "state": "", "instead": "", "since": "", "note": ""}
     built_in, custom = _built_in(subject), _custom(subject)
     if subject.resource_versions and gvk.api_version not in subject.resource_versions:
         facts["state"] = "not-served"
@@ -102,7 +102,7 @@ def find(subject: Subject) -> Iterator[Hazard]:
     elif built_in is not None:
         facts["state"], facts["instead"], facts["since"] = built_in
     elif custom is not None:
-        facts["state"], facts["instead"] = custom
+        facts["state"], facts["note"] = custom
     else:
         return
     severity = Severity.WARNING if facts["state"] == "deprecated" else Severity.DANGER

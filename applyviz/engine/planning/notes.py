@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.explain.reasons import FieldReason
-from applyviz.engine.hazards.model import HazardKind, Subject
+from applyviz.engine.hazards.model import Hazard, HazardKind, Subject
 from applyviz.engine.hazards.rules import find_hazards
 from applyviz.engine.hazards.sentences import describe_hazard
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.fieldsets import FieldSetMemo
+from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import unknown_kind
@@ -55,8 +56,7 @@ def _find_patch(change: ObjectChange) -> object:
     return None
 
 
-def _list_versions(member: Member, context: PlanContext) -> tuple[str, ...]:
-    gvk = member.resource.gvk
+def _list_versions(gvk: GroupVersionKind, context: PlanContext) -> tuple[str, ...]:
     served = [r.gvk for r in context.catalog.list_resources() if (r.gvk.group, r.gvk.kind) == (gvk.group, gvk.kind)]
     return tuple(g.api_version for g in served)
 
@@ -85,6 +85,13 @@ def _tell_conversion(change: ObjectChange) -> ObjectChange:
     return replace(change, certainty_reason=f"{change.certainty_reason}; {said[0].lower()}{said[1:].rstrip('.')}")
 
 
+def find_own_hazards(document: ManifestDocument, context: PlanContext) -> tuple[Hazard, ...]:
+    """The hazards of a document whose object has no place in the cluster: those of its file and its version."""
+    versions = _list_versions(document.ref.gvk, context)
+    subject = Subject(document.ref, manifest=document.obj, document=document, resource_versions=versions)
+    return find_hazards(subject)
+
+
 def add_notes(
     change: ObjectChange,
     member: Member,
@@ -111,7 +118,7 @@ def add_notes(
         document=document,
         neighbours=context.neighbours,
         applyset=context.applyset,
-        resource_versions=_list_versions(member, context),
+        resource_versions=_list_versions(member.resource.gvk, context),
         plural=member.resource.plural,
         dry_run_answer=change.certainty_reason,
     )

@@ -17,7 +17,7 @@ from applyviz.engine.planning.conclusions import conclude, conclude_error
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import Desk, unknown_kind
 from applyviz.engine.planning.effects import PlainPath
-from applyviz.engine.planning.notes import add_notes
+from applyviz.engine.planning.notes import add_notes, find_own_hazards
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
 from applyviz.engine.planning.rehearsal import Rehearsal
 from applyviz.engine.planning.settling import Case, note_settled, settle
@@ -126,6 +126,7 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
             ref=document.ref,
             operation=Operation.ERROR,
             versions=Versions(manifest=document.obj),
+            hazards=find_own_hazards(document, context) if context.has_notes else (),
             certainty=Certainty.UNKNOWN,
             certainty_reason=error.reason,
             error=error.reason,

@@ -1,0 +1,32 @@
+"""Does every piece of advice do what it says, followed on a sandbox?"""
+
+import pytest
+
+from applyviz.engine.hazards.advice import ADVICE, Advice
+from applyviz.engine.hazards.versions import REMOVED
+from applyviz.engine.planning.decisions import Way
+from applyviz.engine.planning.releases import Keeper
+from applyviz.engine.schema.builtin import bundled
+from tests.engine.planning import resolving  # noqa: F401 - its cases register themselves
+from tests.engine.planning.advice import CASES
+from tests.engine.planning.cluster import Box
+
+
+def test_every_piece_of_advice_is_followed_somewhere():
+    assert set(CASES) == {*Advice, *Way, *Keeper} - {Keeper.CLIENT_SIDE}
+    assert set(ADVICE) == set(Advice)
+
+
+@pytest.mark.parametrize("case", dict.fromkeys(CASES.values()), ids=lambda case: case.__name__)
+def test_advice_does_what_it_says(case):
+    case(Box())
+
+
+def test_versions_that_are_advised_are_served():
+    served = {(r.gvk.api_version, r.gvk.kind) for r in bundled().list_resources()}
+    versions = {version for version, _kind in served}
+    advised = {(kind, instead) for kinds in REMOVED.values() for kind, (_since, instead) in kinds.items()}
+    advised -= {("PodSecurityPolicy", "Pod Security admission")}  # its successor is no kind
+
+    assert [one for one in advised if one[0] and (one[1], one[0]) not in served] == []
+    assert [one for one in advised if one[1] not in versions] == []
