@@ -6,8 +6,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
-from applyviz.records import sealing
+from applyviz import process_keys
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 application = get_asgi_application()
-sealing.require_web_keys()
+process_keys.require_web_keys()

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 
 from celery import Celery
-from celery.signals import task_postrun, task_prerun
+from celery.signals import celeryd_init, task_postrun, task_prerun
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from applyviz import origins, request_ids
 
@@ -38,6 +39,17 @@ app.conf.update(
         "prune": {"task": "applyviz.prune_history", "schedule": 3600.0},
     },
 )
+
+
+@celeryd_init.connect
+def _check_keys(**_: object) -> None:
+    """Refuse to start a worker without its keys; Celery goes on after any error of a signal but `SystemExit`."""
+    from applyviz import process_keys  # noqa: PLC0415 - models exist only after the applications are loaded
+
+    try:
+        process_keys.require_worker_keys()
+    except ImproperlyConfigured as error:
+        raise SystemExit(str(error)) from error
 
 
 @task_prerun.connect

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -81,6 +82,31 @@ def _restrict(path: Path, mode: int) -> None:
     with suppress(OSError):
         if not path.is_symlink() and path.is_dir() == (mode == 0o700) and path.stat().st_mode & 0o777 != mode:
             path.chmod(mode)
+
+
+LEAST_KEY_LENGTH = 32
+_GUESSED = ("insecure", "django-insecure", "change")
+
+
+def require_key(name: str, value: str) -> None:
+    """Raise `ImproperlyConfigured`, naming the variable, unless the value is a key that nobody guesses."""
+    if not value:
+        raise ImproperlyConfigured(f"{name}: it is not set; set a random one of at least {LEAST_KEY_LENGTH} characters")
+    if len(value) < LEAST_KEY_LENGTH or len(set(value)) < 8 or value.startswith(_GUESSED):
+        raise ImproperlyConfigured(
+            f"{name}: it is too short or a default; set a random one of at least {LEAST_KEY_LENGTH} characters "
+            f"(`scripts/secrets` makes one), or {name}_FILE"
+        )
+
+
+def require_strong_keys(keys: Mapping[str, str]) -> None:
+    """Raise `ImproperlyConfigured` for a key that is set and weak, and for two that are the same."""
+    given = {name: value for name, value in keys.items() if value}
+    for name, value in given.items():
+        require_key(name, value)
+        twin = next((other for other in given if other != name and given[other] == value), None)
+        if twin is not None:
+            raise ImproperlyConfigured(f"{name}: it is the same as {twin}; every key needs a value of its own")
 
 
 def kept_secret(path: Path, made: str | None = None) -> str:

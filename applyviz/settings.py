@@ -30,9 +30,17 @@ SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
 APPLYVIZ_SEALING_KEY = env.text("APPLYVIZ_SEALING_KEY")
 APPLYVIZ_OPENING_KEYS = env.words("APPLYVIZ_OPENING_KEYS")
 APPLYVIZ_ENCRYPTION_KEYS = env.words("APPLYVIZ_ENCRYPTION_KEYS")
+# Web and workers: counters, digests of sources, approvals. Workers alone: plan digests, plan MACs, checkpoints.
+APPLYVIZ_WEB_KEY = env.text("APPLYVIZ_WEB_KEY")
+APPLYVIZ_APPROVAL_KEY = env.text("APPLYVIZ_APPROVAL_KEY")
+APPLYVIZ_APPROVAL_KEY_FALLBACKS = env.words("APPLYVIZ_APPROVAL_KEY_FALLBACKS")
 APPLYVIZ_DIGEST_KEY = env.text("APPLYVIZ_DIGEST_KEY")
+# What web processes show and check signatures with, because they cannot derive it.
+APPLYVIZ_CHECKPOINT_PUBLIC_KEY = env.text("APPLYVIZ_CHECKPOINT_PUBLIC_KEY")
 if APPLYVIZ_IS_PERSONAL:
     SECRET_KEY = SECRET_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "session")
+    APPLYVIZ_WEB_KEY = APPLYVIZ_WEB_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "web")
+    APPLYVIZ_APPROVAL_KEY = APPLYVIZ_APPROVAL_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "approval")
     APPLYVIZ_DIGEST_KEY = APPLYVIZ_DIGEST_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "digest")
     APPLYVIZ_OPENING_KEYS = APPLYVIZ_OPENING_KEYS or [
         env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", keypairs.make_opening_key())
@@ -40,16 +48,24 @@ if APPLYVIZ_IS_PERSONAL:
     if not APPLYVIZ_ENCRYPTION_KEYS and (APPLYVIZ_HOME / "keys" / "encryption").exists():
         APPLYVIZ_ENCRYPTION_KEYS = [env.kept_secret(APPLYVIZ_HOME / "keys" / "encryption")]
 elif DEBUG:
-    SECRET_KEY = SECRET_KEY or "insecure-for-development-only"
-if not DEBUG and (len(SECRET_KEY) < 32 or SECRET_KEY.startswith(("insecure", "django-insecure", "change"))):
     raise ImproperlyConfigured(
-        "SECRET_KEY: with DEBUG off, set a random one of at least 32 characters (or SECRET_KEY_FILE)"
+        "DEBUG: a team installation (DATABASE_URL is set) never runs with DEBUG on; set it to off"
     )
+env.require_key("SECRET_KEY", SECRET_KEY)
+# A process holds the keys of its role alone; `applyviz.process_keys` says which, when that role starts.
+env.require_strong_keys(
+    {
+        "SECRET_KEY": SECRET_KEY,
+        "APPLYVIZ_WEB_KEY": APPLYVIZ_WEB_KEY,
+        "APPLYVIZ_APPROVAL_KEY": APPLYVIZ_APPROVAL_KEY,
+        "APPLYVIZ_DIGEST_KEY": APPLYVIZ_DIGEST_KEY,
+    }
+)
 
 # Hosts and HTTPS -------------------------------------------------------------------------------
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL or DEBUG else "")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL else "")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
-_has_https = env.flag("APPLYVIZ_HTTPS", default=not (APPLYVIZ_IS_PERSONAL or DEBUG))
+_has_https = env.flag("APPLYVIZ_HTTPS", default=not APPLYVIZ_IS_PERSONAL)
 # What a proxy says of a client counts only when it comes from one of these (`applyviz.web.middleware`).
 APPLYVIZ_TRUSTED_PROXIES = env.networks("APPLYVIZ_TRUSTED_PROXIES")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if APPLYVIZ_TRUSTED_PROXIES else None

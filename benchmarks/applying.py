@@ -278,7 +278,8 @@ def main() -> None:
         os.environ.update(DJANGO_SETTINGS_MODULE="applyviz.settings", APPLYVIZ_HOME=home, APPLYVIZ_HTTPS="off")
         if url:
             key = "a-key-for-this-measurement-alone-0123456789"
-            os.environ.update(DATABASE_URL=url, SECRET_KEY=key, APPLYVIZ_DIGEST_KEY=key)
+            os.environ.update(DATABASE_URL=url, SECRET_KEY=key, APPLYVIZ_DIGEST_KEY=f"{key}-d")
+            os.environ.update(APPLYVIZ_WEB_KEY=f"{key}-w", APPLYVIZ_APPROVAL_KEY=f"{key}-a")
             from applyviz.keypairs import make_opening_key
 
             os.environ["APPLYVIZ_OPENING_KEYS"] = make_opening_key()

@@ -336,8 +336,9 @@ def main() -> None:
         if database:
             from applyviz.keypairs import make_opening_key
 
-            keys = {"APPLYVIZ_OPENING_KEYS": make_opening_key(), "APPLYVIZ_DIGEST_KEY": "k" * 40}
-            os.environ |= {"DATABASE_URL": database, "SECRET_KEY": "s" * 40, **keys}
+            names = ("SECRET_KEY", "APPLYVIZ_DIGEST_KEY", "APPLYVIZ_WEB_KEY", "APPLYVIZ_APPROVAL_KEY")
+            keys = {name: f"a-key-for-this-measurement-alone-{name}" for name in names}
+            os.environ |= {"DATABASE_URL": database, "APPLYVIZ_OPENING_KEYS": make_opening_key(), **keys}
         if not run_all(given.entries, home):
             print("a limit was passed")
             sys.exit(1)

@@ -1,4 +1,4 @@
-"""A web process of a team in a test: it holds the sealing key alone, and a worker works while it waits."""
+"""A web process of a team in a test: it holds no key of workers, and a worker works while it waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from applyviz.records import sealing
 from applyviz.records.enums import ErrandState
 from applyviz.records.models import Errand
-from applyviz.workflow import errands
+from applyviz.workflow import errands, heads
 from applyviz.workflow.errands import asking
 
 
@@ -23,19 +23,23 @@ class KeylessWeb:
     served: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._opening = list(self.settings.APPLYVIZ_OPENING_KEYS)
+        self._opening, self._digest = list(self.settings.APPLYVIZ_OPENING_KEYS), self.settings.APPLYVIZ_DIGEST_KEY
         self.settings.APPLYVIZ_SEALING_KEY = sealing.sealing_key()
-        self.settings.APPLYVIZ_OPENING_KEYS = []
+        self.settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY = heads.public_key()
+        self._hold([], "")
         assert not sealing.can_open()
+
+    def _hold(self, opening: list[str], digest: str) -> None:
+        self.settings.APPLYVIZ_OPENING_KEYS, self.settings.APPLYVIZ_DIGEST_KEY = opening, digest
 
     @contextmanager
     def as_worker(self) -> Iterator[None]:
         """What a worker does, with its keys."""
-        self.settings.APPLYVIZ_OPENING_KEYS = self._opening
+        self._hold(self._opening, self._digest)
         try:
             yield
         finally:
-            self.settings.APPLYVIZ_OPENING_KEYS = []
+            self._hold([], "")
 
     def work(self) -> None:
         """Answer everything that waits."""

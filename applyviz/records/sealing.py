@@ -38,22 +38,6 @@ def can_open() -> bool:
     return bool(settings.APPLYVIZ_OPENING_KEYS or settings.APPLYVIZ_ENCRYPTION_KEYS)
 
 
-def require_web_keys() -> None:
-    """Nothing, where web pages may be served: in a team, by a process that seals and holds no key that opens.
-
-    - Raises `ImproperlyConfigured` with the variable that has to go, or is missing.
-    """
-    sealing_key()
-    if settings.APPLYVIZ_IS_PERSONAL:
-        return
-    for name in ("APPLYVIZ_OPENING_KEYS", "APPLYVIZ_ENCRYPTION_KEYS"):
-        if getattr(settings, name):
-            raise ImproperlyConfigured(
-                f"{name}: a web process of a team must hold no key that opens; workers do. "
-                "Give it APPLYVIZ_SEALING_KEY, which `manage.py keys show` prints beside the worker's keys"
-            )
-
-
 def find_mismatch() -> str:
     """What is wrong between the keys of this process: what it seals, it cannot open; "" when nothing is."""
     if not settings.APPLYVIZ_OPENING_KEYS:

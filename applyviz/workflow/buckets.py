@@ -14,14 +14,14 @@ from django.db.models import F
 
 from applyviz.records.enums import LimitKind
 from applyviz.records.models import SignInLimit
-from applyviz.workflow.digests import digest_key
+from applyviz.workflow.digests import web_key
 
 BUCKETS = 2**16
 
 
 def find_bucket(kind: LimitKind, text: str) -> int:
     """The bucket of a text."""
-    made = hmac.new(digest_key(), f"{kind}\n{text}".encode(), hashlib.sha256).digest()
+    made = hmac.new(web_key("counters"), f"{kind}\n{text}".encode(), hashlib.sha256).digest()
     return int.from_bytes(made[:4], "big") % BUCKETS
 
 

@@ -2,7 +2,7 @@
 
 Whoever can rewrite the whole database can make chains that fit; they cannot sign a head, and they cannot take back
 one that was published: in a file, at webhooks, or by the command line. The key is derived from the key of digests,
-which the database does not hold. Rule: Ed25519, https://www.rfc-editor.org/rfc/rfc8032, over three lines of text.
+which workers alone hold. Rule: Ed25519, https://www.rfc-editor.org/rfc/rfc8032, over three lines of text.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SignedHead:
             public.verify(bytes.fromhex(self.signature), _message(self.head, self.at))
         except (InvalidSignature, ValueError):
             return False
-        return self.key == public_key()
+        return hmac.compare_digest(self.key, public_key())
 
 
 def _message(head: Head, at: datetime) -> bytes:
@@ -86,7 +86,12 @@ def _private_key() -> Ed25519PrivateKey:
 
 
 def public_key() -> str:
-    """The key that published heads are checked with, to be kept beside them."""
+    """Return the key that published heads are checked with, hexadecimal, to be kept beside them.
+
+    - A web process cannot derive it, and is told it (`APPLYVIZ_CHECKPOINT_PUBLIC_KEY`).
+    """
+    if not settings.APPLYVIZ_DIGEST_KEY:
+        return str(settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY)
     return _private_key().public_key().public_bytes_raw().hex()
 
 

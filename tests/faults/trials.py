@@ -32,6 +32,8 @@ def environment(folder: Path, database: str) -> dict[str, str]:
         "DATABASE_URL": database,
         "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
         "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+        "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
+        "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
         "APPLYVIZ_OPENING_KEYS": keypairs.make_opening_key(),
         "APPLYVIZ_HTTPS": "off",
         "APPLYVIZ_LEASE_SECONDS": "18",

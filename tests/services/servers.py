@@ -29,6 +29,8 @@ def environment_of(database: str) -> dict[str, str]:
         "DATABASE_URL": database,
         "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
         "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+        "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
+        "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
         "APPLYVIZ_OPENING_KEYS": opening,
         "APPLYVIZ_SEALING_KEY": keypairs.sealing_key_of(opening),
         "APPLYVIZ_HTTPS": "off",

@@ -15,6 +15,7 @@ import psycopg
 import yaml
 
 from applyviz import keypairs
+from tests.keys import public_key_of
 from tests.ports import free_port
 from tests.services.servers import wait_for_port
 
@@ -34,6 +35,9 @@ class Team:
         secrets = {
             "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
             "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+            "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
+            "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
+            "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": public_key_of("another-key-that-only-this-test-knows"),
             "APPLYVIZ_OPENING_KEYS": opening,
             "APPLYVIZ_SEALING_KEY": keypairs.sealing_key_of(opening),
             "APPLYVIZ_ENCRYPTION_KEYS": "",

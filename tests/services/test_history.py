@@ -98,6 +98,8 @@ class Installation:
             "APPLYVIZ_LEASE_SECONDS": "900",  # a third of it is what PostgreSQL lets a transaction idle
             "SECRET_KEY": "a-key-that-only-this-test-knows-0123456789",
             "APPLYVIZ_DIGEST_KEY": "another-key-that-only-this-test-knows",
+            "APPLYVIZ_WEB_KEY": "the-key-of-counters-that-only-this-test-knows",
+            "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
             "APPLYVIZ_OPENING_KEYS": keypairs.make_opening_key(),
         }
         if is_migrated:

@@ -168,8 +168,10 @@ def test_kubectl_talks_to_a_sandbox_through_web_and_worker(team):
         assert json.load(answer)["data"] == {"password": base64.b64encode(b"canary").decode()}
 
 
-@pytest.mark.parametrize("variable", ["APPLYVIZ_OPENING_KEYS_FILE", "APPLYVIZ_ENCRYPTION_KEYS_FILE"])
-def test_web_refuses_to_start_with_a_key_that_opens(team, variable):
+@pytest.mark.parametrize(
+    "variable", ["APPLYVIZ_OPENING_KEYS_FILE", "APPLYVIZ_ENCRYPTION_KEYS_FILE", "APPLYVIZ_DIGEST_KEY_FILE"]
+)
+def test_web_refuses_to_start_with_a_key_of_workers(team, variable):
     kept = team.folder / "old"
     kept.write_text(Fernet.generate_key().decode())
     given = str(kept) if "ENCRYPTION" in variable else team.environment[variable]
@@ -184,7 +186,7 @@ def test_web_refuses_to_start_with_a_key_that_opens(team, variable):
     )
 
     assert done.returncode == 1
-    assert "a web process of a team must hold no key that opens" in done.stderr
+    assert "a web process of a team must not hold it" in done.stderr
     assert "applyviz-open-" not in done.stderr
 
 

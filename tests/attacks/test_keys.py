@@ -1,0 +1,79 @@
+"""A team installation that starts with missing, weak or misplaced keys would be open: none does (N7)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from applyviz import keypairs
+from tests.keys import public_key_of
+
+pytestmark = pytest.mark.attacks
+ROOT = Path(__file__).parents[2]
+WEB = ("-c", "import applyviz.asgi; print('started')")
+WORKER = ("-m", "celery", "--app", "applyviz.celery", "worker", "--pool", "solo")
+BEAT = ("-c", "import applyviz.celery; print('started')")
+OPENING = keypairs.make_opening_key()
+DIGEST = "a-digest-key-that-only-this-test-knows-1"
+BOTH = {
+    "SECRET_KEY": "a-session-key-that-only-this-test-knows-1",
+    "APPLYVIZ_WEB_KEY": "a-web-key-that-only-this-test-knows-1234",
+    "APPLYVIZ_APPROVAL_KEY": "an-approval-key-that-only-this-test-knows",
+    "APPLYVIZ_SEALING_KEY": keypairs.sealing_key_of(OPENING),
+}
+OF_WEB = {**BOTH, "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": public_key_of(DIGEST)}
+OF_WORKER = {**BOTH, "APPLYVIZ_OPENING_KEYS": OPENING, "APPLYVIZ_DIGEST_KEY": DIGEST}
+
+
+def start(words: tuple[str, ...], folder: Path, keys: dict[str, str]) -> tuple[int, str]:
+    """Start a process of a team with these keys; its exit status and what it said."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    settings = {
+        "DJANGO_SETTINGS_MODULE": "applyviz.settings",
+        "DATABASE_URL": f"sqlite:///{folder / 'team.sqlite3'}",
+        "APPLYVIZ_HOME": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+    }
+    done = subprocess.run(
+        [sys.executable, *words], env={**kept, **settings, **keys}, capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "keys", "named"),
+    [
+        (WEB, {**OF_WEB, "DEBUG": "on"}, "DEBUG: a team installation"),
+        (WORKER, {**OF_WORKER, "DEBUG": "on"}, "DEBUG: a team installation"),
+        (WEB, {**OF_WEB, "SECRET_KEY": ""}, "SECRET_KEY: it is not set"),
+        (WEB, {**OF_WEB, "APPLYVIZ_WEB_KEY": ""}, "APPLYVIZ_WEB_KEY: it is not set"),
+        (WEB, {**OF_WEB, "APPLYVIZ_APPROVAL_KEY": ""}, "APPLYVIZ_APPROVAL_KEY: it is not set"),
+        (WEB, {**OF_WEB, "APPLYVIZ_APPROVAL_KEY": "short"}, "APPLYVIZ_APPROVAL_KEY: it is too short"),
+        (WEB, {**OF_WEB, "APPLYVIZ_WEB_KEY": "a" * 64}, "APPLYVIZ_WEB_KEY: it is too short or a default"),
+        (WEB, {**OF_WEB, "APPLYVIZ_WEB_KEY": OF_WEB["SECRET_KEY"]}, "it is the same as"),
+        (WEB, {**OF_WEB, "APPLYVIZ_DIGEST_KEY": DIGEST}, "APPLYVIZ_DIGEST_KEY: a web process of a team must not"),
+        (WEB, {**OF_WEB, "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": ""}, "APPLYVIZ_CHECKPOINT_PUBLIC_KEY: it is not set"),
+        (WORKER, {**OF_WORKER, "APPLYVIZ_DIGEST_KEY": ""}, "APPLYVIZ_DIGEST_KEY: it is not set"),
+        (WORKER, {**OF_WORKER, "APPLYVIZ_APPROVAL_KEY": ""}, "APPLYVIZ_APPROVAL_KEY: it is not set"),
+        (WORKER, {**OF_WORKER, "APPLYVIZ_DIGEST_KEY": "0123456789"}, "APPLYVIZ_DIGEST_KEY: it is too short"),
+        (WORKER, {**OF_WORKER, "APPLYVIZ_OPENING_KEYS": ""}, "APPLYVIZ_OPENING_KEYS: it is not set"),
+    ],
+)
+def test_no_process_starts_with_keys_that_protect_nothing(
+    tmp_path: Path, words: tuple[str, ...], keys: dict[str, str], named: str
+) -> None:
+    status, said = start(words, tmp_path, keys)
+
+    assert (status != 0, named in said) == (True, True), said
+
+
+@pytest.mark.parametrize(("words", "keys"), [(WEB, OF_WEB), (BEAT, {"SECRET_KEY": BOTH["SECRET_KEY"]})])
+def test_a_process_starts_with_the_keys_of_its_role(tmp_path: Path, words: tuple[str, ...], keys: dict[str, str]):
+    status, said = start(words, tmp_path, keys)
+
+    assert (status, said.startswith("started\n")) == (0, True), said
