@@ -8,14 +8,14 @@ only the real server can choose: uid, creation time, allocated addresses and por
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
-from applyviz.engine.planning.effects import without_allotted
+from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
@@ -86,7 +86,7 @@ class EstimatingServer:
         if not found.is_ok:
             return None if _is_unsure(found, kind) else found
         body = request.body if isinstance(request.body, Mapping) else {}
-        return replace(found, body=_without_chosen(found.body, body, live))
+        return replace(found, body=without_chosen(found.body, body, live))
 
     def _define(self, kind: KindSchema, resource: Resource) -> None:
         """Serve the kind of a custom resource as its schema says."""
@@ -162,31 +162,3 @@ def _as_written(schema: JSONValue) -> JSONValue:
     if isinstance(properties, Mapping) and "$ref" in str(properties.get("metadata")):
         kept["properties"] = {name: part for name, part in properties.items() if name not in _TYPE_META}
     return kept
-
-
-def _without_chosen(obj: JSONObject, asked: JSONObject, live: JSONObject | None) -> JSONObject:
-    """The answer without what only the real server can choose."""
-    if live is not None:
-        return without_allotted(obj, asked, live)
-    kept: MutableObject = _drop_uid(without_allotted(obj, asked, {}))
-    kept["metadata"].pop("creationTimestamp", None)
-    return kept
-
-
-def _drop_uid(value: JSONValue) -> JSONValue:
-    """The value without every entry that holds the uid of the new object."""
-    if isinstance(value, list):
-        return [_drop_uid(item) for item in value]
-    if isinstance(value, Mapping):
-        return dict(_kept(value))
-    return value
-
-
-def _kept(value: Mapping[str, JSONValue]) -> Iterator[tuple[str, JSONValue]]:
-    for name, item in value.items():
-        if item == _UID:
-            continue
-        found = _drop_uid(item)
-        if found == {} and item != {}:  # held nothing else: the selector of a Job
-            continue
-        yield name, found

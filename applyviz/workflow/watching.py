@@ -234,7 +234,7 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         detail = "it is not there yet" if before is None else "it is not there any more"
         return _say(row, verdict, detail)
     is_confirmed = change.certainty is Certainty.CONFIRMED
-    if not find_broken(promised, live, root=root, is_confirmed=is_confirmed):
+    if not find_broken(promised, live, root=root, is_confirmed=is_confirmed, before=before):
         return _say(row, Verdict.AS_REVIEWED)
     if before is not None and _is_untouched(before, promised, live, root):
         return _say(row, Verdict.NOT_YET)
@@ -244,6 +244,7 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         changes.mask_object(live, ref, tag_key=tag_key),
         root=root,
         is_confirmed=is_confirmed,
+        before=None if before is None else changes.mask_object(before, ref, tag_key=tag_key),
     )
     told = [
         {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown[:50]

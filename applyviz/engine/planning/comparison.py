@@ -17,7 +17,7 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.ownership.managedfields import FieldOwners, read_owners
-from applyviz.engine.planning.effects import effect, without_allotted
+from applyviz.engine.planning.effects import effect
 from applyviz.engine.planning.noise import without_noise
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.schema.model import KindSchema, Node
@@ -127,20 +127,11 @@ def _list_owner_moves(first: ObjectChange, second: ObjectChange) -> Iterator[Fie
             yield reason.path
 
 
-def _without_chance(change: ObjectChange) -> JSONObject | None:
-    """What would come of an object without what the server draws anew for each dry run that creates it."""
-    after, live = change.versions.after, change.versions.live
-    if after is None or live is not None:
-        return after
-    metadata = {k: v for k, v in (after.get("metadata") or {}).items() if k != "uid"}
-    return without_allotted({**after, "metadata": metadata}, change.versions.manifest or {}, {})
-
-
 def _compare_fields(first: ObjectChange, second: ObjectChange, root: Node | None) -> Iterator[FieldMove]:
     old, new = first.versions, second.versions
     manifest = _compare_leaves(old.manifest, new.manifest, root)
     live = _compare_leaves(old.live, new.live, root)
-    after = _compare_leaves(_without_chance(first), _without_chance(second), root)
+    after = _compare_leaves(old.after, new.after, root)
     owned = dict.fromkeys(_list_owner_moves(first, second))
     before, since = _read_owners(old.live), _read_owners(new.live)
     for path in dict.fromkeys((*live, *manifest, *after, *owned)):

@@ -6,10 +6,12 @@ one is calculated. What the plan needs of it is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.rehearsal import Rehearsal
 from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run, missing_namespace
@@ -107,6 +109,8 @@ class Desk:
         if self.judgement.verdict is Verdict.UNTRIED:
             return None
         if tried.is_ok:
+            body = request.body if isinstance(request.body, Mapping) else {}
+            tried = replace(tried, body=without_chosen(tried.body, body, self.rehearsal.before))
             self.rehearsal.live = dict(tried.body)
             self.warnings = tried.warnings
         return tried

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.planning.allocated import without_allocated
 from applyviz.engine.planning.holes import template
 from applyviz.engine.planning.noise import without_noise
 from applyviz.engine.planning.plan import ObjectChange, Operation
@@ -20,7 +21,6 @@ from applyviz.engine.schema.model import SchemaOrigin
 
 PlainPath: TypeAlias = tuple[str, ...]
 _ABSENT = object()
-_ALLOTTED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP")
 _MADE_ANEW = (Operation.CREATE, Operation.RECREATE)
 
 
@@ -60,23 +60,6 @@ def list_differences(
             return
     if before is _ABSENT or after is _ABSENT or not is_same_json(before, after):
         yield path, before, after
-
-
-def without_allotted(obj: JSONObject, manifest: JSONObject, live: JSONObject) -> JSONObject:
-    """A Service without the addresses that the server picks: neither asked for nor there before."""
-    spec = obj.get("spec")
-    if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
-        return obj
-    known = {**(live.get("spec") or {}), **(manifest.get("spec") or {})}
-    kept = {k: v for k, v in spec.items() if k not in _ALLOTTED or k in known}
-    ports = kept.get("ports")
-    if isinstance(ports, list):
-        named = {p.get("nodePort") for s in (live, manifest) for p in get_at(s, ("spec", "ports")) or ()}
-        kept["ports"] = [
-            {k: v for k, v in p.items() if k != "nodePort" or v in named} if isinstance(p, Mapping) else p
-            for p in ports
-        ]
-    return {**obj, "spec": kept}
 
 
 def _matches(path: PlainPath, pattern: PlainPath) -> bool:
@@ -119,7 +102,7 @@ def find_difference(
     if change.operation is Operation.PRUNE:
         result = None
     before = without_noise(live) if versions.live is not None else _ABSENT
-    after = without_noise(without_allotted(result, manifest, live)) if result is not None else _ABSENT
+    after = without_noise(without_allocated(result, manifest, live)) if result is not None else _ABSENT
     ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
         if not is_ignored(path, ignore, manifest):

@@ -65,7 +65,7 @@ class Rehearsal:
     """One object as it would be after each write so far; `live` is None while it is absent.
 
     - `memo`: what the owners of its versions were read as.
-    - `server`, `resource`: what `complete` asks.
+    - `server`, `resource`: what `complete` asks; `before`: the object before the last write.
     """
 
     kind: KindSchema
@@ -75,13 +75,13 @@ class Rehearsal:
     memo: FieldSetMemo = field(default_factory=FieldSetMemo)
     server: ServerModel | None = None
     resource: Resource | None = None
-    _before: JSONObject | None = None
+    before: JSONObject | None = None
 
     def answer(self, request: Request) -> Answer:
         """Answer one request of a flow and remember what it would leave behind."""
         if not request.is_write:
             return self._read()
-        self._before = self.live
+        self.before = self.live
         try:
             return self._write(request)
         except ConflictError as error:
@@ -102,10 +102,10 @@ class Rehearsal:
         """
         if self.server is None or self.resource is None or request.method == "DELETE":
             return merged
-        found = self.server.answer(request, self._before, kind=self.kind, resource=self.resource, now=self.now)
+        found = self.server.answer(request, self.before, kind=self.kind, resource=self.resource, now=self.now)
         if found is None:
             return merged
-        self.live = dict(found.body) if found.is_ok else self._before
+        self.live = dict(found.body) if found.is_ok else self.before
         return found
 
     def _read(self) -> Answer:

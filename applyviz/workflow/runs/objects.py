@@ -74,6 +74,11 @@ class Ended:
 Finding: TypeAlias = tuple[Outcome, str, list[dict[str, JSONValue]]]
 
 
+def _find_before(change: ObjectChange) -> JSONObject | None:
+    """Return the object that a change starts from; one that is made anew starts from nothing."""
+    return None if change.operation is Operation.RECREATE else change.versions.live
+
+
 class ObjectRun:
     """One object on its way from waiting to its outcome."""
 
@@ -85,8 +90,9 @@ class ObjectRun:
         self._change = changes.open_sealed_core(self._row)
         self._masked = changes.read_masked_core(self._row)
         self._promised = self._change.versions.after or self._change.versions.merged
-        # A lost worker may have met what others had changed beside the plan: only what it touches is compared then.
-        self._has_moved = last is not None and dict(last.before) != identity(self._change.versions.live)
+        self._before = _find_before(self._change)
+        # What is read after a lost answer may hold writes of controllers, too: only what the plan touches counts.
+        self._has_moved = last is not None
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
         self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
@@ -198,6 +204,7 @@ class ObjectRun:
     def _expect(self, now: ObjectChange) -> JSONObject | None:
         """What the plan does not touch may have moved: the effect is the same, and its result has that too."""
         self._promised = now.versions.after or now.versions.merged
+        self._before = _find_before(now)
         self._has_moved = False
         return now.versions.live
 
@@ -214,15 +221,18 @@ class ObjectRun:
         promised = self._promised
         if promised is None:
             return ()
-        is_confirmed = self._change.certainty is Certainty.CONFIRMED
-        root = self._kind.root if self._kind else None
-        reviewed = self._change.versions.live if self._has_moved else None
-        find = partial(find_broken, root=root, is_confirmed=is_confirmed)
-        if not find(promised, live, reviewed=reviewed):
+        kind, before = self._kind, self._before
+        find = partial(
+            find_broken,
+            root=kind.root if kind else None,
+            is_confirmed=self._change.certainty is Certainty.CONFIRMED,
+            has_moved=self._has_moved,
+            omits_empty=kind is not None and not kind.is_custom,
+        )
+        if not find(promised, live, before=before):
             return ()
-        ref, key = self._change.ref, self._access.tag_key
-        mask = partial(changes.mask_object, ref=ref, tag_key=key)
-        shown = find(mask(promised), mask(live), reviewed=None if reviewed is None else mask(reviewed))
+        mask = partial(changes.mask_object, ref=self._change.ref, tag_key=self._access.tag_key)
+        shown = find(mask(promised), mask(live), before=None if before is None else mask(before))
         return tuple(
             {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)}
             for d in shown

@@ -1,24 +1,27 @@
-"""What was promised against what is there: the fields of the plan's *after*, server noise aside.
+"""What was promised against what is there: every change and every removal of the plan, server noise aside.
 
-Identity, versions, times, status and ownership records change by themselves, and the server allots
-addresses and ports: none of them is a broken promise. When the promise was only calculated, what the server
-added by defaulting is none either; what it changed or left out is.
+Both directions count: a promised change or removal that did not happen is broken as much as one that came out
+otherwise. Identity, versions, times, status and ownership records change by themselves, and the server allocates
+addresses and ports: none of them is a broken promise. When the promise was only estimated, neither is what the server
+added beside it, or an empty value that the API leaves out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from applyviz.engine.diff.structural import Difference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.walk import MISSING
+from applyviz.engine.schema.walk import MISSING, find_value
 
 _NOISE = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
 )
-_ALLOTTED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort", "f:volumeName"})
+# Given by the server or its controllers where nobody asked for a value.
+_ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCheckNodePort", "f:volumeName"})
 
 
 def identity(live: JSONObject | None) -> dict[str, str]:
@@ -35,8 +38,9 @@ def _plain(obj: JSONObject) -> dict[str, JSONValue]:
     return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": kept}
 
 
-def _is_allotted(path: FieldPath) -> bool:
-    return any(element in _ALLOTTED for element in path)
+def _is_allocated(difference: Difference) -> bool:
+    """Whether a difference is a value that nobody promised and the server gave."""
+    return difference.before is MISSING and any(element in _ALLOCATED for element in difference.path)
 
 
 def _holds(got: JSONValue, promised: JSONValue) -> bool:
@@ -55,7 +59,28 @@ def _is_addition(difference: Difference) -> bool:
     )
 
 
-def _is_within(path: FieldPath, touched: tuple[FieldPath, ...]) -> bool:
+def _has_stayed(difference: Difference, before: JSONObject | None, root: Node | None) -> bool:
+    """Whether a field is still there that was to be removed, or still has the value that was to change."""
+    held = MISSING if before is None else find_value(root, before, difference.path)
+    if held is MISSING:
+        return False
+    return difference.before is MISSING or is_same_json(held, difference.after)
+
+
+def _is_left_out(difference: Difference, root: Node | None) -> bool:
+    """Whether an empty value of a field is not there: Go leaves those out; an entry of a map stays."""
+    if difference.after is not MISSING or root is None or difference.before not in (None, "", 0, {}, []):
+        return False
+    place: Node | None = root
+    for element in difference.path[:-1]:
+        if place is None:
+            return False
+        place = place.child(element[2:]) if element[0] == "f" else place.items
+    last = difference.path[-1]
+    return place is not None and last[0] == "f" and place.has_field(last[2:])
+
+
+def _is_within(path: FieldPath, touched: Collection[FieldPath]) -> bool:
     """Whether a path is one of these, in one of them, or around one."""
     return any(path[: len(one)] == one[: len(path)] for one in touched)
 
@@ -66,21 +91,27 @@ def find_broken(
     *,
     root: Node | None,
     is_confirmed: bool,
-    reviewed: JSONObject | None = None,
+    before: JSONObject | None = None,
+    has_moved: bool = False,
+    omits_empty: bool = False,
 ) -> tuple[Difference, ...]:
-    """Where what is there is not what was promised.
+    """Return where what is there is not what was promised.
 
-    - `reviewed`: the object before the change, where others may have moved the rest of it since; then only fields
-      that the change touches count.
+    - `before`: the object before the change (None: it was absent): what stays as it was there, although the plan
+      changes or removes it, is broken even where additions are not.
+    - `has_moved`: others may have written meanwhile; then only fields that the plan touches count.
+    - `omits_empty`: the kind is built in, so the API leaves out empty values of its fields.
     """
-    found = diff_objects(_plain(promised), _plain(got), root=root)
-    if reviewed is not None:
-        touched = tuple(d.path for d in diff_objects(_plain(reviewed), _plain(promised), root=root))
+    found = diff_objects(_plain(promised), _plain(without_chosen(got, promised, before)), root=root)
+    if has_moved:
+        touched = {d.path for d in diff_objects(_plain(before or {}), _plain(promised), root=root)}
         found = tuple(d for d in found if _is_within(d.path, touched))
-    return tuple(
-        difference
-        for difference in found
-        if not _is_allotted(difference.path)
-        and not difference.is_equal_in_meaning
-        and (is_confirmed or not _is_addition(difference))
-    )
+
+    def is_excused(difference: Difference) -> bool:
+        if is_confirmed:
+            return False
+        if omits_empty and _is_left_out(difference, root):
+            return True
+        return _is_addition(difference) and not _has_stayed(difference, before, root)
+
+    return tuple(d for d in found if not (_is_allocated(d) or d.is_equal_in_meaning or is_excused(d)))

@@ -1,0 +1,61 @@
+"""What only a real server can choose: addresses and ports of a Service, and the uid of a new object.
+
+Neither an estimate nor a dry run can say these values before the write: a dry run answers with others than the write.
+They are left out of what a plan promises. Rule: `pkg/registry/core/service` (allocation) and
+`pkg/registry/batch/job` (labels and selector that hold the uid) of k8s.io/kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+
+_ALLOCATED = ("clusterIP", "clusterIPs", "healthCheckNodePort", "loadBalancerIP")
+
+
+def without_allocated(obj: JSONObject, manifest: JSONObject, live: JSONObject) -> JSONObject:
+    """Return a Service without the addresses that the server picks: neither asked for nor there before."""
+    spec = obj.get("spec")
+    if obj.get("kind") != "Service" or obj.get("apiVersion") != "v1" or not isinstance(spec, Mapping):
+        return obj
+    known = {**(live.get("spec") or {}), **(manifest.get("spec") or {})}
+    if known.get("clusterIP"):
+        known.setdefault("clusterIPs", None)  # says the same in a list
+    kept = {k: v for k, v in spec.items() if k not in _ALLOCATED or k in known}
+    ports = kept.get("ports")
+    if isinstance(ports, list):
+        named = {p.get("nodePort") for s in (live, manifest) for p in get_at(s, ("spec", "ports")) or ()}
+        kept["ports"] = [
+            {k: v for k, v in p.items() if k != "nodePort" or v in named} if isinstance(p, Mapping) else p
+            for p in ports
+        ]
+    return {**obj, "spec": kept}
+
+
+def without_chosen(obj: JSONObject, manifest: JSONObject, live: JSONObject | None) -> JSONObject:
+    """Return an object without what only the real server can choose; `live` is None while it is new."""
+    if live is not None:
+        return without_allocated(obj, manifest, live)
+    kept = without_allocated(obj, manifest, {})
+    uid = get_at(obj, ("metadata", "uid"))
+    if isinstance(uid, str) and uid:
+        kept = dict(_list_without(kept, uid))
+    metadata = {k: v for k, v in (kept.get("metadata") or {}).items() if k != "creationTimestamp"}
+    return {**kept, "metadata": metadata}
+
+
+def _drop(value: JSONValue, uid: str) -> JSONValue:
+    """Return a value without every entry that holds the uid."""
+    if isinstance(value, list):
+        return [_drop(item, uid) for item in value]
+    return dict(_list_without(value, uid)) if isinstance(value, Mapping) else value
+
+
+def _list_without(value: Mapping[str, JSONValue], uid: str) -> Iterator[tuple[str, JSONValue]]:
+    for name, item in value.items():
+        if item == uid:
+            continue
+        found = _drop(item, uid)
+        if found != {} or item == {}:  # what held nothing else goes, too: the selector of a Job
+            yield name, found

@@ -1,0 +1,134 @@
+"""Is a promise found broken in both directions, and nothing else?"""
+
+from __future__ import annotations
+
+import pytest
+
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.schema.builtin import bundled
+from applyviz.workflow.runs.promises import find_broken
+
+UID, OTHER_UID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+
+
+def deployment(**spec):
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "uid": UID}, "spec": spec}
+
+
+def job(uid, **spec):
+    labels = {"controller-uid": uid, "batch.kubernetes.io/controller-uid": uid, "job-name": "once"}
+    template = {"metadata": {"labels": labels}}
+    selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    metadata = {"name": "once", "uid": uid}
+    spec = {"selector": selector, "template": template, **spec}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def promised_job(**spec):
+    template = {"metadata": {"labels": {"job-name": "once"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "once"},
+        "spec": {"template": template, **spec},
+    }
+
+
+def broken(promised, got, **more):
+    group, _, version = promised["apiVersion"].rpartition("/")
+    kind = bundled().find_kind(GroupVersionKind(group, version, promised["kind"]))
+    options = {"is_confirmed": False, "omits_empty": True, **more}
+    return [render_path(d.path) for d in find_broken(promised, got, root=kind.root, **options)]
+
+
+BOTH = pytest.mark.parametrize("is_confirmed", [True, False], ids=["confirmed", "estimated"])
+
+
+@BOTH
+def test_removal_that_did_not_happen_is_broken(is_confirmed):
+    before = deployment(replicas=3, minReadySeconds=5)
+
+    assert broken(deployment(replicas=3), before, before=before, is_confirmed=is_confirmed) == [".spec.minReadySeconds"]
+
+
+@BOTH
+def test_removal_that_ended_in_another_value_is_broken(is_confirmed):
+    before = deployment(replicas=3, revisionHistoryLimit=2)
+    got = deployment(replicas=3, revisionHistoryLimit=10)
+
+    found = broken(deployment(replicas=3), got, before=before, is_confirmed=is_confirmed)
+
+    assert found == [".spec.revisionHistoryLimit"]
+
+
+@BOTH
+def test_change_that_did_not_happen_is_broken(is_confirmed):
+    before = deployment(replicas=3)
+
+    assert broken(deployment(replicas=4), before, before=before, is_confirmed=is_confirmed) == [".spec.replicas"]
+
+
+def test_list_that_stayed_as_it_was_is_broken():
+    args = {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}}
+    less = {"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}
+
+    assert broken(deployment(**less), deployment(**args), before=deployment(**args)) == [".spec.selector"]
+
+
+def test_default_that_was_not_estimated_is_not_broken():
+    assert broken(deployment(replicas=3), deployment(replicas=3, revisionHistoryLimit=10)) == []
+
+
+def test_addition_that_was_not_confirmed_is_broken():
+    got = deployment(replicas=3, revisionHistoryLimit=10)
+
+    assert broken(deployment(replicas=3), got, is_confirmed=True) == [".spec.revisionHistoryLimit"]
+
+
+@pytest.mark.parametrize("empty", [0, False, None, "", {}, []])
+def test_empty_value_that_the_api_leaves_out_is_not_broken(empty):
+    assert broken(deployment(minReadySeconds=empty), deployment()) == []
+
+
+def test_entry_of_a_map_is_never_left_out():
+    promised = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"key": ""}}
+
+    assert broken(promised, {**promised, "data": {}}) == [".data.key"]
+
+
+def test_empty_value_of_a_custom_resource_is_never_left_out():
+    assert broken(deployment(minReadySeconds=0), deployment(), omits_empty=False)[0] == ".spec.minReadySeconds"
+
+
+@BOTH
+def test_uid_that_a_job_holds_is_not_broken(is_confirmed):
+    assert broken(promised_job(), job(UID), is_confirmed=is_confirmed) == []
+
+
+@BOTH
+def test_uid_of_another_object_in_a_job_is_broken(is_confirmed):
+    got = job(UID)
+    got["spec"]["template"]["metadata"]["labels"]["job-name"] = OTHER_UID
+
+    assert broken(promised_job(), got, is_confirmed=is_confirmed) == [".spec.template.metadata.labels.job-name"]
+
+
+def test_write_of_a_controller_beside_the_plan_is_not_broken():
+    before = deployment(replicas=3, minReadySeconds=5)
+    got = {**deployment(replicas=7), "metadata": {"name": "web", "annotations": {"revision": "2"}}}
+
+    found = broken(deployment(replicas=3), got, before=before, has_moved=True, is_confirmed=True)
+
+    assert found == []
+
+
+@BOTH
+def test_address_that_was_asked_for_is_promised(is_confirmed):
+    def service(**spec):
+        return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+
+    promised = service(clusterIP="10.0.0.7")
+
+    assert broken(promised, service(clusterIP="10.0.0.8"), is_confirmed=is_confirmed) == [".spec.clusterIP"]
+    assert broken(service(), service(clusterIP="10.0.0.8", clusterIPs=["10.0.0.8"]), is_confirmed=is_confirmed) == []
