@@ -93,46 +93,6 @@ def test_what_was_planned_is_what_is_sent(team):
     assert (entry.method, entry.path, entry.status) == ("PATCH", SETTINGS, 200)
 
 
-JOB = """\
-apiVersion: batch/v1
-kind: Job
-metadata: {name: once, namespace: NAMESPACE}
-spec: {template: {spec: {restartPolicy: Never, containers: [{name: once, image: busybox}]}}}
-"""
-NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: made}\n"
-ZEROES = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: made, labels: {}}
-spec:
-  minReadySeconds: 0
-  paused: false
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {nodeSelector: {}, containers: [{name: web, image: nginx}]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: none, namespace: made}
-rules: []
-"""
-
-
-@pytest.mark.parametrize("mode", list(ApplyMode))
-def test_job_whose_labels_hold_a_uid_is_verified(team, mode):
-    run = team.apply(JOB.replace("NAMESPACE", "default"), mode=mode)
-
-    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])
-
-
-@pytest.mark.parametrize("mode", list(ApplyMode))
-def test_objects_whose_namespace_is_in_the_same_set_are_verified(team, mode):
-    run = team.apply(NAMESPACE, JOB.replace("NAMESPACE", "made"), ZEROES, mode=mode)
-
-    assert (run.state, set(team.outcomes(run))) == (RunState.SUCCEEDED, {"applied and verified"})
-
-
 def test_unchanged_object_is_not_written(team):
     team.apply(config_map(a="1"))
     run = team.apply(config_map(a="1"), config_map("other", b="2"))
