@@ -1,6 +1,6 @@
 """Secrets inside text: what a string holds when it is read as JSON, YAML or base64.
 
-Makes no decisions; masking and scrubbing both ask this module, so that they see the same Secrets. Left out:
+Makes no decisions; `masking` and `repeating` both ask this module, so that they see the same Secrets. Left out:
 reading YAML for real: text that looks like a Secret in YAML counts as one.
 """
 
@@ -15,8 +15,10 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONValue
 
-_YAML_DATA = re.compile(r"""\b(data|stringData)["']?\s*:""", re.IGNORECASE)
-_YAML_SECRET = re.compile(r"""^\s*(-\s+)?["']?kind["']?\s*:\s*["']?Secret(List)?\b""", re.MULTILINE | re.IGNORECASE)
+_YAML_DATA = re.compile(r"""\b(data|stringData)["']?[ \t]*:""", re.IGNORECASE)
+_YAML_SECRET = re.compile(
+    r"""^[ \t]*(-[ \t]+)?["']?kind["']?[ \t]*:[ \t]*["']?Secret(List)?\b""", re.MULTILINE | re.IGNORECASE
+)
 
 
 def decode_secret(text: str) -> bytes:

@@ -1,9 +1,10 @@
-"""The one exit of values of Secrets: everything that is shown passes here first.
+"""The one exit of values of Secrets and other credentials: everything that is shown passes here first.
 
-Masked are `data` and `stringData` of Secrets, the same wherever a Secret is wrapped (lists, the
-last-applied annotation, other JSON or YAML text), and what a policy names. What is a Secret is decided by
-the kind that the server resolved; a claim inside the object can only add to that. In doubt: masked. A
-mask has one length and a tag under the key of a plan, so that "same" and "changed" show and nothing else.
+Masked are `data` and `stringData` of Secrets, the same wherever a Secret is wrapped (lists, the last-applied
+annotation, other JSON or YAML text), credentials in plain fields, and what a policy names. What is a Secret is decided
+by the kind that the server resolved; a claim inside the object can only add to that. In doubt: masked. A mask has one
+length and a tag under the key of a plan, bound to the place of the value: "same" and "changed" show for one field of
+one object, and nothing else does.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+from applyviz.engine.diff.credentials import compile_globs, is_reference, is_registry_login, names_credential, redact
 from applyviz.engine.diff.embedded import decode_secret, looks_secret, names_secret, parse_embedded
-from applyviz.engine.diff.scrubbing import find_secrets, mask_text
+from applyviz.engine.diff.repeating import Repeats, find_secrets
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONValue, canonical_json, get_at
 
-__all__ = ["DEFAULT_POLICY", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch", "mask_text"]
+__all__ = ["DEFAULT_POLICY", "Beside", "MaskPolicy", "find_secrets", "is_masked", "mask", "mask_patch"]
 
 # Neither base64 nor a Kubernetes name can hold these brackets: intake and sender refuse what has them.
 _OPEN, _CLOSE = "\u27eamasked", "\u27eb"
@@ -30,28 +33,32 @@ _TAG_LENGTH = 12
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _HOLDERS = ("data", "stringData")
 _DIRECTIVES = frozenset({"delete", "replace", "merge"})
+_ANNOTATIONS = ("metadata", "annotations")
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MaskPolicy:
-    """What else is masked: values of environment variables by name, fields by dotted path; with globs.
+    """What is masked besides Secrets: credentials in plain fields, by the built-in list and by further globs.
 
-    A path counts list entries as fields too: `spec.users.*.password`.
+    - `has_plain`: whether the built-in list of `credentials` is used.
+    - `names`: of environment variables, flags, headers and fields; `paths`: dotted, list entries count as fields:
+      `spec.users.*.password`.
     """
 
-    env_names: tuple[str, ...] = (
-        "*PASSWORD*",
-        "*PASSWD*",
-        "*TOKEN",
-        "*SECRET",
-        "*SECRET_KEY",
-        "*PRIVATE_KEY",
-        "*API_KEY",
-    )
+    has_plain: bool = True
+    names: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
 
 
 DEFAULT_POLICY = MaskPolicy()
+
+
+class Beside(NamedTuple):
+    """A version of the same object with what is shown of it."""
+
+    raw: Mapping[str, Any]
+    shown: Mapping[str, Any]
 
 
 def mask(
@@ -61,15 +68,18 @@ def mask(
     tag_key: bytes,
     scope: str = "",
     policy: MaskPolicy = DEFAULT_POLICY,
+    beside: Iterable[Beside] | None = None,
 ) -> dict[str, Any]:
     """The object with every secret value masked.
 
     - `gvk` is what the server resolved for the request, None when nobody knows (then `data` is masked).
     - `scope` names the object: equal values in two scopes have different tags.
+    - `beside`: given for what mixes texts of several authors (a result, the body of a request). An annotation is
+      shown as in the first of these that has it; one of nobody is masked whole beside a secret.
     """
     is_secret = gvk is None or names_secret(gvk.kind)
-    known = find_secrets(obj, gvk=gvk)
-    return _Masker(tag_key, scope, policy, known).mask_object(obj, is_secret=is_secret)
+    masker = _make_masker(obj, gvk, tag_key, scope, policy, beside)
+    return masker.mask_object(obj, (), is_secret=is_secret)
 
 
 def mask_patch(
@@ -80,16 +90,16 @@ def mask_patch(
     tag_key: bytes,
     scope: str = "",
     policy: MaskPolicy = DEFAULT_POLICY,
+    beside: Iterable[Beside] | None = None,
 ) -> JSONValue:
     """The body of a patch with every secret value masked; nulls and directives stay visible."""
     is_secret = gvk is None or names_secret(gvk.kind)
-    known = find_secrets(body, gvk=gvk) if isinstance(body, Mapping) else frozenset()
-    masker = _Masker(tag_key, scope, policy, known)
+    masker = _make_masker(body, gvk, tag_key, scope, policy, beside)
     if content_type == JSON_PATCH and isinstance(body, list):
         return [masker.mask_operation(o, is_secret=is_secret) for o in body]
     if isinstance(body, Mapping):
-        return masker.mask_object(body, is_secret=is_secret)
-    return None if body is None else masker.mask_value(body, "")
+        return masker.mask_object(body, (), is_secret=is_secret)
+    return None if body is None else masker.mask_value(body, ())
 
 
 def is_masked(value: JSONValue | bytes) -> bool:
@@ -103,145 +113,238 @@ def is_masked(value: JSONValue | bytes) -> bool:
     return isinstance(value, list | tuple) and any(map(is_masked, value))
 
 
-class _Masker:
-    def __init__(self, tag_key: bytes, scope: str, policy: MaskPolicy, known: frozenset[str]) -> None:
-        self._key = tag_key
-        self._scope = scope
-        self._policy = policy
-        self._known = known
+@dataclass(frozen=True, slots=True)
+class _Tags:
+    """Makes masks: a tag is bound to the key, the object and the place in it."""
 
-    def mask_value(self, value: JSONValue, name: str, *, is_encoded: bool = False) -> JSONValue:
+    key: bytes
+    scope: str
+
+    def make(self, content: bytes, path: Path) -> str:
+        parts = (self.scope, *path)
+        message = b"".join(len(part).to_bytes(8, "big") + part for part in (*map(_encode, parts), content))
+        return f"{_OPEN} {hmac.new(self.key, message, hashlib.sha256).hexdigest()[:_TAG_LENGTH]}{_CLOSE}"
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _make_masker(
+    body: JSONValue,
+    gvk: GroupVersionKind | None,
+    tag_key: bytes,
+    scope: str,
+    policy: MaskPolicy,
+    beside: Iterable[Beside] | None,
+) -> _Masker:
+    is_schema = gvk is not None and gvk.kind == "CustomResourceDefinition"  # it names fields and holds none of them
+    policy = replace(policy, has_plain=False) if is_schema else policy
+    known = find_secrets(body, gvk=gvk) if isinstance(body, Mapping) else frozenset()
+    if beside is None:
+        return _Masker(_Tags(tag_key, scope), policy, Repeats(known))
+    others = tuple(beside)
+    is_guarded = bool(known) or any(is_masked(other.shown) for other in others)
+    return _Masker(_Tags(tag_key, scope), policy, Repeats(()), others, is_guarded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Masker:
+    """Masks one object; `repeats` are its own values, `beside` the versions that a mixed one is made of."""
+
+    tags: _Tags
+    policy: MaskPolicy
+    repeats: Repeats
+    beside: tuple[Beside, ...] = ()
+    is_guarded: bool = False
+
+    def mask_value(self, value: JSONValue, path: Path, *, is_encoded: bool = False) -> JSONValue:
         """One value; `data` and `stringData` of one content have one tag. Null is no value."""
         if value is None:
             return None
         if isinstance(value, str):
-            content = decode_secret(value) if is_encoded else value.encode("utf-8", "surrogatepass")
-        else:
-            content = b"\x00" + canonical_json(value).encode("utf-8", "surrogatepass")
-        message = b"\x00".join((self._scope.encode(), name.encode("utf-8", "surrogatepass"), content))
-        tag = hmac.new(self._key, message, hashlib.sha256).hexdigest()[:_TAG_LENGTH]
-        return f"{_OPEN} {tag}{_CLOSE}"
+            return self.tags.make(decode_secret(value) if is_encoded else _encode(value), path)
+        return self.tags.make(b"\x00" + _encode(canonical_json(value)), path)
 
-    def mask_object(self, obj: Mapping[str, Any], *, is_secret: bool) -> dict[str, Any]:
+    def mask_object(self, obj: Mapping[str, Any], path: Path, *, is_secret: bool) -> dict[str, Any]:
         """An object or a part of one; a Secret's list makes every item a Secret."""
         is_secret = is_secret or names_secret(obj.get("kind"))
         masked: dict[str, Any] = {}
         for key, value in obj.items():
             if is_secret and key in _HOLDERS:
-                masked[key] = self._mask_holder(value, is_encoded=key == "data")
+                masked[key] = self._mask_holder(obj, key, path)
             elif key == "items" and isinstance(value, list):
-                masked[key] = [self._mask_item(i, is_secret) for i in value]
+                masked[key] = [
+                    self._mask_item(item, (*path, key, str(n)), is_secret=is_secret) for n, item in enumerate(value)
+                ]
             elif key == "metadata" and isinstance(value, Mapping):
-                masked[key] = self._mask_metadata(value, is_secret)
+                masked[key] = self._mask_metadata(value, (*path, key), is_secret)
             else:
-                masked[key] = self._walk(value, (key,))
+                masked[key] = self._walk(value, (*path, key))
         return masked
 
-    def _mask_item(self, item: JSONValue, is_secret: bool) -> JSONValue:
+    def _mask_item(self, item: JSONValue, path: Path, *, is_secret: bool) -> JSONValue:
         if isinstance(item, Mapping):
-            return self.mask_object(item, is_secret=is_secret)
-        return self._walk(item, ("items", "0"))
+            return self.mask_object(item, path, is_secret=is_secret)
+        return self._walk(item, path)
 
-    def _mask_holder(self, value: JSONValue, *, is_encoded: bool) -> JSONValue:
+    def _mask_holder(self, obj: Mapping[str, Any], holder: str, path: Path) -> JSONValue:
+        """The values of a Secret; where `stringData` has the last word, `data` below it is no second guess."""
+        value, is_encoded = obj[holder], holder == "data"
         if not isinstance(value, Mapping):
-            return self.mask_value(value, "")
-        return {
-            k: v if k == "$patch" and v in _DIRECTIVES else self.mask_value(v, k, is_encoded=is_encoded)
-            for k, v in value.items()
-        }
+            return self.mask_value(value, (*path, holder))
+        texts = obj.get("stringData") if is_encoded else None
+        overridden: Mapping[str, Any] = texts if isinstance(texts, Mapping) else {}
+        masked = {}
+        for key, content in value.items():
+            below = (*path, "data", key, *(("overridden",) if key in overridden else ()))
+            is_directive = key == "$patch" and isinstance(content, str) and content in _DIRECTIVES
+            masked[key] = content if is_directive else self.mask_value(content, below, is_encoded=is_encoded)
+        return masked
 
-    def _mask_metadata(self, metadata: Mapping[str, Any], is_secret: bool) -> dict[str, Any]:
+    def _mask_metadata(self, metadata: Mapping[str, Any], path: Path, is_secret: bool) -> dict[str, Any]:
         masked: dict[str, Any] = {}
         for key, value in metadata.items():
+            below = (*path, key)
             if key == "annotations" and isinstance(value, Mapping):
-                masked[key] = {k: self._mask_annotation(k, v, is_secret) for k, v in value.items()}
+                masked[key] = {k: self._mask_annotation(v, (*below, k), is_secret) for k, v in value.items()}
             else:
-                masked[key] = self._walk(value, ("metadata", key))
+                masked[key] = self._walk(value, below)
         return masked
 
-    def _mask_annotation(self, name: str, value: JSONValue, is_secret: bool) -> JSONValue:
+    def _mask_annotation(self, value: JSONValue, path: Path, is_secret: bool) -> JSONValue:
         """Text that holds an object is masked inside; what cannot be read is masked whole."""
         if not isinstance(value, str):
-            return self._walk(value, ("metadata", "annotations", name))
+            return self._walk(value, path)
+        for version in self.beside if path[:2] == _ANNOTATIONS else ():
+            if get_at(version.raw, path) == value:
+                shown: JSONValue = get_at(version.shown, path)
+                return shown
         embedded = parse_embedded(value)
         if embedded is not None:
-            return self._mask_known(self._mask_embedded(embedded, is_secret, value), name)
-        is_unreadable = bool(value) and (name == _LAST_APPLIED or (is_secret and "{" in value))
-        if is_unreadable or looks_secret(value):
-            return self.mask_value(value, name)
-        return self._mask_known(self._walk(value, ("metadata", "annotations", name)), name)
+            masked = self._mask_embedded(embedded, path, value, is_secret=is_secret)
+            return self.mask_value(value, path) if self.repeats.are_in(masked) else masked
+        is_unreadable = bool(value) and (path[-1] == _LAST_APPLIED or (is_secret and "{" in value))
+        if is_unreadable or looks_secret(value) or self.is_guarded or self.repeats.are_in(value):
+            return self.mask_value(value, path)
+        return self._walk(value, path)
 
-    def _mask_known(self, text: JSONValue, name: str) -> JSONValue:
-        """Text that repeats a value of the object itself is masked whole."""
-        is_repeating = isinstance(text, str) and bool(self._known) and mask_text(text, self._known) != text
-        return self.mask_value(text, name) if is_repeating else text
-
-    def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], is_secret: bool, text: str) -> str:
+    def _mask_embedded(self, embedded: Mapping[str, Any] | list[Any], path: Path, text: str, *, is_secret: bool) -> str:
+        """An object inside text: of its own author, so that nothing but its own values counts in it."""
+        inside = replace(self, beside=(), is_guarded=False)
+        if self.beside:
+            own = find_secrets({"items": [embedded]}, gvk=GroupVersionKind("", "v1", "Secret" if is_secret else ""))
+            inside = replace(inside, repeats=Repeats(own))
+        below = (*path, "embedded")
+        parts: JSONValue
         if isinstance(embedded, list):
-            parts: Any = [self._mask_item(i, is_secret) for i in embedded]
+            parts = [inside._mask_item(i, (*below, str(n)), is_secret=is_secret) for n, i in enumerate(embedded)]
         else:
-            parts = self.mask_object(embedded, is_secret=is_secret)
+            parts = inside.mask_object(embedded, below, is_secret=is_secret)
         if parts == embedded:
             return text
         return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
-    def _walk(self, value: JSONValue, path: tuple[str, ...]) -> JSONValue:
-        """Anything else: wrapped Secrets, Secrets as text, and what the policy names."""
-        if value is None or isinstance(value, bool | int | float):
-            return self.mask_value(value, ".".join(path)) if value is not None and self._is_named(path) else value
+    def _walk(self, value: JSONValue, path: Path) -> JSONValue:
+        """Anything else: wrapped Secrets, Secrets as text, credentials, and what the policy names."""
+        if value is None or isinstance(value, bool):
+            return self.mask_value(value, path) if value is not None and self._is_named(path) else value
         if self._is_named(path):
-            return self.mask_value(value, ".".join(path))
+            return self.mask_value(value, path)
         if isinstance(value, str):
             return self._mask_text(value, path)
         if isinstance(value, Mapping):
             return self._walk_map(value, path)
-        return [self._walk(v, (*path, str(i))) for i, v in enumerate(value)]
+        if isinstance(value, list):
+            return self._walk_list(value, path)
+        return self.mask_value(value, path) if self._is_credential(path[-1]) else value
 
-    def _walk_map(self, value: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    def _walk_map(self, value: Mapping[str, Any], path: Path) -> dict[str, Any]:
         if names_secret(value.get("kind")) and any(h in value for h in _HOLDERS):
-            return self.mask_object(value, is_secret=True)
+            return self.mask_object(value, path, is_secret=True)
         masked = {k: self._walk(v, (*path, k)) for k, v in value.items()}
-        name = value.get("name")
-        if isinstance(name, str) and "value" in value and self._is_sensitive(name):
-            masked["value"] = self.mask_value(value["value"], name)
+        name, named = value.get("name"), value.get("value")
+        if isinstance(name, str) and named is not None and self._is_credential(name) and not _refers(named):
+            masked["value"] = self.mask_value(named, (*path, "value"))
         return masked
 
-    def _mask_text(self, text: str, path: tuple[str, ...]) -> JSONValue:
-        if len(text) < 16 or ("ecret" not in text and "SECRET" not in text):
-            return text
-        embedded = parse_embedded(text)
-        if embedded is not None:
-            return self._mask_embedded(embedded, False, text)
-        return self.mask_value(text, ".".join(path)) if looks_secret(text) else text
+    def _walk_list(self, items: list[JSONValue], path: Path) -> list[JSONValue]:
+        masked = [self._walk(item, below) for item, below in zip(items, _name_items(items, path), strict=True)]
+        for n, (flag, item) in enumerate(pairwise(items), start=1):
+            if isinstance(item, str) and self._takes_credential(flag) and not item.startswith("-"):
+                masked[n] = item if is_reference(item) else self.mask_value(item, (*path, str(flag)))
+        return masked
 
-    def _is_named(self, path: tuple[str, ...]) -> bool:
-        if not self._policy.paths:
-            return False
-        dotted = ".".join(path)
-        return any(fnmatchcase(dotted, pattern) for pattern in self._policy.paths)
+    def _takes_credential(self, flag: JSONValue) -> bool:
+        """Whether the next argument is the credential: `--token`, `-password`."""
+        return isinstance(flag, str) and flag.startswith("-") and "=" not in flag and self._is_credential(flag)
 
-    def _is_sensitive(self, name: str) -> bool:
-        upper = name.upper()
-        return any(fnmatchcase(upper, pattern.upper()) for pattern in self._policy.env_names)
+    def _mask_text(self, text: str, path: Path) -> JSONValue:
+        if self._is_credential(path[-1]) and not is_reference(text):
+            return self.mask_value(text, path)
+        if len(text) >= 16 and ("ecret" in text or "SECRET" in text):
+            embedded = parse_embedded(text)
+            if embedded is not None:
+                return self._mask_embedded(embedded, path, text, is_secret=False)
+            if looks_secret(text):
+                return self.mask_value(text, path)
+        return self._redact(text, path) if self.policy.has_plain else text
+
+    def _redact(self, text: str, path: Path) -> JSONValue:
+        if is_registry_login(text):
+            return self.mask_value(text, path)
+        seen: Counter[str] = Counter()
+
+        def make(found: str, name: str) -> str:
+            seen[name] += 1
+            return self.tags.make(_encode(found), (*path, "text", name, str(seen[name])))
+
+        return redact(text, make)
+
+    def _is_named(self, path: Path) -> bool:
+        paths = self.policy.paths
+        return bool(paths) and compile_globs(paths).fullmatch(".".join(path)) is not None
+
+    def _is_credential(self, name: str) -> bool:
+        """Whether what goes by a name is a credential: by the built-in list, or a glob of the policy."""
+        if self.policy.has_plain and names_credential(name):
+            return True
+        return bool(self.policy.names) and compile_globs(self.policy.names).fullmatch(name[:1000]) is not None
 
     def mask_operation(self, operation: JSONValue, *, is_secret: bool) -> JSONValue:
         """One operation of a JSON patch: its value is masked as what stands at its path."""
         if not isinstance(operation, Mapping):
-            return self.mask_value(operation, "")
+            return self.mask_value(operation, ())
         if "value" not in operation:
             return dict(operation)
         path = operation.get("path")
         if not isinstance(path, str):
-            return {**operation, "value": self.mask_value(operation["value"], "")}
+            return {**operation, "value": self.mask_value(operation["value"], ())}
         keys = [k.replace("~1", "/").replace("~0", "~") for k in path.split("/")[1:]]
         whole: JSONValue = operation["value"]
         for key in reversed(keys):
             whole = {key: whole}
         if not isinstance(whole, Mapping):
-            return {**operation, "value": self.mask_value(whole, "")}
-        masked: JSONValue = self.mask_object(whole, is_secret=is_secret)
+            return {**operation, "value": self.mask_value(whole, ())}
+        masked: JSONValue = self.mask_object(whole, (), is_secret=is_secret)
         for key in keys:
             if not isinstance(masked, Mapping):
                 break
             masked = masked[key]
         return {**operation, "value": masked}
+
+
+def _refers(value: JSONValue) -> bool:
+    return isinstance(value, str) and is_reference(value)
+
+
+def _name_items(items: list[JSONValue], path: Path) -> Iterator[Path]:
+    """The place of each entry of a list: its name and which of that name it is, so that two guesses have two places."""
+    seen: Counter[str] = Counter()
+    for number, item in enumerate(items):
+        name = item.get("name") if isinstance(item, Mapping) else None
+        if isinstance(name, str):
+            seen[name] += 1
+            yield (*path, name, str(seen[name]))
+        else:
+            yield (*path, str(number))

@@ -17,7 +17,7 @@ from applyviz.engine.planning.complaints import read_complaints
 from applyviz.engine.planning.decisions import Dispute, leave_all
 from applyviz.engine.planning.desk import Desk
 from applyviz.engine.planning.noise import is_same_object
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
 from applyviz.engine.planning.verdicts import Verdict, describe_conflicts, describe_refusal, read_conflicts
 from applyviz.engine.requests.flow import AnswerError, Outcome
 from applyviz.engine.requests.options import ApplyMode
@@ -126,9 +126,11 @@ def conclude_error(desk: Desk, error: ApplyVizError) -> ObjectChange:
     if desk.read_failure is not None:
         text = f"the live object could not be read: {describe_refusal(desk.read_failure)}"
         change = _describe(desk, Operation.ERROR, None)
-        return replace(change, certainty=Certainty.UNKNOWN, certainty_reason=text, error=text)
+        refusal = Refusal(desk.read_failure.status, desk.read_failure.reason)
+        return replace(change, certainty=Certainty.UNKNOWN, certainty_reason=text, error=text, refusal=refusal)
     if answer is not None and read_conflicts(answer):
         return _conclude_conflicts(desk, answer)
     text = describe_refusal(answer) if answer is not None else str(error)
     complaints = read_complaints(answer.message if answer is not None else text, answer)
-    return replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text, complaints=complaints)
+    change = replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text, complaints=complaints)
+    return change if answer is None else replace(change, refusal=Refusal(answer.status, answer.reason))

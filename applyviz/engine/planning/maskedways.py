@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from applyviz.engine.diff.embedded import names_secret, parse_embedded
-from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask, mask_text
+from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
+from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import FieldPath, element_value
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.decisions import Answered, FieldWays, WayOut
 from applyviz.engine.planning.fileedits import FileEdit, FilePatch, drop_lines
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.plan import ObjectChange, Versions
 
 _STYLE = re.compile(r"""^[-+]|[\s"'\\]""", re.MULTILINE)
 _TELLING = 4
+_START = 8
 
 
 def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
@@ -74,32 +75,52 @@ def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
         yield from _list_words(raw) if inner is None or left is None else _list_hidden(inner, left)
 
 
-class SettlingMask:
-    """Masks what was worked out about the conflicts of one object."""
+class Hidden:
+    """The words of what was masked, made ready for looking them up in linear time; their first letters are enough."""
 
-    def __init__(
-        self, change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy, secrets: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, words: Iterable[str]) -> None:
+        self._starts = frozenset(word[:_START] for word in words)
+
+    def are_in(self, text: str) -> bool:
+        """Whether a text has the beginning of any of them."""
+        squashed = _squash(text)
+        return bool(self._starts) and any(
+            squashed[at : at + length] in self._starts
+            for at in range(len(squashed))
+            for length in range(1, min(_START, len(squashed) - at) + 1)
+        )
+
+
+def _unwrap_whole(shown: JSONValue, path: FieldPath) -> JSONValue:
+    """What is shown where a field stands in something that is masked as a whole."""
+    ends = range(len(path) - 1, -1, -1)
+    return next((found for end in ends if (found := find_value(shown, path[:end])) is not ABSENT), None)
+
+
+class SettlingMask:
+    """Masks what was worked out about the conflicts of one object; `shown` are its versions as they are shown."""
+
+    def __init__(self, change: ObjectChange, shown: Versions, *, tag_key: bytes, policy: MaskPolicy) -> None:
         self._gvk = change.ref.gvk
         self._scope = "/".join(change.ref.key)
         self._tag_key = tag_key
         self._policy = policy
-        self._secrets = secrets
-        self._has_patches = bool(change.ways or change.answers)
-        self._hidden = frozenset(self._find_hidden(change)) if self._has_patches else frozenset()
-
-    def _mask(self, obj: Mapping[str, Any]) -> dict[str, Any]:
-        return mask(obj, gvk=self._gvk, tag_key=self._tag_key, scope=self._scope, policy=self._policy)
-
-    def _find_hidden(self, change: ObjectChange) -> Iterator[str]:
-        bodies = (r.body for r in change.requests if isinstance(r.body, Mapping))
-        for obj in filter(None, (change.versions.manifest, change.versions.live, *bodies)):
-            yield from _list_hidden(obj, self._mask(obj))
+        raw = change.versions
+        self._versions = ((raw.manifest, shown.manifest), (raw.live, shown.live))
+        has_patches = bool(change.ways or change.answers)
+        self._hidden = Hidden(_list_hidden(raw.manifest, shown.manifest) if has_patches else ())
 
     def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
+        """A value as the version shows it that it comes from; any other as it would be masked at its path."""
+        for raw, shown in self._versions:
+            if raw is not None and is_same_json(find_value(raw, path), value):
+                found: JSONValue = find_value(shown, path)
+                return _unwrap_whole(shown, path) if found is ABSENT else found
         whole = _wrap(path, value)
-        shown = _unwrap(path, self._mask(whole)) if isinstance(whole, Mapping) else value
-        return mask_text(shown, self._secrets) if isinstance(shown, str) and self._secrets else shown
+        if not isinstance(whole, Mapping):
+            return value
+        masked = mask(whole, gvk=self._gvk, tag_key=self._tag_key, scope=self._scope, policy=self._policy, beside=())
+        return _unwrap(path, masked)
 
     def _mask_edit(self, edit: FileEdit | None) -> FileEdit | None:
         if edit is None:
@@ -108,11 +129,15 @@ class SettlingMask:
         return replace(edit, before=before, after=None if edit.is_removed else after)
 
     def mask_patch(self, patch: FilePatch | None, edits: Sequence[FileEdit]) -> FilePatch | None:
-        """A patch without its lines when they hold what is masked."""
+        """A patch without its lines when they hold what is masked: of the manifest, or a value put in."""
         if patch is None:
             return None
-        text = _squash(patch.text + patch.reason)
-        is_telling = names_secret(self._gvk.kind) or any(hidden in text for hidden in self._hidden)
+        shown = [self._mask_edit(edit) for edit in edits]
+        is_telling = (
+            names_secret(self._gvk.kind)
+            or any(edit is not None and (is_masked(edit.before) or is_masked(edit.after)) for edit in shown)
+            or self._hidden.are_in(patch.text + patch.reason)
+        )
         return drop_lines(patch, edits) if is_telling else patch
 
     def _mask_way(self, path: FieldPath, way: WayOut) -> WayOut:

@@ -61,12 +61,20 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """The code and the reason of an answer that made an error; its text is in the error of the change."""
+
+    status: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectChange:
     """Everything about one object in a plan.
 
     `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
     apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none;
-    `complaints` are the fields that it names, with their lines.
+    `complaints` are the fields that it names, with their lines; `refusal` is there when a server gave the error.
 
     - `ways`: what can be decided of its open conflicts; `answers`: what decisions and standing rules say of the
       others, `patch` the edit of the file for all of them when they are several.
@@ -88,6 +96,7 @@ class ObjectChange:
     warnings: tuple[str, ...] = ()
     error: str = ""
     complaints: tuple[Complaint, ...] = ()
+    refusal: Refusal | None = None
     position: SourcePosition = field(default_factory=SourcePosition)
     end_line: int = 0
     step: int = 0

@@ -18,7 +18,7 @@ from applyviz.engine.objects.errors import MergeError, PlanError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
 from applyviz.engine.planning.verdicts import Verdict, judge_dry_run
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.calls import Target
@@ -124,7 +124,8 @@ def plan_deletion(
     if judgement.verdict is Verdict.CONFIRMED:
         return replace(change, certainty=Certainty.CONFIRMED, certainty_reason="", warnings=answer.warnings)
     if judgement.verdict in _REFUSALS:
-        refused = replace(change, operation=Operation.ERROR, requests=(), error=judgement.reason)
+        refusal = Refusal(answer.status, answer.reason)
+        refused = replace(change, operation=Operation.ERROR, requests=(), error=judgement.reason, refusal=refusal)
         return replace(refused, certainty=Certainty.CONFIRMED, certainty_reason="")
     return replace(change, certainty_reason=judgement.reason)
 

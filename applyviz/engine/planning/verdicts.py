@@ -17,6 +17,16 @@ from applyviz.engine.objects.values import get_at
 _RIGHTS = re.compile(r"\bcannot (create|patch|update|delete|get|list) resource\b")
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]*)" not found')
 _OWNER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"(?: with subresource "([^"]*)")?(?: using ([^ ]+))?')
+OWN_WORDS = frozenset(
+    (
+        "no answer to the dry run",
+        "a dry run is not allowed here",
+        "the server cannot try it",
+        "the server could not try it",
+        "the live object could not be read",
+    )
+)
+"""What we say before a server's own words, which follow after a colon."""
 _BUSY = (429, 502, 503, 504)
 
 
@@ -92,7 +102,7 @@ def judge_dry_run(answer: Answer) -> Judgement:
     if answer.status in (401, 403) and (_RIGHTS.search(answer.message) or not answer.message):
         return Judgement(Verdict.UNTRIED, "a dry run is not allowed here: " + answer.message)
     if answer.status == 400 and "dry run" in answer.message.replace("dryRun", "dry run"):
-        return Judgement(Verdict.UNTRIED, answer.message)
+        return Judgement(Verdict.UNTRIED, f"the server cannot try it: {answer.message}")
     if answer.status in _BUSY:
         return Judgement(Verdict.UNTRIED, f"the server could not try it: {describe_refusal(answer)}")
     return Judgement(Verdict.REFUSED, describe_refusal(answer))

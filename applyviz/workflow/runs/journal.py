@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from applyviz.engine.diff import masking
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.planning import withheld
+from applyviz.engine.planning.complaints import read_complaints
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
@@ -48,31 +49,39 @@ class Journal:
     masked: ObjectChange
     tag_key: bytes
 
-    def scrub(self, text: str) -> str:
-        """A server's text without the values of Secrets that this change knows of."""
-        gvk = self.change.ref.gvk
-        versions = self.change.versions
-        known = (versions.manifest, versions.live, versions.after, versions.last_applied)
-        secrets: set[str] = set()
-        for obj in known:
-            if obj is not None:
-                secrets.update(masking.find_secrets(obj, gvk=gvk))
-        return masking.mask_text(text, secrets)
+    @property
+    def is_withholding(self) -> bool:
+        """Whether the words of the server are withheld: they may repeat a value that is masked."""
+        return withheld.holds_masked(self.masked)
+
+    def describe_answer(self, answer: Answer) -> str:
+        """What a server said, or, beside a masked value, only its code, its reason and the fields it is about."""
+        if self.is_withholding:
+            return withheld.describe_answer(answer, self.change.versions.manifest)
+        return answer.message
+
+    def _withhold_status(self, body: Mapping[str, JSONValue]) -> JSONValue:
+        manifest = self.change.versions.manifest
+        causes = [{"field": name} for name in withheld.name_fields(read_complaints("", Answer(0, body)), manifest)]
+        kept = {name: body.get(name) for name in ("kind", "code", "reason")}
+        return {**kept, "message": withheld.WITHHELD, "causes": causes}
 
     def mask_answer(self, body: JSONValue) -> JSONValue:
-        """An answer as it may be shown: objects are masked, of a Status code, reason and scrubbed text stay."""
+        """An answer as it may be shown: objects are masked, a Status without what is withheld."""
+        if _is_status(body) and self.is_withholding:
+            return self._withhold_status(body)
         if _is_status(body):
             causes = (body.get("details") or {}).get("causes") or []
             return {
                 "kind": "Status",
                 "code": body.get("code"),
                 "reason": body.get("reason"),
-                "message": self.scrub(str(body.get("message") or "")),
+                "message": str(body.get("message") or ""),
                 "causes": [
                     {
                         "reason": c.get("reason"),
                         "field": c.get("field"),
-                        "message": self.scrub(str(c.get("message") or "")),
+                        "message": str(c.get("message") or ""),
                     }
                     for c in causes
                     if isinstance(c, Mapping)
@@ -143,7 +152,7 @@ class Journal:
             status=answer.status,
             answer=self.mask_answer(answer.body),
             sealed_answer=Sealed.of_json(answer.body),
-            warnings=[self.scrub(text) for text in answer.warnings],
+            warnings=[withheld.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
             answered_at=at,
         )
         failpoints.reach("run.recording")

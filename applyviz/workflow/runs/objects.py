@@ -17,6 +17,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.planning.standing import is_left_out
+from applyviz.engine.planning.withheld import without_messages
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
@@ -140,8 +141,8 @@ class ObjectRun:
         rules = self._access.rules
         if not rules.waits_for_rollout or self._change.operation is Operation.PRUNE:
             return Ended(self._result, outcome)
-        waiting = Rollout(self._result, self._read, seconds=rules.rollout_seconds, clock=self._access.clock)
-        is_ready, detail = yield from waiting.flow(live)
+        waiting = Rollout(self._result, self._read_told, seconds=rules.rollout_seconds, clock=self._access.clock)
+        is_ready, detail = yield from waiting.flow(self._without_words(live))
         return Ended(self._result, outcome, is_ready, detail)
 
     def _fail(self, detail: str) -> Finding:
@@ -189,6 +190,15 @@ class ObjectRun:
             raise StopError(Outcome.FAILED, f"the live object could not be read ({answer.status or 'no answer'})")
         found: JSONObject = answer.body
         return found
+
+    def _read_told(self) -> JSONObject | None:
+        return self._without_words(self._read())
+
+    def _without_words(self, live: JSONObject | None) -> JSONObject | None:
+        """An object whose status says nothing in words where those are withheld: its reasons stay."""
+        if live is None or "status" not in live or not self._journal.is_withholding:
+            return live
+        return {**live, "status": without_messages(live["status"])}
 
     def _find_live(self) -> JSONObject | None:
         """Read live; when it moved since the effect was compared, compare again."""

@@ -154,13 +154,13 @@ class PartSender:
         if answer.status == 409:
             return (yield from self._judge_conflict(part, entry, answer))
         if answer.status == 404:
-            raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.scrub(answer.message)}")
+            raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.describe_answer(answer)}")
         meaning = meaning_of(answer.status)
         if answer.status == 429:
             return False, live
         if meaning.is_retryable:
             return (yield from self.settle(part, entry, identity(live), meaning.words))
-        text = self.journal.scrub(answer.message) or meaning.words
+        text = self.journal.describe_answer(answer) or meaning.words
         raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
 
     def _accept(self, part: int, entry: JournalEntry, method: str, answer: Answer, live: JSONObject | None) -> Part:
@@ -186,7 +186,7 @@ class PartSender:
             yield from self._resolve(entry, "an earlier request of this run had arrived late; live shows what it did")
             return True, live
         if is_field_conflict(answer):
-            raise StopError(Outcome.REFUSED, self.journal.scrub(answer.message))
+            raise StopError(Outcome.REFUSED, self.journal.describe_answer(answer))
         return False, live
 
     def settle(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.diff.masking import MaskPolicy, find_secrets, is_masked, mask, mask_patch, mask_text
+from applyviz.engine.diff.masking import Beside, MaskPolicy, find_secrets, is_masked, mask, mask_patch
 from applyviz.engine.objects.exchange import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 
 SECRET = GroupVersionKind("", "v1", "Secret")
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 LIST = GroupVersionKind("", "v1", "List")
+POD = GroupVersionKind("", "v1", "Pod")
 KEY = b"key of plan 1"
 CANARY = "canary-7f3a91d2"
 ENCODED = base64.b64encode(CANARY.encode()).decode()
@@ -37,12 +39,11 @@ def assert_hidden(value):
 
 
 def test_data_and_string_data_are_masked_with_one_tag():
-    masked = mask(
-        secret(data={"p": ENCODED, "q": None}, stringData={"p": CANARY}, type="Opaque"), gvk=SECRET, tag_key=KEY
-    )
+    masked = mask(secret(data={"p": ENCODED, "q": None}, type="Opaque"), gvk=SECRET, tag_key=KEY)
+    as_text = mask(secret(stringData={"p": CANARY}), gvk=SECRET, tag_key=KEY)
 
-    assert_hidden(masked)
-    assert masked["data"]["p"] == masked["stringData"]["p"]
+    assert_hidden([masked, as_text])
+    assert masked["data"]["p"] == as_text["stringData"]["p"]
     assert masked["data"]["q"] is None
     assert (masked["type"], masked["metadata"]) == ("Opaque", {"name": "db"})
 
@@ -91,8 +92,8 @@ def test_last_applied_of_a_secret_without_kind_is_masked():
 
     masked = mask(obj, gvk=SECRET, tag_key=KEY)
 
-    tag = mask(secret(data={"p": ENCODED}), gvk=SECRET, tag_key=KEY)["data"]["p"]
-    assert json.loads(masked["metadata"]["annotations"][LAST_APPLIED]) == {"data": {"p": tag}}
+    assert_hidden(masked)
+    assert is_masked(json.loads(masked["metadata"]["annotations"][LAST_APPLIED])["data"]["p"])
 
 
 def test_annotation_that_repeats_a_value_is_masked():
@@ -162,6 +163,9 @@ def test_policy_masks_env_values_and_paths():
     custom = {"spec": {"users": [{"password": CANARY, "name": "a"}], "pin": 12345}}
 
     masked = mask(pod, gvk=GroupVersionKind("", "v1", "Pod"), tag_key=KEY)
+    assert is_masked(
+        mask(custom, gvk=GroupVersionKind("x.io", "v1", "Db"), tag_key=KEY)["spec"]["users"][0]["password"]
+    )
     by_path = mask(
         custom,
         gvk=GroupVersionKind("x.io", "v1", "Db"),
@@ -191,7 +195,6 @@ def test_masked_things_are_recognised_anywhere():
     assert is_masked(shown(masked))
     assert is_masked(json.dumps(masked))
     assert is_masked(shown(masked).encode())
-    assert is_masked(mask_text(CANARY, [CANARY]))
     assert not is_masked(secret(data={"p": ENCODED}))
     assert not is_masked(b"")
 
@@ -248,3 +251,133 @@ def test_any_shape_is_masked_without_a_crash(obj):
 
     assert_hidden(mask(obj, gvk=SECRET, tag_key=KEY))
     assert_hidden(mask({"items": [obj]}, gvk=GroupVersionKind("", "v1", "SecretList"), tag_key=KEY))
+
+
+def test_value_is_no_second_guess_where_another_has_the_last_word():
+    masked = mask(secret(data={"p": ENCODED}, stringData={"p": CANARY}), gvk=SECRET, tag_key=KEY)
+
+    assert masked["data"]["p"] != masked["stringData"]["p"]
+
+
+def test_tag_is_bound_to_its_place():
+    inner = json.dumps(secret(data={"p": ENCODED}))
+    obj = secret(data={"p": ENCODED, "q": ENCODED}, metadata={"annotations": {f"guess-{n}": inner for n in range(3)}})
+
+    text = shown(mask(obj, gvk=SECRET, tag_key=KEY))
+
+    tags = re.findall("masked ([0-9a-f]{12})", text)
+    assert len(set(tags)) == len(tags) == 5
+
+
+def test_entries_of_one_name_have_two_places():
+    env = [{"name": "DB_PASS", "value": CANARY}, {"name": "PORT", "value": "1"}, {"name": "DB_PASS", "value": CANARY}]
+
+    first, port, second = mask({"spec": {"env": env}}, gvk=POD, tag_key=KEY)["spec"]["env"]
+
+    assert first["value"] != second["value"]
+    assert port["value"] == "1"
+    moved = mask({"spec": {"env": env[1:]}}, gvk=POD, tag_key=KEY)["spec"]["env"]
+    assert moved[1]["value"] == first["value"]  # its place is its name
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"args": [f"--password={CANARY}"]},
+        {"args": ["--token", CANARY]},
+        {"command": ["sh", "-c", f"mysql --password {CANARY}"]},
+        {"env": [{"name": "AWS_SECRET_ACCESS_KEY", "value": CANARY}]},
+        {"env": [{"name": "DATABASE_URL", "value": f"postgres://app:{CANARY}@db"}]},
+        {"httpHeaders": [{"name": "Authorization", "value": f"Bearer {CANARY}"}]},
+        {"apiToken": CANARY},
+        {"auth": {"password": {"value": CANARY}}, "password": CANARY},
+    ],
+)
+def test_credentials_in_plain_fields_are_masked(spec):
+    spec = json.loads(json.dumps(spec).replace(f'{{"value": "{CANARY}"}}', "{}"))
+    masked = mask({"spec": spec}, gvk=POD, tag_key=KEY)
+
+    assert_hidden(masked)
+    assert is_masked(masked)
+    plain = mask({"spec": spec}, gvk=POD, tag_key=KEY, policy=MaskPolicy(has_plain=False))
+    assert plain == {"spec": spec}
+
+
+def test_what_only_names_a_secret_stays():
+    spec = {
+        "automountServiceAccountToken": False,
+        "env": [
+            {"name": "DB_PASS", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}},
+            {"name": "URL_PASSWORD", "value": "$(DB_PASS)"},
+            {"name": "TOKEN_FILE", "value": "/run/token"},
+        ],
+        "args": ["--token", "$(TOKEN)", "--token-file=/run/token", "--token", "--verbose", 7],
+        "volumes": [{"secret": {"secretName": "db"}}],
+        "tokenReview": {"audiences": ["a"]},
+        "token": "",
+        "authorization": None,
+    }
+
+    assert mask({"spec": spec}, gvk=POD, tag_key=KEY) == {"spec": spec}
+
+
+def test_definitions_of_kinds_are_no_credentials():
+    schema = {"spec": {"description": "password: the password of the user", "token": "x-y-z"}}
+
+    assert mask(schema, gvk=GroupVersionKind("", "v1", "CustomResourceDefinition"), tag_key=KEY) == schema
+
+
+def test_files_in_config_maps_lose_their_credentials():
+    data = {
+        "app.properties": f"url=jdbc\ndb.password={CANARY}\n",
+        "config.json": json.dumps({"auths": {"r.example": {"auth": ENCODED}}}),
+        "key.pem": f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----",
+        "pin": 12345,
+        "password": 12345,
+    }
+
+    masked = mask({"data": data}, gvk=CONFIG_MAP, tag_key=KEY)["data"]
+
+    assert_hidden(masked)
+    assert masked["app.properties"].startswith("url=jdbc\ndb.password=\u27eamasked")
+    assert masked["pin"] == 12345
+    assert is_masked(masked["password"])
+
+
+def test_names_of_a_policy_are_masked():
+    policy = MaskPolicy(has_plain=False, names=("*_pin",))
+
+    masked = mask({"spec": {"env": [{"name": "CARD_PIN", "value": "1"}]}}, gvk=POD, tag_key=KEY, policy=policy)
+
+    assert is_masked(masked)
+
+
+def test_mixed_versions_show_an_annotation_as_its_author_does():
+    manifest = secret(metadata={"annotations": {"mine": f"is it {CANARY}?"}})
+    live = secret(data={"p": ENCODED}, metadata={"annotations": {"theirs": f"it is {CANARY}", "plain": "text"}})
+    beside = [Beside(one, mask(one, gvk=SECRET, tag_key=KEY)) for one in (manifest, live)]
+    annotations = {**manifest["metadata"]["annotations"], **live["metadata"]["annotations"], "server": "hello"}
+    annotations[LAST_APPLIED] = json.dumps(manifest)
+
+    masked = mask({**live, "metadata": {"annotations": annotations}}, gvk=SECRET, tag_key=KEY, beside=beside)
+
+    found = masked["metadata"]["annotations"]
+    assert found["mine"] == f"is it {CANARY}?"
+    assert is_masked(found["theirs"])
+    assert found["plain"] == "text"
+    assert is_masked(found["server"])
+    assert json.loads(found[LAST_APPLIED]) == manifest
+
+
+def test_mixed_versions_without_secrets_stay():
+    obj = {"metadata": {"annotations": {"a": "b"}}}
+
+    assert mask(obj, gvk=CONFIG_MAP, tag_key=KEY, beside=()) == obj
+
+
+def test_embedded_object_that_repeats_a_value_is_masked_whole():
+    text = json.dumps({"kind": "ConfigMap", "note": f"it is {CANARY}"})
+
+    masked = mask(secret(data={"p": ENCODED}, metadata={"annotations": {"x": text}}), gvk=SECRET, tag_key=KEY)
+
+    assert_hidden(masked)

@@ -257,7 +257,7 @@ def test_webhook_without_dry_run_gives_a_calculated_plan():
 
     change = box.plan_one(CONFIG, SERVER)
 
-    assert (change.certainty, change.certainty_reason) == (Certainty.CALCULATED, message)
+    assert (change.certainty, change.certainty_reason) == (Certainty.CALCULATED, f"the server cannot try it: {message}")
 
 
 def test_live_object_that_cannot_be_read_is_unknown():

@@ -1,0 +1,111 @@
+"""Does text repeat a secret value of the very object that it stands in, in any form that the value is written in?
+
+Rule: eight characters or more of a value count, in any form; shorter values count as whole words, those below four
+characters only between quotes. Text is held against values of its own provenance and no others: whether it is masked
+would otherwise answer guesses about values that its author may not read. The cost is linear in text and values.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from applyviz.engine.diff.embedded import decode_secret, names_secret, parse_embedded
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONValue
+
+_RUN = 8
+_TINY = 4
+_MOST_RUNS = 262_144
+_BLANK = re.compile(r"\\[nrt]|\s+")
+_QUOTES = "\"'`"
+
+
+def find_secrets(obj: Mapping[str, Any], *, gvk: GroupVersionKind | None) -> frozenset[str]:
+    """Every secret value that an object holds: as it is written and as it reads decoded."""
+    found: set[str] = set()
+    _collect(obj, gvk is None or names_secret(gvk.kind), found)
+    return frozenset(found)
+
+
+def _collect(value: JSONValue, is_secret: bool, found: set[str]) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _collect(item, is_secret, found)
+    elif isinstance(value, str):
+        embedded = parse_embedded(value) if len(value) > _RUN else None
+        if embedded is not None:
+            _collect(embedded, is_secret, found)
+    elif isinstance(value, Mapping):
+        is_secret = is_secret or names_secret(value.get("kind"))
+        for key, below in value.items():
+            if is_secret and key in ("data", "stringData"):
+                _collect_values(below, key == "data", found)
+            else:
+                _collect(below, is_secret, found)
+
+
+def _collect_values(value: JSONValue, is_encoded: bool, found: set[str]) -> None:
+    if isinstance(value, Mapping):
+        for below in value.values():
+            _collect_values(below, is_encoded, found)
+    elif isinstance(value, list):
+        for below in value:
+            _collect_values(below, is_encoded, found)
+    elif value is not None and not isinstance(value, bool):
+        text = value if isinstance(value, str) else json.dumps(value)
+        found.add(text)
+        if is_encoded:
+            found.add(decode_secret(text).decode("utf-8", "replace"))
+    found.discard("")
+
+
+def _list_forms(secret: str) -> set[str]:
+    raw = secret.encode("utf-8", "surrogatepass")
+    written = json.dumps(secret, ensure_ascii=False)[1:-1]
+    encoded = (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode())
+    shown = {secret, written, json.dumps(secret)[1:-1], quote(raw, safe=""), raw.hex(), *encoded}
+    return {_BLANK.sub("", form) for form in shown} - {""}
+
+
+class Repeats:
+    """The values of one object, made ready for asking whether text repeats one of them."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets for form in _list_forms(secret)}
+        self._short = frozenset(form for form in forms if len(form) < _RUN)
+        long = [form for form in forms if len(form) >= _RUN]
+        # Of very long values every eighth run is known: what repeats fifteen characters of them is still found.
+        stride = 1 if sum(map(len, long)) <= _MOST_RUNS else _RUN
+        self._runs = frozenset(form[n : n + _RUN] for form in long for n in range(0, len(form) - _RUN + 1, stride))
+
+    def are_in(self, text: str) -> bool:
+        """Whether the text holds one of the values, or a recognizable part of one."""
+        if self._runs:
+            compact = _BLANK.sub("", text)
+            if any(compact[n : n + _RUN] in self._runs for n in range(len(compact) - _RUN + 1)):
+                return True
+        return bool(self._short) and any(word in self._short for word in _list_words(text))
+
+
+def _list_words(text: str) -> Iterator[str]:
+    """Everything in a text that a short value may be: up to seven characters between what is no letter or digit."""
+    for start in range(len(text)):
+        if start and _is_word(text[start - 1]):
+            continue
+        for end in range(start + 1, min(start + _RUN, len(text) + 1)):
+            is_whole = end == len(text) or not _is_word(text[end])
+            if is_whole and (end - start >= _TINY or _is_quoted(text, start, end)):
+                yield text[start:end]
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _is_quoted(text: str, start: int, end: int) -> bool:
+    return start > 0 and text[start - 1] in _QUOTES and end < len(text) and text[end] in f"{_QUOTES}\\"

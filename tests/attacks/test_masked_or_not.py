@@ -1,0 +1,133 @@
+"""An author guesses values of a live Secret: nothing that a plan stores or shows may depend on whether a guess fits.
+
+Threat N1: a connection string was read completely in 37 plans, because an annotation was masked when it shared eight
+characters with a value of the same object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+import yaml
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.plan import ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.records.models import Plan
+from tests.stories import Team, secret
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+URL = "postgres://app:q7Rz0xWv@db/shop"
+GUESSES = [URL[:20], URL, "q7Rz0xWv", "0xWv@db/shop", "cG9zdGdyZXM6Ly9hcHA6cTdSejB4V3Y", "q7Rz0xWv\\n"]
+REF = ObjectRef(GroupVersionKind("", "v1", "Secret"), "default", "login")
+
+
+def guessing(text: str) -> str:
+    """A manifest that names the Secret, says nothing of its values, and guesses in an annotation."""
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "login", "annotations": {"guess": text, "more": json.dumps({"note": text})}},
+        }
+    )
+
+
+def shape_of(plan: Plan, guess: str) -> str:
+    """All that is stored of a plan for showing, with the guess and every tag made the same."""
+    rows = [
+        [row.operation, row.has_effect, row.conflicts, row.hazards, row.error, row.document]
+        for row in plan.changes.all()
+    ]
+    text = json.dumps([rows, plan.counts, plan.summary.get("sentence")], ensure_ascii=False)
+    for written in (
+        json.dumps(json.dumps(json.dumps(guess)))[1:-1],
+        json.dumps(json.dumps(guess))[1:-1],
+        json.dumps(guess)[1:-1],
+        guess,
+    ):
+        text = text.replace(written.strip('"\\'), "GUESS")
+    text = re.sub(r"masked( [0-9a-f]{12})?", "masked", text)
+    return re.sub(r'"(uid|resourceVersion|time|creationTimestamp)": "[^"]*"|\d+-\d+-\d+T[\d:]+Z', "", text)
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_whether_a_guess_fits_cannot_be_told_from_a_plan(team: Team, mode: ApplyMode) -> None:
+    team.apply(secret(url=URL), mode=mode)
+    shapes = {}
+
+    for guess in GUESSES:
+        wrong = guess.replace("z", "y").replace("W", "V").replace("S", "T")
+        assert wrong != guess
+        for text in (guess, wrong):
+            plan = team.plan(guessing(text), mode=mode)
+            (row,) = plan.changes.all()
+            shown = json.dumps(row.document["versions"]["manifest"])
+            assert json.dumps(text)[1:-1] in shown or "://" in text  # a password in an address is masked by its form
+            shapes[text] = shape_of(plan, text)
+        assert shapes[guess] == shapes[wrong]
+
+
+def make_change(**values: object) -> ObjectChange:
+    live = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "data": {"url": "cTdSejB4V3Y="}}
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": {"url": "other-one"}}
+    return ObjectChange(REF, Operation.ERROR, Versions(manifest=manifest, live=live), **values)
+
+
+@pytest.mark.parametrize("said", ["q7Rz0xWv is wrong", "cTdSejB4V3Y=", "other-one is weak", "nothing of the kind"])
+def test_words_of_a_server_are_withheld_whatever_they_say(said: str) -> None:
+    change = make_change(
+        error=f"the live object could not be read: {said}",
+        refusal=Refusal(422, "Invalid"),
+        warnings=(said,),
+        certainty_reason=f"a dry run is not allowed here: {said}",
+    )
+
+    shown = mask_change(change, tag_key=b"k" * 32)
+
+    assert said not in str(shown)
+    assert "422 Invalid" in shown.error
+    assert shown.certainty_reason.startswith("a dry run is not allowed here; ")
+
+
+def test_thousands_of_annotations_are_masked_in_linear_time() -> None:
+    annotations = {f"a{n}": f'{{"kind": "Secret", "note": "value {n} of many"}}' for n in range(2_000)}
+    values = {f"k{n}": f"value-{n:06d}-of-a-secret" for n in range(2_000)}
+    big = {"kind": "Secret", "metadata": {"name": "login", "annotations": annotations}, "stringData": values}
+    change = ObjectChange(REF, Operation.UPDATE, Versions(manifest=big, live=big, merged=big, after=big))
+    began = time.process_time()
+
+    mask_change(change, tag_key=b"k" * 32)
+
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 500_000, "kind: Secret\n" * 40_000, '{"' * 250_000, "data" * 100_000, "\\n" * 250_000]
+)
+def test_hostile_text_is_masked_in_linear_time(text: str) -> None:
+    obj = {"kind": "Secret", "metadata": {"annotations": {"x": text}}, "data": {"k": text}}
+    change = ObjectChange(REF, Operation.UPDATE, Versions(manifest=obj))
+    began = time.process_time()
+
+    mask_change(change, tag_key=b"k" * 32)
+
+    assert time.process_time() - began < 10
+
+
+def test_many_guesses_in_one_plan_have_no_tag_in_common_with_live(team: Team) -> None:
+    team.apply(secret(url=URL))
+    inner = {
+        f"guess-{n}": json.dumps({"kind": "Secret", "stringData": {"url": guess}}) for n, guess in enumerate(GUESSES)
+    }
+    text = yaml.safe_dump({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "annotations": inner}})
+
+    (row,) = team.plan(text).changes.all()
+
+    versions = row.document["versions"]
+    (tag,) = re.findall("masked ([0-9a-f]{12})", json.dumps(versions["live"]["data"]))
+    assert tag not in json.dumps(versions["manifest"])

@@ -1,0 +1,159 @@
+"""What is a credential by its name or by the text around it, and what only looks like one?"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from applyviz.engine.diff.credentials import compile_globs, is_reference, is_registry_login, names_credential, redact
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AWS_SECRET_ACCESS_KEY",
+        "DB_PASS",
+        "DB_PASSWORD",
+        "PGPASSWORD",
+        "MYSQL_ROOT_PASSWORD",
+        "GITHUB_TOKEN",
+        "TOKEN",
+        "JWT_SECRET",
+        "SECRET",
+        "SLACK_BOT_TOKEN2",
+        "REDIS_PWD",
+        "API_KEY",
+        "APIKEY",
+        "STRIPE_API_KEY",
+        "SECRET_KEY",
+        "PRIVATE_KEY",
+        "SENTRY_DSN",
+        "PASSWORD_SALT",
+        "adminPassword",
+        "clientSecret",
+        "apiToken",
+        "bearerToken",
+        "privateKey",
+        "Authorization",
+        "X-Api-Key",
+        "PRIVATE-TOKEN",
+        "--password",
+        "--client-secret",
+        "spring.datasource.password",
+        "auth_token",
+        "accessToken",
+        "db.pass",
+    ],
+)
+def test_names_of_credentials(name):
+    assert names_credential(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "secretName",
+        "tokenReview",
+        "automountServiceAccountToken_not",
+        "AWS_ACCESS_KEY_ID",
+        "TOKEN_FILE",
+        "PASSWORD_FILE",
+        "SECRET_NAME",
+        "DATABASE_URL",
+        "secretKeyRef",
+        "passwordSecretRef",
+        "existingSecret",
+        "tokenReviewerJwtPath",
+        "--tls-private-key-file",
+        "--authorization-mode",
+        "PWD",
+        "OLDPWD",
+        "secret",
+        "key",
+        "keys",
+        "tokens",
+        "bypass",
+        "compass",
+        "monkey",
+        "123",
+        "___",
+        "imagePullSecrets",
+        "PORT",
+        "serviceAccountTokenExpirationSeconds",
+    ],
+)
+def test_names_of_other_things(name):
+    assert not names_credential(name)
+
+
+def test_name_too_long_to_tell_counts():
+    assert names_credential("x" * 80_000)
+
+
+def mark(found: str, name: str) -> str:
+    return f"<{name}>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgres://app:s3cret@db:5432/shop", "postgres://app:<url>@db:5432/shop"),
+        ("https://db:5432/shop", "https://db:5432/shop"),
+        ("postgres://app:$(DB_PASS)@db", "postgres://app:$(DB_PASS)@db"),
+        ("--password=s3cret", "--password=<password>"),
+        ("exec mysql --password 's3 cret' -h db", "exec mysql --password '<password>' -h db"),
+        ("--password-file=/run/secrets/db", "--password-file=/run/secrets/db"),
+        ("Authorization: Bearer abc.def", "Authorization: <Authorization>"),
+        ("curl -H 'Authorization: Basic dXNlcg=='", "curl -H 'Authorization: Basic <authorization>'"),
+        ("a bearer abcdefgh12345678x of", "a bearer <authorization> of"),
+        ("db.password=s3cret\ndb.user=app", "db.password=<db.password>\ndb.user=app"),
+        ("export DB_PASS=s3cret", "export DB_PASS=<DB_PASS>"),
+        ("password: ${DB_PASS}\ntoken: null", "password: ${DB_PASS}\ntoken: null"),
+        ('{"user": "a", "password": "s3\\"cret"}', '{"user": "a", "password": "<password>"}'),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nend", "<pem>\nend"),
+        ("-----BEGIN PRIVATE KEY-----\nMII", "<pem>"),
+        ("-----BEGIN PRIVATE KEY-----\nMII\n-----END ", "<pem> "),
+        ("-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----", None),
+        ("the key of it is a token of trust", None),
+        ("nothing at all", None),
+    ],
+)
+def test_credentials_leave_text(text, shown):
+    assert redact(text, mark) == (text if shown is None else shown)
+
+
+def test_overlapping_finds_are_masked_once():
+    assert redact("Authorization: Bearer abcdefgh12345678x", mark) == "Authorization: <Authorization>"
+
+
+def test_references_logins_and_globs():
+    assert all(map(is_reference, ["", " ", "$(A)", "${A}", "{{ .Values.x }}", "<changeme>", "****"]))
+    assert not is_reference("s3cret")
+    assert is_registry_login('{"auths": {"r.example": {"auth": "YTpi"}}}')
+    assert not is_registry_login('{"auths": {}}')
+    assert compile_globs(("*_pin",)).fullmatch("CARD_PIN")
+    assert not compile_globs(()).fullmatch("")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "password=",
+        '"password":"',
+        "://a:",
+        "-----BEGIN ",
+        "--token ",
+        "authorization: ",
+        "\n \t",
+        "bearer ",
+        "=:@",
+        '\\"',
+    ],
+)
+def test_the_cost_is_linear_in_hostile_text(part):
+    began = time.process_time()
+
+    redact(f"token {part * (400_000 // len(part))}", mark)
+
+    assert time.process_time() - began < 5
