@@ -38,11 +38,15 @@ def render_value(value: JSONValue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One problem of one field; `str()` is its line in the message."""
+    """One problem of one field; `str()` is its line in the message.
+
+    - `is_warning`: it refuses nothing, because the field is as it was before.
+    """
 
     type: FieldErrorType
     path: str
     body: str
+    is_warning: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.body}" if self.path else self.body

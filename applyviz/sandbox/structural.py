@@ -1,7 +1,7 @@
 """Objects of custom resources against their structural schema: pruning, defaulting, validation.
 
 Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/. Messages
-are those of kube-openapi's validators. Left out: CEL rules (`x-kubernetes-validations`) and formats.
+are those of kube-openapi's validators. Rules in CEL are in `schema_rules`. Left out: formats.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from applyviz.sandbox.names import (
 )
 from applyviz.sandbox.ratcheting import find_child
 from applyviz.sandbox.scaling import validate_scale
+from applyviz.sandbox.schema_rules import check_rules
 from applyviz.sandbox.status import FieldError, invalid
 from applyviz.sandbox.structural_rules import validate_embedded, validate_lists
 from applyviz.sandbox.targets import Target
@@ -77,12 +78,22 @@ def _name_problems(target: Target, name: str) -> list[str]:
 
 
 def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
-    yield from structural.validate(obj, target.schema)
-    yield from validate_scale(target, obj)
-    yield from _validate_structure(target, obj)
+    errors = [
+        *structural.validate(obj, target.schema),
+        *validate_scale(target, obj),
+        *_validate_structure(target, obj),
+    ]
+    yield from chain(errors, check_rules(obj, target.schema, None, errors))
 
 
 def _validate_changed_custom(
+    target: Target, obj: JSONObject, live: JSONObject, subresource: str
+) -> Iterator[FieldError]:
+    errors = list(_validate_changed_structure(target, obj, live, subresource))
+    yield from chain(errors, check_rules(obj, target.schema, live, errors))
+
+
+def _validate_changed_structure(
     target: Target, obj: JSONObject, live: JSONObject, subresource: str
 ) -> Iterator[FieldError]:
     """What stays as it was is not refused; where entries of the live lists repeat, those of the new may."""

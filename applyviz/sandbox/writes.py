@@ -225,7 +225,9 @@ class Writer:
         _check_version(write, obj, live)
         admit_update(target, obj)
         self._allot(write, obj, live)
-        _refuse_invalid(write, obj, list(validate_update(target, obj, live, write.route.subresource)))
+        problems = list(validate_update(target, obj, live, write.route.subresource))
+        body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
+        _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         if is_unchanged(obj, live):
             return Answer(200, live, body.warnings)

@@ -1,0 +1,337 @@
+"""Operators and functions: which values each takes, and what comes of them.
+
+Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions. An overload is written
+as letters, one for each argument, the target first: `s` string, `i` int, `u` uint, `d` double, `b` bytes, `B` bool,
+`l` list, `m` map, `D` duration, `T` timestamp, `*` anything; those of the Kubernetes libraries are in `library`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from applyviz.sandbox.cel.values import (
+    INT64,
+    NANO,
+    CelError,
+    Duration,
+    Entries,
+    Format,
+    NoOverloadError,
+    Optional,
+    Quantity,
+    Semver,
+    Struct,
+    Timestamp,
+    Type,
+    UInt,
+    Url,
+    check_int,
+    check_uint,
+    compare,
+    is_equal,
+    kind_of,
+    read_duration,
+    read_timestamp,
+    render_double,
+    render_duration,
+    render_timestamp,
+)
+
+Function = Callable[..., Any]
+LETTERS: Final[Mapping[type, str]] = {
+    str: "s", int: "i", UInt: "u", float: "d", bytes: "b", bool: "B", list: "l", Entries: "l", dict: "m", Struct: "m",
+    Duration: "D", Timestamp: "T", Quantity: "q", Url: "U", Semver: "v", Optional: "o", Format: "f", Type: "t",
+    ipaddress.IPv4Address: "I", ipaddress.IPv6Address: "I", ipaddress.IPv4Interface: "C",
+    ipaddress.IPv6Interface: "C", type(None): "n",
+}  # fmt: skip
+TYPES: Final[Mapping[str, Type]] = {
+    name: Type(name)
+    for name in ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type")
+}
+FUNCTIONS: dict[str, dict[str, Function]] = {}
+SIZE_LIMIT = 1 << 20
+
+
+def define(name: str, *overloads: str) -> Callable[[Function], Function]:
+    """Add a function under a name, for these overloads."""
+
+    def add(function: Function) -> Function:
+        FUNCTIONS.setdefault(name, {}).update(dict.fromkeys(overloads, function))
+        return function
+
+    return add
+
+
+def call(name: str, arguments: list[Any], *, is_member: bool) -> Any:
+    """What a function gives for arguments; raises `NoOverloadError` when it does not take them."""
+    letters = "".join(LETTERS[type(a)] for a in arguments)
+    overloads = FUNCTIONS[name]
+    found = overloads.get(letters)
+    if found is None:
+        found = next((f for s, f in overloads.items() if "*" in s and _fits(s, letters)), None)
+    if found is None:
+        raise NoOverloadError
+    return found(*arguments)
+
+
+def _fits(signature: str, letters: str) -> bool:
+    return len(signature) == len(letters) and all(s in ("*", x) for s, x in zip(signature, letters, strict=True))
+
+
+def select(held: Any, field: str) -> Any:
+    """A field of an object or a map."""
+    if not isinstance(held, dict):
+        raise NoOverloadError
+    if field not in held:
+        raise CelError(f"no such key: {field}")
+    return held[field]
+
+
+# Operators ---------------------------------------------------------------------------------------
+define("==", "**")(is_equal)
+define("!=", "**")(lambda a, b: not is_equal(a, b))
+for _sign, _test in (
+    ("<", lambda c: c < 0),
+    ("<=", lambda c: c <= 0),
+    (">", lambda c: c > 0),
+    (">=", lambda c: c >= 0),
+):
+    define(_sign, "**")(lambda a, b, test=_test: test(compare(a, b)))
+define("!_", "B")(lambda a: not a)
+define("-_", "i")(lambda a: check_int(-a))
+define("-_", "d")(lambda a: -a)
+define("+", "ii")(lambda a, b: check_int(a + b))
+define("+", "uu")(lambda a, b: check_uint(a + b))
+define("+", "dd")(lambda a, b: a + b)
+define("-", "ii")(lambda a, b: check_int(a - b))
+define("-", "uu")(lambda a, b: check_uint(int(a) - int(b)))
+define("-", "dd")(lambda a, b: a - b)
+define("*", "ii")(lambda a, b: check_int(a * b))
+define("*", "uu")(lambda a, b: check_uint(a * b))
+define("*", "dd")(lambda a, b: a * b)
+define("+", "DD")(lambda a, b: Duration(check_int(a.nanos + b.nanos)))
+define("-", "DD")(lambda a, b: Duration(check_int(a.nanos - b.nanos)))
+define("+", "TD")(lambda a, b: Timestamp(a.nanos + b.nanos))
+define("+", "DT")(lambda a, b: Timestamp(a.nanos + b.nanos))
+define("-", "TD")(lambda a, b: Timestamp(a.nanos - b.nanos))
+define("-", "TT")(lambda a, b: Duration(check_int(a.nanos - b.nanos)))
+
+
+@define("+", "ss", "bb", "ll")
+def _join(left: Any, right: Any) -> Any:
+    """Texts, bytes and lists one after the other; a set and a list with keys take each entry once."""
+    if len(left) + len(right) > SIZE_LIMIT:
+        raise CelError("operation cancelled: actual cost limit exceeded")
+    if not isinstance(left, Entries):
+        return [*left, *right] if isinstance(left, list) else left + right
+    found = list(left)
+    for item in right:
+        at = next((i for i, held in enumerate(found) if _is_same_entry(held, item, left.keys)), None)
+        if at is None:
+            found.append(item)
+        else:
+            found[at] = item
+    return Entries(found, left.keys)
+
+
+def _is_same_entry(left: Any, right: Any, keys: tuple[str, ...]) -> bool:
+    if not keys or not isinstance(left, dict) or not isinstance(right, dict):
+        return is_equal(left, right)
+    return all(is_equal(left.get(k), right.get(k)) for k in keys)
+
+
+@define("/", "ii", "uu")
+def _divide(left: int, right: int) -> int:
+    if right == 0:
+        raise CelError("division by zero")
+    whole = abs(left) // abs(right)
+    return UInt(whole) if isinstance(left, UInt) else check_int(whole if (left < 0) == (right < 0) else -whole)
+
+
+@define("/", "dd")
+def _divide_doubles(left: float, right: float) -> float:
+    if right == 0:
+        return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+    return left / right
+
+
+@define("%", "ii", "uu")
+def _modulo(left: int, right: int) -> int:
+    if right == 0:
+        raise CelError("modulus by zero")
+    rest = abs(left) % abs(right)
+    return UInt(rest) if isinstance(left, UInt) else rest if left >= 0 else -rest
+
+
+@define("in", "*l", "*m")
+def _is_in(value: Any, held: Any) -> bool:
+    if isinstance(held, list):
+        return any(is_equal(value, item) for item in held)
+    return any(is_equal(value, key) for key in held)
+
+
+# Sizes and texts ---------------------------------------------------------------------------------
+define("size", "s", "b", "l", "m")(len)
+define("contains", "ss")(lambda a, b: b in a)
+define("startsWith", "ss")(lambda a, b: a.startswith(b))
+define("endsWith", "ss")(lambda a, b: a.endswith(b))
+
+
+@lru_cache(maxsize=512)
+def pattern_of(text: str) -> re.Pattern[str]:
+    """A pattern of RE2 as one of Python; raises `CelError` when it is none."""
+    try:
+        return re.compile(text.replace(r"\z", r"\Z"))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise CelError(f"error parsing regexp: {error}") from None
+
+
+define("matches", "ss")(lambda a, b: pattern_of(b).search(a) is not None)
+
+
+# Conversions -------------------------------------------------------------------------------------
+define("dyn", "*")(lambda a: a)
+define("type", "*")(lambda a: Type(kind_of(a)))
+define("bool", "B")(lambda a: a)
+define("bytes", "b")(lambda a: a)
+define("bytes", "s")(lambda a: a.encode())
+define("string", "s")(lambda a: a)
+define("string", "i", "u")(str)
+define("string", "d")(render_double)
+define("string", "B")(lambda a: "true" if a else "false")
+define("string", "D")(render_duration)
+define("string", "T")(render_timestamp)
+define("double", "d", "i", "u")(float)
+define("int", "i", "u")(lambda a: check_int(int(a)))
+define("int", "T")(lambda a: a.nanos // NANO)
+define("int", "D")(lambda a: a.nanos)
+define("uint", "i", "u")(lambda a: _to_uint(a))
+define("duration", "D")(lambda a: a)
+define("timestamp", "T")(lambda a: a)
+define("timestamp", "i")(lambda a: Timestamp(a * NANO))
+
+
+@define("string", "b")
+def _decode(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+@define("bool", "s")
+def _to_bool(text: str) -> bool:
+    if text in ("1", "t", "T", "TRUE", "true", "True"):
+        return True
+    if text in ("0", "f", "F", "FALSE", "false", "False"):
+        return False
+    raise CelError("type conversion error from 'string' to 'bool'")
+
+
+def _to_uint(value: int) -> UInt:
+    if value < 0:
+        raise CelError("unsigned integer overflow")
+    return check_uint(value)
+
+
+@define("int", "s")
+def _read_int(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]+", text) or not -INT64 <= int(text[:25]) < INT64:
+        raise CelError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+@define("uint", "s")
+def _read_uint(text: str) -> UInt:
+    if not re.fullmatch(r"[0-9]+", text) or int(text[:25]) >= 2 * INT64:
+        raise CelError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    return UInt(text)
+
+
+@define("double", "s")
+def _read_double(text: str) -> float:
+    if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[Ii]nf|NaN)", text):
+        raise CelError(f'strconv.ParseFloat: parsing "{text}": invalid syntax')
+    return float(text)
+
+
+@define("int", "d")
+@define("uint", "d")
+def _truncate(value: float) -> int:
+    if not -INT64 < value < INT64:
+        raise CelError("integer overflow")
+    return int(value)
+
+
+@define("duration", "s")
+def _to_duration(text: str) -> Duration:
+    found = read_duration(text)
+    if found is None:
+        raise CelError(f'time: invalid duration "{text}"')
+    return found
+
+
+@define("timestamp", "s")
+def _to_timestamp(text: str) -> Timestamp:
+    found = read_timestamp(text)
+    if found is None:
+        raise CelError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse')
+    return found
+
+
+# Times -------------------------------------------------------------------------------------------
+_FIELDS: Mapping[str, Callable[[Timestamp], int]] = {
+    "getFullYear": lambda t: t.utc.year,
+    "getMonth": lambda t: t.utc.month - 1,
+    "getDate": lambda t: t.utc.day,
+    "getDayOfMonth": lambda t: t.utc.day - 1,
+    "getDayOfWeek": lambda t: t.utc.isoweekday() % 7,
+    "getDayOfYear": lambda t: t.utc.timetuple().tm_yday - 1,
+    "getHours": lambda t: t.utc.hour,
+    "getMinutes": lambda t: t.utc.minute,
+    "getSeconds": lambda t: t.utc.second,
+    "getMilliseconds": lambda t: t.utc.microsecond // 1000,
+}
+_OFFSET: Final = re.compile(r"([+-]?)(\d\d):(\d\d)\Z")
+for _name, _read in _FIELDS.items():
+    define(_name, "T")(_read)
+    define(_name, "Ts")(lambda t, zone, read=_read: read(_shift(t, zone)))
+for _name, _unit in (("getHours", 3600 * NANO), ("getMinutes", 60 * NANO), ("getSeconds", NANO)):
+    define(_name, "D")(lambda d, unit=_unit: int(abs(d.nanos) // unit) * (-1 if d.nanos < 0 else 1))
+define("getMilliseconds", "D")(lambda d: d.nanos % NANO // 10**6)
+
+
+def _shift(moment: Timestamp, zone: str) -> Timestamp:
+    if zone == "UTC":
+        return moment
+    found = _OFFSET.match(zone)
+    if found is None:
+        raise CelError(f"unknown time zone {zone}")
+    nanos = (int(found[2]) * 60 + int(found[3])) * 60 * NANO
+    return Timestamp(moment.nanos + (-nanos if found[1] == "-" else nanos))
+
+
+# Optional values ---------------------------------------------------------------------------------
+define("optional.none", "")(Optional)
+define("optional.of", "*")(lambda a: Optional(a, True))
+define("hasValue", "o")(lambda a: a.has_value)
+define("or", "oo")(lambda a, b: a if a.has_value else b)
+define("orValue", "o*")(lambda a, b: a.value if a.has_value else b)
+
+
+@define("optional.ofNonZeroValue", "*")
+def _of_non_zero(value: Any) -> Optional:
+    is_zero = value is None or value in (0, "", b"", [], {}) or (isinstance(value, Duration) and value.nanos == 0)
+    return Optional() if is_zero else Optional(value, True)
+
+
+@define("value", "o")
+def _value(held: Optional) -> Any:
+    if not held.has_value:
+        raise CelError("optional.none() dereference")
+    return held.value

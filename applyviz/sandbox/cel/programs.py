@@ -1,0 +1,319 @@
+"""A tree of syntax as a program: compiled once, run with variables, at a bounded cost.
+
+Rule: https://github.com/google/cel-spec/blob/master/doc/langdef.md#evaluation. `&&`, `||` and the macros over them come
+to a value when one side decides it, whatever the other side's error is. Every step costs; long texts cost more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from applyviz.sandbox.cel import macros
+from applyviz.sandbox.cel.functions import FUNCTIONS, TYPES, call, select
+from applyviz.sandbox.cel.syntax import Call, Index, ListOf, Literal, MapOf, Name, Node, NotReadableError, Select, parse
+from applyviz.sandbox.cel.values import CelError, Entries, NoOverloadError, Optional, UInt, is_equal, is_number
+
+CALL_LIMIT = 200_000
+"""Steps of one evaluation; the server counts its own cost up to 1,000,000, mostly of longer texts."""
+
+
+class CostError(CelError):
+    """The evaluation would take too long."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+class Meter:
+    """Counts the steps of one evaluation."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, limit: int = CALL_LIMIT) -> None:
+        self.left = limit
+
+    def spend(self, cost: int = 1) -> None:
+        """Raises `CostError` when nothing is left."""
+        self.left -= cost
+        if self.left < 0:
+            raise CostError
+
+
+Scope = Mapping[str, Any]
+Step = Callable[[Scope, Meter], Any]
+
+
+@lru_cache(maxsize=2048)
+def compile_text(text: str) -> Step:
+    """The program of an expression, to be run with its variables; raises `NotReadableError` when the text is none."""
+    try:
+        return compile_node(parse(text))
+    except RecursionError:
+        raise NotReadableError("expression recursion limit exceeded: 250") from None
+
+
+def evaluate(text: str, variables: Scope, meter: Meter | None = None) -> Any:
+    """The value of an expression; raises `CelError` when it comes to none."""
+    try:
+        return compile_text(text)(variables, meter or Meter())
+    except RecursionError:
+        raise CelError("expression recursion limit exceeded: 250") from None
+
+
+def compile_node(node: Node) -> Step:
+    """The program of a tree."""
+    match node:
+        case Literal(value):
+            return lambda scope, meter: value
+        case Name(name):
+            return _compile_name(name)
+        case Select(operand, field, is_optional):
+            return _compile_select(operand, field, is_optional=is_optional)
+        case Index(operand, index, is_optional):
+            return _compile_index(operand, index, is_optional=is_optional)
+        case ListOf(entries):
+            return _compile_list(entries)
+        case MapOf(entries):
+            return _compile_map(entries)
+        case Call():
+            return _compile_call(node)
+
+
+def _compile_name(name: str) -> Step:
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend()
+        if name in scope:
+            value = scope[name]
+            return value() if isinstance(value, Lazy) else value
+        if name in TYPES:
+            return TYPES[name]
+        raise CelError(f"undeclared reference to '{name}' (in container '')")
+
+    return run
+
+
+class Lazy:
+    """A variable that is evaluated when it is first asked for, and keeps its value or its error."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._kept: tuple[Any, CelError | None] | None = None
+
+    def __call__(self) -> Any:
+        if self._kept is None:
+            try:
+                self._kept = (self._make(), None)
+            except CelError as error:
+                self._kept = (None, error)
+        value, problem = self._kept
+        if problem is not None:
+            raise problem
+        return value
+
+
+def _qualified(node: Node) -> str:
+    """`a.b.c` as a name, "" where it is none: `optional.none`, `cidr.x`."""
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Select) and not node.is_optional and (head := _qualified(node.operand)):
+        return f"{head}.{node.field}"
+    return ""
+
+
+def _compile_select(operand: Node, field: str, *, is_optional: bool) -> Step:
+    read = compile_node(operand)
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend()
+        held = read(scope, meter)
+        if is_optional or isinstance(held, Optional):
+            return _find_optional(held, field)
+        return select(held, field)
+
+    return run
+
+
+def _find_optional(held: Any, key: Any) -> Optional:
+    if isinstance(held, Optional):
+        if not held.has_value:
+            return held
+        held = held.value
+    if isinstance(held, dict):
+        found = _find_key(held, key)
+        return Optional(found[0], True) if found else Optional()
+    if isinstance(held, list) and is_number(key) and key == int(key):
+        return Optional(held[int(key)], True) if 0 <= key < len(held) else Optional()
+    raise NoOverloadError
+
+
+def _find_key(held: dict[Any, Any], key: Any) -> tuple[Any] | None:
+    """The value of a key in a tuple; a number is any number of the same worth, and no bool."""
+    if isinstance(key, (list, dict)) or key is None:
+        raise NoOverloadError
+    if isinstance(key, float) and key == int(key):
+        key = int(key)
+    if key in held and (isinstance(key, str) or any(is_equal(k, key) for k in held)):
+        return (held[key],)
+    return None
+
+
+def _compile_index(operand: Node, index: Node, *, is_optional: bool) -> Step:
+    read, read_index = compile_node(operand), compile_node(index)
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend()
+        held, key = read(scope, meter), read_index(scope, meter)
+        if is_optional or isinstance(held, Optional):
+            return _find_optional(held, key)
+        if isinstance(held, dict):
+            found = _find_key(held, key)
+            if found is None:
+                raise CelError(f"no such key: {_show_key(key)}")
+            return found[0]
+        if not isinstance(held, list) or not is_number(key) or key != int(key):
+            raise NoOverloadError
+        if not 0 <= key < len(held):
+            raise CelError(f"index out of bounds: {int(key)}")
+        return held[int(key)]
+
+    return run
+
+
+def _show_key(key: Any) -> str:
+    return ("true" if key else "false") if isinstance(key, bool) else str(key)
+
+
+def _compile_list(entries: tuple[tuple[Node, bool], ...]) -> Step:
+    steps = [(compile_node(node), is_optional) for node, is_optional in entries]
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend(1 + len(steps))
+        found = []
+        for step, is_optional in steps:
+            value = step(scope, meter)
+            if not is_optional:
+                found.append(value)
+            elif not isinstance(value, Optional):
+                raise NoOverloadError
+            elif value.has_value:
+                found.append(value.value)
+        return found
+
+    return run
+
+
+def _compile_map(entries: tuple[tuple[Node, Node, bool], ...]) -> Step:
+    steps = [(compile_node(key), compile_node(value), is_optional) for key, value, is_optional in entries]
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend(1 + len(steps))
+        found: dict[Any, Any] = {}
+        for read_key, read_value, is_optional in steps:
+            key, value = read_key(scope, meter), read_value(scope, meter)
+            if not isinstance(key, (str, int, UInt, bool)):
+                raise CelError("unsupported key type")
+            if key in found:
+                raise CelError(f"Failed with repeated key '{_show_key(key)}'")
+            if not is_optional:
+                found[key] = value
+            elif isinstance(value, Optional) and value.has_value:
+                found[key] = value.value
+        return found
+
+    return run
+
+
+def _compile_call(node: Call) -> Step:
+    special = _SPECIAL.get(node.function) if node.target is None else None
+    if special is not None:
+        return special([compile_node(a) for a in node.arguments])
+    macro = macros.expand(node, compile_node)
+    if macro is not None:
+        return macro
+    name, target = node.function, node.target
+    if target is not None and f"{_qualified(target)}.{name}" in FUNCTIONS:
+        name, target = f"{_qualified(target)}.{name}", None
+    if name not in FUNCTIONS:
+        raise CelError(f"undeclared reference to '{name}' (in container '')")
+    steps = [compile_node(a) for a in ((target,) if target is not None else ()) + node.arguments]
+    is_member = target is not None
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        arguments = [step(scope, meter) for step in steps]
+        meter.spend(_cost_of(name, arguments))
+        return call(name, arguments, is_member=is_member)
+
+    return run
+
+
+_AT_ONCE: Final = frozenset({"size", "dyn", "type", "optional.of", "hasValue", "value"})
+_EACH_WITH_EACH: Final = frozenset({"sets.contains", "sets.intersects", "sets.equivalent", "distinct"})
+
+
+def _cost_of(name: str, arguments: list[Any]) -> int:
+    """What a call costs at most: every character in tens, every value in a list or a map, each with each for sets."""
+    if name in _AT_ONCE:
+        return 1
+    sizes = [_size(a) for a in arguments]
+    is_set = any(isinstance(a, Entries) for a in arguments)
+    if name in _EACH_WITH_EACH or (is_set and name in ("==", "!=", "+")):
+        return 1 + sizes[0] * sizes[-1]
+    return 1 + sum(sizes)
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, (str, bytes)):
+        return 1 + len(value) // 10
+    if isinstance(value, dict):
+        return 1 + sum(map(_size, value.values()))
+    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
+
+
+def _compile_logic(steps: list[Step], deciding: bool) -> Step:
+    """`||` is decided by a true side, `&&` by a false one, even where the other side is an error."""
+    left, right = steps
+
+    def attempt(step: Step, scope: Scope, meter: Meter) -> tuple[Any, CelError | None]:
+        try:
+            value = step(scope, meter)
+        except CostError:
+            raise
+        except CelError as error:
+            return None, error
+        return (value, None) if isinstance(value, bool) else (None, NoOverloadError())
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend()
+        first, problem = attempt(left, scope, meter)
+        if first is deciding:
+            return deciding
+        second, other = attempt(right, scope, meter)
+        if second is deciding:
+            return deciding
+        if problem is not None or other is not None:
+            raise problem or other or NoOverloadError()
+        return not deciding
+
+    return run
+
+
+def _compile_condition(steps: list[Step]) -> Step:
+    test, yes, no = steps
+
+    def run(scope: Scope, meter: Meter) -> Any:
+        meter.spend()
+        chosen = test(scope, meter)
+        if not isinstance(chosen, bool):
+            raise NoOverloadError
+        return yes(scope, meter) if chosen else no(scope, meter)
+
+    return run
+
+
+_SPECIAL: Final[Mapping[str, Callable[[list[Step]], Step]]] = {
+    "||": lambda steps: _compile_logic(steps, deciding=True),
+    "&&": lambda steps: _compile_logic(steps, deciding=False),
+    "?:": _compile_condition,
+}

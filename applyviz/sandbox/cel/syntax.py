@@ -1,0 +1,345 @@
+"""From the text of an expression to its tree.
+
+Rule: the grammar of https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax, with optional fields
+(`a.?b`, `a[?b]`, `[?a]`, `{?a: b}`) as cel-go reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from applyviz.sandbox.cel.values import INT64, CelError, UInt
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>[\t\n\f\r ]+|//[^\n]*)
+    |(?P<float>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)
+    |(?P<int>0x[0-9a-fA-F]+[uU]?|\d+[uU]?)
+    |(?P<text>(?:[rR][bB]?|[bB][rR]?)?(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}))
+    |(?P<raw>(?:[rR][bB]?|[bB][rR])(?:"[^"\n\r]*"|'[^'\n\r]*'))
+    |(?P<line>[bB]?(?:"(?:\\.|[^\\"\n\r])*"|'(?:\\.|[^\\'\n\r])*'))
+    |(?P<name>[A-Za-z_][A-Za-z0-9_]*|`[a-zA-Z0-9_.\-/ ]+`)
+    |(?P<sign>&&|\|\||[<>=!]=|[-+*/%<>!?:.,()\[\]{}])""",
+    re.X | re.S,
+)
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.S
+)
+_PLAIN: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)) | {sign: sign for sign in "\\?\"'`"}
+RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_LEVELS = (("||",), ("&&",), ("<", "<=", ">", ">=", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
+_BINARY: Final = {sign: level for level, signs in enumerate(_LEVELS, 1) for sign in signs}
+_DEPTH = 250
+
+
+class NotReadableError(CelError):
+    """The text is no expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that stands in the text."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`; `is_optional` for `operand.?field`."""
+
+    operand: Node
+    field: str
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`operand[index]`; `is_optional` for `operand[?index]`."""
+
+    operand: Node
+    index: Node
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function(arguments)`, or `target.function(arguments)`; operators are functions named by their sign."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    target: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """`[a, ?b]`: each entry with whether it is optional."""
+
+    entries: tuple[tuple[Node, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """`{a: b, ?c: d}`: each key and value with whether it is optional."""
+
+    entries: tuple[tuple[Node, Node, bool], ...]
+
+
+Node = Literal | Name | Select | Index | Call | ListOf | MapOf
+
+
+def names_in(node: Node) -> frozenset[str]:
+    """The variables that an expression may ask for; those of its macros are among them."""
+    match node:
+        case Name(name):
+            return frozenset({name})
+        case Select(operand, _, _):
+            return names_in(operand)
+        case Index(operand, index, _):
+            return names_in(operand) | names_in(index)
+        case Call(_, arguments, target):
+            inner = [*arguments, *([target] if target is not None else [])]
+        case ListOf(entries):
+            inner = [entry for entry, _ in entries]
+        case MapOf(pairs):
+            inner = [part for key, value, _ in pairs for part in (key, value)]
+        case _:
+            inner = []
+    return frozenset().union(*map(names_in, inner))
+
+
+def parse(text: str) -> Node:
+    """Read an expression.
+
+    - Raises `NotReadableError` when it is none.
+    """
+    return _Reader(_split(text)).read()
+
+
+def _split(text: str) -> list[tuple[str, str]]:
+    tokens, at = [], 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise NotReadableError(f"Syntax error: token recognition error at: {text[at : at + 1]!r}")
+        if found.lastgroup != "space":
+            tokens.append((found.lastgroup or "", found.group()))
+        at = found.end()
+    return [*tokens, ("end", "<EOF>")]
+
+
+def _unescape(text: str) -> str:
+    def replace(found: re.Match[str]) -> str:
+        digits = next((g for g in found.groups()[:4] if g), None)
+        if digits or found.group(5):
+            return chr(int(digits, 16) if digits else int(found.group(5), 8))
+        if found.group(6) not in _PLAIN:
+            raise NotReadableError(f"unable to unescape string: {found.group()}")
+        return _PLAIN[found.group(6)]
+
+    return _ESCAPE.sub(replace, text)
+
+
+def _read_text(token: str) -> str | bytes:
+    prefix = token[: min(i for i in (token.find('"'), token.find("'")) if i >= 0)].lower()
+    body = token[len(prefix) :]
+    width = 3 if body[:3] in ('"""', "'''") and len(body) >= 6 else 1
+    body = body[width:-width]
+    if "b" not in prefix:
+        return body if "r" in prefix else _unescape(body)
+    if "r" in prefix:
+        return body.encode()
+    found = bytearray()
+    for piece in re.findall(r"\\(?:[xX][0-9a-fA-F]{2}|[0-3][0-7]{2})|\\.|[^\\]+", body, re.S):
+        is_byte = piece[0] == "\\" and len(piece) == 4 and piece[1] not in "uU"
+        found += bytes([ord(_unescape(piece))]) if is_byte else _unescape(piece).encode()
+    return bytes(found)
+
+
+def _read_int(token: str, is_negative: bool = False) -> int:
+    digits = token.rstrip("uU")
+    value = int(digits, 16) if digits.lower().startswith("0x") else int(digits)
+    if digits != token:
+        if value >= INT64 * 2:
+            raise NotReadableError("invalid uint literal")
+        return UInt(value)
+    if value > INT64 - (not is_negative):
+        raise NotReadableError("invalid int literal")
+    return -value if is_negative else value
+
+
+class _Reader:
+    """Descends through the levels of the grammar; operators of one level are read in a loop."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        self._tokens, self._at, self._depth = tokens, 0, 0
+
+    def read(self) -> Node:
+        found = self._expression()
+        if self._kind != "end":
+            raise self._problem()
+        return found
+
+    @property
+    def _kind(self) -> str:
+        return self._tokens[self._at][0]
+
+    def _problem(self) -> NotReadableError:
+        return NotReadableError(f"Syntax error: mismatched input '{self._tokens[self._at][1]}'")
+
+    def _take(self, *signs: str) -> str:
+        """The next token when it is one of these signs, else "" and nothing is taken."""
+        kind, text = self._tokens[self._at]
+        if kind == "sign" and text in signs:
+            self._at += 1
+            return text
+        return ""
+
+    def _need(self, sign: str) -> None:
+        if not self._take(sign):
+            raise self._problem()
+
+    def _expression(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise NotReadableError("expression recursion limit exceeded: 250")
+        found = self._binary(1)
+        if self._take("?"):
+            chosen = self._binary(1)
+            self._need(":")
+            found = Call("?:", (found, chosen, self._expression()))
+        self._depth -= 1
+        return found
+
+    def _binary(self, level: int) -> Node:
+        left = self._unary()
+        while True:
+            kind, sign = self._tokens[self._at]
+            strength = _BINARY.get(sign, 0) if kind == "sign" or sign == "in" else 0
+            if strength < level or (kind not in ("sign", "name")):
+                return left
+            self._at += 1
+            left = Call(sign, (left, self._binary(strength + 1)))
+
+    def _unary(self) -> Node:
+        signs = []
+        while sign := self._take("!", "-"):
+            signs.append(sign)
+        if len(set(signs)) > 1:
+            raise self._problem()
+        kind, text = self._tokens[self._at]
+        if signs and signs[-1] == "-" and kind in ("int", "float"):
+            self._at += 1
+            signs.pop()
+            value = _read_int(text, is_negative=True) if kind == "int" else -float(text)
+            found = self._members(Literal(value))
+        else:
+            found = self._members(self._primary())
+        for sign in reversed(signs):
+            found = Call("!_" if sign == "!" else "-_", (found,))
+        return found
+
+    def _members(self, found: Node) -> Node:
+        while sign := self._take(".", "["):
+            is_optional = bool(self._take("?"))
+            if sign == "[":
+                found = Index(found, self._expression(), is_optional)
+                self._need("]")
+                continue
+            name = self._identifier()
+            if not is_optional and self._take("("):
+                found = Call(name, self._arguments(")"), found)
+            else:
+                found = Select(found, name, is_optional)
+        return found
+
+    def _identifier(self) -> str:
+        kind, text = self._tokens[self._at]
+        if kind != "name":
+            raise self._problem()
+        self._at += 1
+        return text.strip("`")
+
+    def _arguments(self, end: str) -> tuple[Node, ...]:
+        found: list[Node] = []
+        while not self._take(end):
+            found.append(self._expression())
+            if not self._take(","):
+                self._need(end)
+                break
+        return tuple(found)
+
+    def _primary(self) -> Node:
+        kind, text = self._tokens[self._at]
+        if kind in ("int", "float", "text", "raw", "line"):
+            self._at += 1
+            if kind in ("int", "float"):
+                return Literal(_read_int(text) if kind == "int" else float(text))
+            return Literal(_read_text(text))
+        if self._take("("):
+            found = self._expression()
+            self._need(")")
+            return found
+        if self._take("["):
+            return self._list()
+        if self._take("{"):
+            return self._map()
+        self._take(".")
+        return self._named()
+
+    def _named(self) -> Node:
+        name = self._identifier()
+        if name in ("true", "false", "null"):
+            return Literal({"true": True, "false": False, "null": None}[name])
+        if name in RESERVED or name == "in":
+            raise NotReadableError(f"reserved identifier: {name}")
+        return Call(name, self._arguments(")")) if self._take("(") else Name(name)
+
+    def _list(self) -> ListOf:
+        found: list[tuple[Node, bool]] = []
+        while not self._take("]"):
+            is_optional = bool(self._take("?"))
+            found.append((self._expression(), is_optional))
+            if not self._take(","):
+                self._need("]")
+                break
+        return ListOf(tuple(found))
+
+    def _map(self) -> MapOf:
+        found: list[tuple[Node, Node, bool]] = []
+        while not self._take("}"):
+            is_optional = bool(self._take("?"))
+            key = self._expression()
+            self._need(":")
+            found.append((key, self._expression(), is_optional))
+            if not self._take(","):
+                self._need("}")
+                break
+        return MapOf(tuple(found))

@@ -1,0 +1,242 @@
+"""The values of CEL beside those of JSON, and what is the same for all: kinds, equality, order, texts.
+
+An int of Python is an int of CEL, a float a double; bool, str, bytes, list, dict and None are what they seem. Numbers
+compare with one another whatever their type is (cross-type comparisons are on in Kubernetes).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+from urllib.parse import SplitResult
+
+from applyviz.engine.objects.golang import render_number
+
+INT64: Final = 1 << 63
+NANO: Final = 1_000_000_000
+
+
+class CelError(Exception):
+    """What an expression comes to when it comes to no value; the text is that of cel-go."""
+
+
+class NoOverloadError(CelError):
+    """A function or an operator does not take these values."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__("no such overload")
+
+
+class UInt(int):
+    """An unsigned integer."""
+
+    __slots__ = ()
+
+
+class Struct(dict[str, Any]):
+    """An object of a schema: it has the fields that are set, under their escaped names."""
+
+    __slots__ = ()
+
+
+class Entries(list[Any]):
+    """A list whose order does not matter when it is compared: a set, or one whose entries have keys."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...] = ()) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A span of time."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970."""
+
+    nanos: int
+
+    @property
+    def utc(self) -> datetime:
+        """The moment without what is below a microsecond."""
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.nanos // 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be missing."""
+
+    value: object = None
+    has_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity of Kubernetes."""
+
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A URL, as its parts and as it was written."""
+
+    parts: SplitResult
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Semver:
+    """A semantic version."""
+
+    numbers: tuple[int, int, int]
+    pre: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type, as `type(x)` gives it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named format of Kubernetes."""
+
+    name: str
+
+
+_NUMBERS = (int, float)
+_KINDS: Final[Mapping[type, str]] = {
+    bool: "bool", int: "int", UInt: "uint", float: "double", str: "string", bytes: "bytes", list: "list", dict: "map",
+    type(None): "null_type", Struct: "map", Entries: "list", Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp", Optional: "optional_type", Quantity: "kubernetes.Quantity",
+    Url: "kubernetes.URL", Semver: "kubernetes.Semver", Type: "type", Format: "kubernetes.NamedFormat",
+    ipaddress.IPv4Address: "net.IP", ipaddress.IPv6Address: "net.IP",
+    ipaddress.IPv4Interface: "net.CIDR", ipaddress.IPv6Interface: "net.CIDR",
+}  # fmt: skip
+
+
+def kind_of(value: object) -> str:
+    """The name of the type of a value."""
+    return _KINDS[type(value)]
+
+
+def is_number(value: object) -> bool:
+    """Whether it is an int, a uint or a double."""
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
+
+
+def check_int(value: int) -> int:
+    """An int that fits; raises `CelError` for one that overflows."""
+    if not -INT64 <= value < INT64:
+        raise CelError("integer overflow")
+    return value
+
+
+def check_uint(value: int) -> UInt:
+    """A uint that fits; raises `CelError` for one that overflows."""
+    if not 0 <= value < 2 * INT64:
+        raise CelError("unsigned integer overflow")
+    return UInt(value)
+
+
+def is_equal(left: Any, right: Any) -> bool:
+    """Whether two values are the same; values of different types are not, numbers aside."""
+    if is_number(left) and is_number(right):
+        return bool(left == right)
+    if isinstance(left, Entries) and isinstance(right, list):
+        return len(left) == len(right) and all(any(is_equal(a, b) for b in right) for a in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return len(left) == len(right) and all(k in right and is_equal(v, right[k]) for k, v in left.items())
+    if isinstance(left, Optional) and isinstance(right, Optional):
+        return left.has_value == right.has_value and (not left.has_value or is_equal(left.value, right.value))
+    return type(left) is type(right) and bool(left == right)
+
+
+def compare(left: Any, right: Any) -> int:
+    """Minus one, zero or one; raises `NoOverloadError` for what has no order."""
+    is_ordered = isinstance(left, (bool, str, bytes, Duration, Timestamp)) and type(left) is type(right)
+    if not is_ordered and not (is_number(left) and is_number(right)):
+        raise NoOverloadError
+    if isinstance(left, str):
+        left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
+    if (isinstance(left, float) and math.isnan(left)) or (isinstance(right, float) and math.isnan(right)):
+        raise CelError("NaN values cannot be ordered")
+    return int(left > right) - int(left < right)
+
+
+_SECOND_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANO}
+_UNITS: Final = _SECOND_UNITS | {"m": 60 * NANO, "h": 3600 * NANO}
+_DURATION: Final = re.compile(r"([-+]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)\Z")
+_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_TIME: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(?:[Zz]|([-+])(\d\d):(\d\d))\Z"
+)
+
+
+def read_duration(text: str) -> Duration | None:
+    """A duration as Go writes it, None when it is none."""
+    found = _DURATION.match(text)
+    if found is None:
+        return None
+    nanos = sum(
+        Fraction(number if number[0] != "." else "0" + number) * _UNITS[unit]
+        for number, unit in _PART.findall(found[2])
+    )
+    whole = int(nanos)
+    return Duration(-whole if found[1] == "-" else whole) if whole < INT64 else None
+
+
+def read_timestamp(text: str) -> Timestamp | None:
+    """A moment of RFC 3339, None when it is none."""
+    found = _TIME.match(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(g) for g in found.groups()[:6])
+    try:
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    if found[8]:
+        away = timedelta(hours=int(found[9]), minutes=int(found[10]))
+        moment = moment - away if found[8] == "+" else moment + away
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return Timestamp((since.days * 86400 + since.seconds) * NANO + int((found[7] or "").ljust(9, "0")))
+
+
+def render_duration(value: Duration) -> str:
+    """A duration as `string()` gives it: seconds."""
+    whole, rest = divmod(abs(value.nanos), NANO)
+    text = f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
+    return f"{'-' if value.nanos < 0 else ''}{text}s"
+
+
+def render_timestamp(value: Timestamp) -> str:
+    """A moment as `string()` gives it."""
+    rest = value.nanos % NANO
+    digits = f".{rest:09d}".rstrip("0") if rest else ""
+    return value.utc.strftime("%Y-%m-%dT%H:%M:%S") + digits + "Z"
+
+
+def render_double(value: float) -> str:
+    """A double as Go prints it."""
+    if math.isinf(value) or math.isnan(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    return render_number(value)

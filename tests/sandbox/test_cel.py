@@ -1,0 +1,166 @@
+"""CEL: what expressions come to, and what they cost; values and errors are those of cel-go as Kubernetes sets it up."""
+
+import time
+
+import pytest
+
+from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.programs import CostError, Meter, evaluate
+from applyviz.sandbox.cel.syntax import NotReadableError, names_in, parse
+from applyviz.sandbox.cel.values import CelError, Optional, UInt
+
+SELF = {"self": {"a": {"b": 3}, "l": [1, 2, 3], "m": {"x": 1, "y": 2}, "s": "Hello", "n": None}}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3 - 8 / 3 % 2", 7),
+        ("-7 / 2 == -3 && -7 % 2 == -1", True),
+        ("0x1F + 1", 32),
+        ("1u + 2u", UInt(3)),
+        ("1 < 2.5 && 2u > 1 && 1 == 1.0", True),
+        ("dyn('1') == 1", False),
+        ("- 1 - -1", 0),
+        ("!!true", True),
+        ("1/0 == 1 || true", True),
+        ("false && 1/0 == 1", False),
+        ("1/0 == 1 && false", False),
+        ("true ? 1 : 1/0", 1),
+        ("'a' + \"b\" + '''c'd''' + r'\\d' + '\\n\\x41\\u00e4\\U0001F600\\101'", "abc'd\\d\nAä😀A"),
+        ("b'\\xff' + b'ä' == b'\\377\\303\\244'", True),
+        ("size('ä😀') + size(b'ä') + [1, 2].size() + {'a': 1}.size()", 7),
+        ("'b' > 'a' && !('a' < 'A')", True),
+        ("self.a.b in [1, 3] && 'x' in self.m && !('z' in self.m)", True),
+        ("has(self.a.b) && !has(self.a.c)", True),
+        ("self.l[0] + self.m['y']", 3),
+        ("self.n == null", True),
+        ("self.l.all(x, x > 0) && self.l.exists(x, x == 2) && self.l.exists_one(x, x > 2)", True),
+        ("[0, 1].exists(x, 1 / x == 1)", True),
+        ("[0, 1].all(x, 1 / x == 2)", False),
+        ("self.l.map(x, x * 2) + self.l.map(x, x > 1, x) + self.l.filter(x, x < 3)", [2, 4, 6, 2, 3, 1, 2]),
+        ("self.m.map(k, k)", ["x", "y"]),
+        ("self.m.all(k, v, v > 0) && self.l.exists(i, v, i == v - 1)", True),
+        ("self.m.transformMap(k, v, v > 1, v * 2)", {"y": 4}),
+        ("self.l.transformList(i, v, i * v)", [0, 2, 6]),
+        ("self.m.transformMapEntry(k, v, {v: k})", {1: "x", 2: "y"}),
+        ("type(1) == int && type([]) == list && type(type(1)) == type", True),
+        ("string(1.5) + string(true) + string(duration('90s')) + string(10)", "1.5true90s10"),
+        ("int('42') + int(2.9) + int(3u)", 47),
+        ("double('1.5') + double(1)", 2.5),
+        ("bool('true') && !bool('False')", True),
+        ("timestamp('2024-02-29T01:02:03.5Z') + duration('24h') == timestamp('2024-03-01T01:02:03.500Z')", True),
+        ("timestamp('2024-01-01T00:00:00+02:00').getHours()", 22),
+        ("timestamp('2024-01-07T00:00:00Z').getDayOfWeek()", 0),
+        ("timestamp('2024-01-01T00:00:00Z').getHours('+01:30')", 1),
+        ("duration('1h30m').getMinutes()", 90),
+        ("self.?a.?c.orValue(7) + self.a.?b.orValue(0)", 10),
+        ("self[?'a'].b.value()", 3),
+        ("[?self.?zz, ?optional.of(1), 2]", [1, 2]),
+        ("{?'k': self.?zz, 'l': 1}", {"l": 1}),
+        ("optional.of(2).optMap(x, x + 1)", Optional(3, True)),
+        ("optional.none().or(optional.of(1)).hasValue()", True),
+        ("optional.ofNonZeroValue('').hasValue()", False),
+        ("'Hello'.lowerAscii() + 'x'.upperAscii() + ' t '.trim()", "helloXt"),
+        ("'a-b-c'.split('-', 2) + ['x'] == ['a', 'b-c', 'x']", True),
+        ("'abcabc'.replace('b', 'X', 1).indexOf('b') + 'abc'.lastIndexOf('c')", 6),
+        ("'hello'.substring(1, 3) + 'abc'.charAt(1) + 'abc'.reverse()", "elbcba"),
+        ("['a', 'b'].join('-') + strings.quote('x\\n')", 'a-b"x\\n"'),
+        ("'%s is %d, %.2f, %x, %b, %%'.format(['it', 255, 1.0 / 3.0, 255, 5])", "it is 255, 0.33, ff, 101, %"),
+        ("'abc 123 45'.findAll('[0-9]+') + ['abc'.find('b.')]", ["123", "45", "bc"]),
+        ("'abc'.matches('^a.c$') && !'ABC'.matches('abc') && 'ABC'.matches('(?i)abc')", True),
+        ("[3, 1, 2].sort() == [1, 2, 3] && [1, 2].isSorted() && [1, 2, 3].sum() == 6 && [1, 3, 2].max() == 3", True),
+        ("[1, 2, 1].distinct().size() + [1, 2, 1].lastIndexOf(1) + [[1], [2]].flatten().size()", 6),
+        ("sets.contains([1, 2], [2]) && !sets.intersects([1], [2]) && sets.equivalent([1, 1], [1])", True),
+        ("quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('1500m').add(1) == quantity('2.5')", True),
+        ("quantity('3k').asInteger() + quantity('-2').sign()", 2999),
+        ("isQuantity('1.5Mi') && !isQuantity('1.5X')", True),
+        ("url('https://a.b:8443/p?q=1').getHost() + url('https://a.b:8443/p').getPort()", "a.b:84438443"),
+        ("isURL('/a') && !isURL('a')", True),
+        ("cidr('10.0.0.0/8').containsIP('10.1.2.3') && !cidr('10.0.0.0/16').containsCIDR('10.0.0.0/8')", True),
+        ("ip('::1').isLoopback() && ip('10.0.0.1').family() == 4 && !isIP('10.0.0.256')", True),
+        ("semver('1.2.3').isLessThan(semver('1.10.0-rc.1')) && isSemver('v1.2', true) && !isSemver('1.2')", True),
+        ("format.dns1123Label().validate('a-b').hasValue()", False),
+        ("format.named('uuid').value().validate('nope').value()", ["does not match the UUID format"]),
+    ],
+)
+def test_expressions_come_to_their_values(text, value):
+    found = evaluate(text, SELF)
+
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("self.a.c", "no such key: c"),
+        ("self.m['z']", "no such key: z"),
+        ("self.l[3]", "index out of bounds: 3"),
+        ("1 / 0", "division by zero"),
+        ("1 % 0", "modulus by zero"),
+        ("9223372036854775807 + 1", "integer overflow"),
+        ("'a' + 1", "no such overload"),
+        ("!1", "no such overload"),
+        ("1 ? 2 : 3", "no such overload"),
+        ("self.l.all(x, x)", "no such overload"),
+        ("nobody", "undeclared reference to 'nobody' (in container '')"),
+        ("nobody(1)", "undeclared reference to 'nobody' (in container '')"),
+        ("optional.none().value()", "optional.none() dereference"),
+        ("{'a': 1, 'a': 2}", "Failed with repeated key 'a'"),
+        ("[].min()", "min called on empty list"),
+        ("'a'.matches('[')", "error parsing regexp: unterminated character set at position 0"),
+    ],
+)
+def test_expressions_without_a_value_say_why(text, message):
+    with pytest.raises(CelError) as refused:
+        evaluate(text, SELF)
+
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1 +", "a b", "'open", "[1, 2", "{1}", "a.1", "for", "has(a)", "9223372036854775808", "#", "(" * 300]
+)
+def test_texts_that_are_no_expression_are_refused(text):
+    with pytest.raises(NotReadableError):
+        evaluate(text, SELF)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "big.all(a, big.all(b, big.all(c, a + b + c >= 0)))",
+        "sets.equivalent(big, big)",
+        "big.distinct().size() > 0",
+        "big.all(x, big == big)",
+        "wide.replace('', wide).size() > 0",
+        "big.map(x, wide).join('').size() > 0",
+        "'%.999999999f'.format([1.0]) + wide.replace('a', wide)",
+        "lists.range(100000000).size() > 0",
+        "big.exists(a, big.exists(b, big.exists(c, false)))",
+    ],
+)
+def test_what_would_take_too_long_ends(text):
+    began = time.process_time()
+
+    with pytest.raises(CelError, match="actual cost limit exceeded"):
+        evaluate(text, {"big": list(range(2000)), "wide": "a" * 100_000})
+    assert time.process_time() - began < 2
+
+
+def test_budget_is_counted_over_calls():
+    meter = Meter(100)
+
+    def spend():
+        for _ in range(100):
+            evaluate("1 + 1 == 2", {}, meter)
+
+    with pytest.raises(CostError):
+        spend()
+
+
+def test_names_of_an_expression_are_found():
+    assert names_in(parse("self.a[oldSelf.b] == [x, {y: z}].size() ? f(u) : v.w(q)")) == {
+        *("self", "oldSelf", "x", "y", "z", "u", "v", "q")
+    }
