@@ -6,6 +6,7 @@ owners after apply, conflicts and refusals, and whether pods restart.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -45,14 +46,19 @@ _STAYS = (Operation.UNCHANGED, Operation.ERROR, Operation.REFUSED)
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What became of one object: before and after (None: absent), the refusal, whether it was deleted in between."""
+    """What became of one object: before and after (None: absent), the refusal, whether it was deleted in between.
+
+    - `is_cut`: it was deleted to be made anew, and kubectl did not wait for that.
+    - `is_half_migrated`: kubectl told that it could not finish; nothing is known of the owners that it aimed at.
+    """
 
     before: JSONObject | None
     after: JSONObject | None
     refusal: Answer | None = None
     is_recreated: bool = False
     is_deleted: bool = False
-    has_failed: bool = False
+    is_cut: bool = False
+    is_half_migrated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +75,9 @@ class Verdict:
 def judge(change: ObjectChange, truth: Truth, *, root: Node | None, status_is_apart: bool) -> Verdict:
     """Compare the plan of one object with what became of it."""
     reason, expected, got = _compare_outcome(change, truth)
-    if reason or truth.refusal is not None or truth.has_failed:
+    if reason or truth.refusal is not None:
         return Verdict(reason, expected, got)
-    if truth.is_deleted:
+    if truth.is_deleted or truth.is_cut:
         return Verdict()
     real = _Leaves(root, truth, change, status_is_apart)
     for compare in (_compare_after, _compare_fields, _compare_owners, _compare_restart):
@@ -100,11 +106,11 @@ def _compare_outcome(change: ObjectChange, truth: Truth) -> Found:
 
 
 def _name_operation(truth: Truth) -> Operation:
-    if truth.refusal is not None or truth.has_failed:
+    if truth.refusal is not None:
         return Operation.ERROR
     if truth.is_deleted:
         return Operation.PRUNE
-    if truth.is_recreated:
+    if truth.is_recreated or truth.is_cut:
         return Operation.RECREATE
     if truth.before is None:
         return Operation.CREATE
@@ -121,9 +127,10 @@ class _Leaves:
         self.before = self._list(truth.before)
         self.after = self._list(truth.after)
         self.said = self._list(change.versions.after)
-        self._uid = get_at(truth.after, ("metadata", "uid"), "")
+        self._uid: str = get_at(truth.after, ("metadata", "uid"), "")
         # What only the server can choose may be left unsaid; that is a caveat.
-        self.unsaid = {p for p, v in self.after.items() if p not in self.said and self.is_chosen(p, v, truth.before)}
+        new = None if truth.is_recreated else truth.before
+        self.unsaid = {p for p, v in self.after.items() if p not in self.said and self.is_chosen(p, v, new)}
         self.count = len({*self.before, *self.after, *self.said})
 
     def _list(self, obj: JSONObject | None) -> dict[FieldPath, JSONValue]:
@@ -138,7 +145,9 @@ class _Leaves:
         """Whether only the server can choose the value: an allocated address or port, the uid of a new object."""
         if any(element in _ALLOCATED for element in path) and path not in self.before:
             return True
-        return before is None and bool(_UID_LABELS.intersection(path)) and value in (self._uid, MISSING)
+        if value is MISSING:
+            return bool(_UID_LABELS.intersection(path))
+        return before is None and bool(self._uid) and self._uid in json.dumps(value)
 
     def differ(self, path: FieldPath) -> bool:
         """Whether a leaf is another after than before."""
@@ -224,6 +233,8 @@ def _entries(obj: JSONObject | None) -> dict[str, JSONValue]:
 
 
 def _compare_owners(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+    if truth.is_half_migrated:
+        return _SAME
     expected, got = _entries(truth.after), _entries(change.versions.after)
     wrong = {n for n in {*expected, *got} if n not in expected or n not in got or not is_same_json(expected[n], got[n])}
     if not wrong:
@@ -237,7 +248,8 @@ def _compare_restart(change: ObjectChange, truth: Truth, real: _Leaves) -> Found
         return _SAME
     said = any(h.kind is HazardKind.PODS_RESTART for h in change.hazards)
     is_changed = any(real.differ(p) for p in {*real.before, *real.after} if p[:2] == ("f:spec", "f:template"))
-    has_pods = get_at(truth.before, ("spec", "replicas"), 1) != 0 and not _waits_for_deletion(truth.after)
+    pods = ("status", "desiredNumberScheduled") if change.ref.gvk.kind == "DaemonSet" else ("spec", "replicas")
+    has_pods = get_at(truth.before, pods, 1) != 0 and not _waits_for_deletion(truth.after)
     restarts = is_changed and has_pods
     return ("pods restart", restarts, said) if restarts is not said else _SAME
 

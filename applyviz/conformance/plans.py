@@ -17,6 +17,8 @@ from applyviz.conformance.invocations import Definitions, read_env, read_files
 from applyviz.conformance.planchecks import Truth, Verdict, judge
 from applyviz.conformance.recorded import Key, RecordedCluster, find_moment, key_of
 from applyviz.conformance.stories import Exchange, Invocation, Step, Story, load_story
+from applyviz.conformance.truths import Truths, Turn
+from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.planning.context import PlanContext
@@ -60,6 +62,8 @@ def judge_story(story: Story, family: str) -> Iterator[CaseResult]:
 
 
 def _without_preconditions(body: JSONValue) -> JSONValue:
+    if isinstance(body, Mapping) and "propagationPolicy" in body:  # options of a deletion
+        return {"propagationPolicy": body["propagationPolicy"]}
     if isinstance(body, list):  # a JSON patch of managedFields
         return [p for p in body if not str(p.get("path", "")).endswith("/resourceVersion")]
     metadata = body.get("metadata") if isinstance(body, Mapping) else None
@@ -71,10 +75,16 @@ def _without_preconditions(body: JSONValue) -> JSONValue:
 
 
 def _is_same_write(request: Request, exchange: Exchange) -> bool:
-    """Whether a dry run asks for what an exchange did; what binds ours to the live object does not count."""
-    if (request.method, request.path, request.content_type) != (exchange.method, exchange.path, exchange.content_type):
+    """Whether a dry run asks for what an exchange did.
+
+    - What binds ours to the live object does not count, nor that the parent of an ApplySet is forced at once.
+    """
+    if (request.method, request.path) != (exchange.method, exchange.path):
         return False
-    queries = [{k: v for k, v in q.items() if k != "dryRun"} for q in (request.query, exchange.query)]
+    if request.method != "DELETE" and request.content_type != exchange.content_type:
+        return False
+    ignored = {"dryRun"} if not request.query.get("fieldManager", "").endswith("-applyset") else {"dryRun", "force"}
+    queries = [{k: v for k, v in q.items() if k not in ignored} for q in (request.query, exchange.query)]
     bodies = [_without_preconditions(body) for body in (request.body, exchange.body)]
     return queries[0] == queries[1] and is_same_json(*bodies)
 
@@ -97,9 +107,9 @@ class _Recorded:
         route = parse_path(request.path)
         if route is not None and route.namespace and not self.cluster.has_namespace(route.namespace):
             return status_answer(404, "NotFound", f'namespaces "{route.namespace}" not found')
-        for exchange in self.writes:
-            if _is_same_write(request, exchange):
-                return exchange.answer
+        same = [e for e in self.writes if _is_same_write(request, e)]
+        if same:
+            return next((e for e in same if e.query.get("force") == request.query.get("force")), same[0]).answer
         if route is not None:
             self.missing[key_of(route, request.ref.name if request.ref else "")] = request
         return status_answer(403, "Forbidden", _DENIED)
@@ -136,21 +146,22 @@ class _Scene:
     def _judge(self, command: ApplyCommand) -> Iterator[CaseResult]:
         writes = [e for e in self.invocation.exchanges if e.is_write]
         recorded = _Recorded(self.cluster, writes, self.family == CONFIRMED)
-        plan = self._plan(command, recorded)
-        truths = _Truths(self.cluster, self.step, self.invocation, is_dry=command.options.dry_run is DryRun.SERVER)
-        judged: set[Key] = set()
-        for change in plan.changes:
-            resource = self.catalog.find_resource(change.ref.gvk)
-            kind = self.catalog.find_kind(change.ref.gvk)
-            key = truths.find_key(change, resource.plural if resource else "")
-            judged.add(key)
-            truth = truths.take(key, change)
+        truths = Truths(self.step, self.invocation)
+        try:
+            plan = self._plan(command, recorded)
+        except ApplyVizError as error:
+            sent = [e.path for e in writes if e.answer.is_ok]
+            reason = f"nothing was planned: {error}" if sent or not self.step.exit else ""
+            yield self._result("the set", Verdict(reason, sent))
+            return
+        keys = [truths.find_key(c, self.catalog.find_resource(c.ref.gvk)) for c in plan.changes]
+        for number, (key, change) in enumerate(zip(keys, plan.changes, strict=True)):
+            truth = truths.find(key, change, Turn(keys[:number].count(key), keys.count(key)))
             if truth is not None:
-                verdict = _check(change, truth, kind, recorded.missing.get(key))
-                yield self._result(str(change.ref), verdict)
-        for key in truths.written - judged:
-            reason = "the plan does not speak of it"
-            yield self._result("/".join(key), Verdict(reason, expected=[p.reason for p in plan.problems]))
+                kind = self.catalog.find_kind(change.ref.gvk)
+                yield self._result(str(change.ref), _check(change, truth, kind, recorded.missing.get(key)))
+        for key in sorted(truths.written - set(keys)):
+            yield self._result("/".join(key), _check_unspoken(plan, truths.is_refused(key)))
 
     def _plan(self, command: ApplyCommand, recorded: _Recorded) -> Plan:
         inputs, files = read_files(command, self.invocation)
@@ -184,58 +195,7 @@ def _check(change: ObjectChange, truth: Truth, kind: KindSchema | None, missing:
     return judge(change, truth, root=kind.root if kind else None, status_is_apart=has_status)
 
 
-class _Truths:
-    """What became of each object of an invocation."""
-
-    def __init__(self, cluster: RecordedCluster, step: Step, invocation: Invocation, *, is_dry: bool) -> None:
-        self._cluster = cluster
-        self._step = step
-        self._is_dry = is_dry
-        self._writes: dict[Key, list[Exchange]] = {}
-        self._routes: dict[Key, str] = {}
-        for exchange in invocation.exchanges:
-            route = parse_path(exchange.path)
-            if route is None:
-                continue
-            body = exchange.body if isinstance(exchange.body, Mapping) else {}
-            key = key_of(route, (body.get("metadata") or {}).get("name", "") if not route.name else "")
-            self._routes.setdefault(key, exchange.path)
-            if exchange.is_write:
-                self._writes.setdefault(key, []).append(exchange)
-
-    @property
-    def written(self) -> set[Key]:
-        """The objects that were written to."""
-        return set(self._writes)
-
-    def find_key(self, change: ObjectChange, plural: str) -> Key:
-        """Return the key of a planned object."""
-        ref = change.ref
-        if not plural:
-            plural = next((k.plural for k in self._writes if (k.group, k.name) == (ref.gvk.group, ref.name)), "")
-        return Key(ref.gvk.group, plural, ref.namespace, ref.name)
-
-    def take(self, key: Key, change: ObjectChange) -> Truth | None:
-        """Return what became of an object; None when the recording does not tell.
-
-        - An object that is planned twice (the parent of an ApplySet) has one write each time.
-        """
-        writes = self._writes.get(key, [])
-        before = change.versions.live
-        if not writes:
-            return self._take_unwritten(key, change)
-        ok = [e for e in writes if e.answer.is_ok]
-        if not ok:
-            return Truth(before, before, refusal=writes[-1].answer)
-        deletes = [e for e in ok if e.method == "DELETE"]
-        if deletes and ok[-1].method == "DELETE":
-            return Truth(before, None, is_deleted=True)
-        body = ok[-1].answer.body
-        return Truth(before, body, is_recreated=bool(deletes))
-
-    def _take_unwritten(self, key: Key, change: ObjectChange) -> Truth | None:
-        live = change.versions.live
-        line = f"{change.ref.name} unchanged"
-        if line in self._step.stdout:
-            return Truth(live, live)
-        return None
+def _check_unspoken(plan: Plan, is_refused: bool) -> Verdict:
+    """A write that no change speaks of: a problem of the set says why, and the server refused it as well."""
+    reason = "" if is_refused and plan.problems else "the plan does not speak of it"
+    return Verdict(reason, expected=[p.reason for p in plan.problems])

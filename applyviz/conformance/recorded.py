@@ -149,6 +149,8 @@ class RecordedCluster:
         if not route.name:
             return Answer(200, {"kind": "List", "items": list(self._list(route, request))})
         found = self.find(route)
+        if found is None and (route.group, route.plural) == ("", "namespaces") and self.has_namespace(route.name):
+            found = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": route.name}}
         if found is None:
             plural = ".".join(p for p in (route.plural, route.group) if p)
             return status_answer(404, "NotFound", f'{plural} "{route.name}" not found')

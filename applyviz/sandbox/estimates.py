@@ -71,22 +71,30 @@ class EstimatingServer:
         if target is None or target.gvk != kind.gvk or (target.struct is None) is not kind.is_custom:
             return None
         name = route.name or get_at(request.body, ("metadata", "name"), "")
-        key = target.key(route.namespace, name)
-        with self._store.transaction():
-            self._store.put(namespace_key(route.namespace), {"metadata": {"name": route.namespace}})
-            if live is not None:
-                held = _hold(target, live)
-                if held is None:
-                    return None
-                self._store.put(key, held)
+        key, namespace = target.key(route.namespace, name), namespace_key(route.namespace)
+        held = None if live is None else _hold(target, live)
+        if live is not None and held is None:
+            return None
+        self._forget(key)
         try:
+            with self._store.transaction():
+                self._store.put(namespace, {"metadata": {"name": route.namespace}})
+                if held is not None:
+                    self._store.put(key, held)
             found = self._sandbox.handle(request.as_dry_run())
-        finally:
+        finally:  # the next one finds nothing but what it needs itself
             self._store.delete(key)
+            self._store.delete(namespace)
         if not found.is_ok:
-            return None if _is_unsure(found, kind) else found
+            return None if _is_unsure(found, kind, route) else found
         body = request.body if isinstance(request.body, Mapping) else {}
         return replace(found, body=without_chosen(found.body, body, live))
+
+    def _forget(self, key: Key) -> None:
+        """Remove the definition of a kind that is itself about to be written."""
+        self._store.delete(key)
+        if (key.group, key.plural) == (CRD_GROUP, CRD_PLURAL):
+            self._kinds.pop(key.name, None)
 
     def _define(self, kind: KindSchema, resource: Resource) -> None:
         """Serve the kind of a custom resource as its schema says."""
@@ -114,9 +122,9 @@ def _hold(target: Target, live: JSONObject) -> MutableObject | None:
     return decoded.obj
 
 
-def _is_unsure(answer: Answer, kind: KindSchema) -> bool:
+def _is_unsure(answer: Answer, kind: KindSchema, route: Route) -> bool:
     """Whether a refusal may be due to another version of Kubernetes, or is about the surroundings."""
-    if answer.status in (403, 404, 405):  # a class or an owner that is not here
+    if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not here
         return True
     if kind.is_custom or kind.origin is SchemaOrigin.BUNDLED:
         return False

@@ -15,6 +15,7 @@ from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.rehearsal import Rehearsal
 from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run, missing_namespace
+from applyviz.engine.requests.calls import read_namespace
 from applyviz.engine.requests.flow import Flow, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyOptions
@@ -83,12 +84,23 @@ class Desk:
             tried = None
             if self.judgement.verdict is not Verdict.UNTRIED:
                 self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
-        answer = self.rehearsal.complete(request, calculated) if tried is None else tried
+        answer = (yield from self._estimate(request, calculated)) if tried is None else tried
         if answer.is_ok:
             self.requests.append(request)
         else:
             self.refused = request
         return answer
+
+    def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
+        """Answer a write as a server would; a new object needs its namespace, which is asked for."""
+        namespace = self.member.namespace
+        is_new = self.rehearsal.before is None and self.live is None
+        if self.rehearsal.server is not None and is_new and namespace not in ("", *self.context.namespaces_created):
+            found = yield read_namespace(namespace)
+            if is_not_found(found):
+                self.rehearsal.live = None
+                return found
+        return self.rehearsal.complete(request, calculated)
 
     def _try(self, request: Request) -> Flow[Answer | None]:
         """Have the first write tried by the server; None where it cannot be."""

@@ -14,9 +14,10 @@ from applyviz.engine.objects.exchange import APPLY_PATCH
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership.managedfields import read_owners
+from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import unknown_kind
-from applyviz.engine.planning.plan import Certainty, ObjectChange
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.planning.releases import Intent, Release, find_releases
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -30,6 +31,9 @@ def _explain(
     memo: FieldSetMemo | None,
 ) -> tuple[FieldReason, ...]:
     versions = change.versions
+    if change.operation is Operation.RECREATE and versions.live is not None:
+        # Nobody knows what the server will choose for the new object: nothing is said of it.
+        versions = replace(versions, live=without_chosen(versions.live, versions.manifest or {}, None))
     before = None if versions.live is None else read_owners(versions.live, memo)
     if versions.after is versions.live:
         after = before

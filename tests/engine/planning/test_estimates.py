@@ -11,7 +11,7 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order
 from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
 from applyviz.sandbox.estimates import EstimatingServer
@@ -124,6 +124,18 @@ def test_value_that_the_definition_beside_it_forbids_is_an_error(options):
 
     assert change.operation is Operation.ERROR
     assert "spec.size in body should be less than or equal to 9" in change.error
+
+
+@BOTH
+def test_definition_and_namespace_do_not_exist_before_they_are_planned(options):
+    config = CONFIG.replace("{name: a}", "{name: a, namespace: made}")
+    text = WIDGET.replace("SPEC", "{}") + "---\n" + DEFINITION + config + "---\n" + NAMESPACE.replace("---\n", "")
+
+    changes = plan_all(text, replace(options, order=Order.AS_GIVEN), can_dry_run=False)
+    again = plan_all(text, replace(options, order=Order.AS_GIVEN), can_dry_run=False)
+
+    assert {c.operation for c in (*changes, *again)} == {Operation.CREATE}
+    assert changes[0].versions.after["spec"] == {"size": 3}
 
 
 def test_immutable_field_is_an_error_without_a_dry_run():

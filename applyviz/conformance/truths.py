@@ -1,0 +1,101 @@
+"""What became of each object of one recorded invocation of kubectl."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from applyviz.conformance.planchecks import Truth
+from applyviz.conformance.recorded import Key, key_of
+from applyviz.conformance.stories import Exchange, Invocation, Step
+from applyviz.engine.objects.exchange import JSON_PATCH
+from applyviz.engine.objects.values import get_at, is_same_json
+from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
+from applyviz.engine.schema.model import Resource
+from applyviz.sandbox.routing import parse_path
+
+
+class Turn(NamedTuple):
+    """Which of several changes of one object this is, from 0: the parent of an ApplySet is written twice."""
+
+    number: int = 0
+    count: int = 1
+
+
+class Truths:
+    """What became of each object of an invocation, as its exchanges show it."""
+
+    def __init__(self, step: Step, invocation: Invocation) -> None:
+        self._step = step
+        self._writes: dict[Key, list[Exchange]] = {}
+        for exchange in invocation.exchanges:
+            route = parse_path(exchange.path)
+            if route is None or not exchange.is_write:
+                continue
+            name = get_at(exchange.body, ("metadata", "name"), "") if not route.name else ""
+            self._writes.setdefault(key_of(route, name), []).append(exchange)
+
+    @property
+    def written(self) -> set[Key]:
+        """The objects that were written to, with success or without."""
+        return set(self._writes)
+
+    def is_refused(self, key: Key) -> bool:
+        """Whether every write to an object was refused."""
+        return not any(e.answer.is_ok for e in self._writes[key])
+
+    def find_key(self, change: ObjectChange, resource: Resource | None) -> Key:
+        """Return the key of a planned object; one of an unknown kind is found by its name."""
+        ref = change.ref
+        if resource is not None:
+            return Key(ref.gvk.group, resource.plural, ref.namespace, ref.name)
+        same = (k for k in self._writes if (k.group, k.name) == (ref.gvk.group, ref.name))
+        return next(same, Key(ref.gvk.group, "", ref.namespace, ref.name))
+
+    def find(self, key: Key, change: ObjectChange, turn: Turn) -> Truth | None:
+        """Return what became of an object; None when the recording does not tell."""
+        live, writes = change.versions.live, self._writes.get(key, [])
+        if not writes:
+            is_told = f"{change.ref.name} unchanged" in self._step.stdout
+            return Truth(live, live) if is_told else None
+        ok = [e for e in writes if e.answer.is_ok]
+        if not ok:
+            return None if self._lacks_what_the_set_makes(writes) else Truth(live, live, refusal=writes[-1].answer)
+        if any(e.method == "DELETE" for e in ok):
+            return self._read_deletion(change, writes)
+        if turn.count > 1:
+            return Truth(live, _take(ok, turn).answer.body)
+        if _is_named_twice(ok):
+            return Truth(live, ok[0].answer.body)
+        # After a migration that kubectl could not finish the owners are those of the moment in between.
+        is_half = not writes[-1].answer.is_ok and any(e.content_type == JSON_PATCH for e in ok)
+        return Truth(live, ok[-1].answer.body, is_half_migrated=is_half)
+
+    def _lacks_what_the_set_makes(self, writes: Sequence[Exchange]) -> bool:
+        """Whether a dry run was refused only because what the same set makes was not there yet."""
+        namespaces = {k.name for k in self._writes if (k.group, k.plural) == ("", "namespaces")}
+        return writes[-1].query.get("dryRun") == "All" and any(
+            f'namespaces "{name}" not found' == writes[-1].answer.message for name in namespaces
+        )
+
+    def _read_deletion(self, change: ObjectChange, writes: Sequence[Exchange]) -> Truth:
+        last = max(n for n, e in enumerate(writes) if e.method == "DELETE" and e.answer.is_ok)
+        live, after = change.versions.live, writes[last + 1 :]
+        if not after:
+            # kubectl gave up waiting until what holds the object (finalizers, a node) lets it go.
+            is_cut = change.operation is Operation.RECREATE and "deadline exceeded" in self._step.stderr
+            return Truth(live, None, is_deleted=not is_cut, is_cut=is_cut)
+        if not after[0].answer.is_ok:  # what was there is put back
+            return Truth(live, live, refusal=after[0].answer)
+        return Truth(live, after[-1].answer.body, is_recreated=True)
+
+
+def _is_named_twice(ok: Sequence[Exchange]) -> bool:
+    """Whether one object stands twice in the set: the plan takes the first, and says that it leaves out the other."""
+    own = [e for e in ok if e.content_type != JSON_PATCH and e.query.get("fieldManager") != LAST_APPLIED_MANAGER]
+    return any(not is_same_json(own[0].body, e.body) for e in own[1:])
+
+
+def _take(ok: Sequence[Exchange], turn: Turn) -> Exchange:
+    return ok[-1] if turn.number == turn.count - 1 else ok[turn.number]
