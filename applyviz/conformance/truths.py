@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from applyviz.conformance.planchecks import Truth
 from applyviz.conformance.recorded import Key, key_of
@@ -16,7 +16,8 @@ from applyviz.engine.schema.model import Resource
 from applyviz.sandbox.routing import parse_path
 
 
-class Turn(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Turn:
     """Which of several changes of one object this is, from 0: the parent of an ApplySet is written twice."""
 
     number: int = 0
