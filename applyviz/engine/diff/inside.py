@@ -29,7 +29,7 @@ from applyviz.engine.objects.values import JSONValue
 LONGEST = 400_000
 _DEEPEST = 60
 _MAP_OR_LIST = re.compile(
-    r"(?:---|%YAML|-(?: |$)|(?:[^\s#'\"\[{][^\n]*?|'[^'\n]+'|\"[^\"\n]+\") *:(?:\s|$))", re.MULTILINE
+    r"(?:---|%YAML|-(?: |$)|[^\s#'\"\[{][^\n]*?:(?:\s|$)|(?:'[^'\n]+'|\"[^\"\n]+\") *:(?:\s|$))", re.MULTILINE
 )
 _TEXT_TAG = "tag:yaml.org,2002:str"
 # What tells entries apart where no schema says it; of several names the first that an entry has.

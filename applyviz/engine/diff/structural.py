@@ -23,15 +23,15 @@ _Leaves: TypeAlias = dict[FieldPath, JSONValue]
 _Entries: TypeAlias = dict[PathElement, JSONValue]
 _is_texts = frozenset({str}).issuperset
 
-_QUANTITY = re.compile(r"([+-]?[0-9]*\.?[0-9]*)(e[+-]?[0-9]+|E[+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
+_QUANTITY = re.compile(r"([+-]?[0-9]*(?:\.[0-9]*)?)(e[+-]?[0-9]+|E[+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 _SCALES = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": Decimal(1000)} | {
     unit + suffix: Decimal(base) ** power
     for power, unit in enumerate("MGTPE", start=2)
     for suffix, base in (("", 1000), ("i", 1024))
 }
 _SCALES["Ki"] = Decimal(1024)
-_DURATION = re.compile(r"[+-]?(?:[0-9]*\.?[0-9]+(?:ns|us|µs|ms|s|m|h))+")
-_DURATION_PART = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
+_DURATION = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+")
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6"), "ms": Decimal("1e-3")} | {
     "s": Decimal(1),
     "m": Decimal(60),

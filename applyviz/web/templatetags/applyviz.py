@@ -90,13 +90,24 @@ def ticked(value: object) -> SafeString:
     return mark_safe(re.sub(r"`([^`<>]+)`", r"<code>\1</code>", visible(value)))  # noqa: S308 escaped by `visible`
 
 
+# Each passes over a tag as a whole: what looks ahead for the end of a tag at every place takes quadratic time.
+_AFTER_SIGN = re.compile(r"<[^>]*>|(?<=[\w\"\]])(?P<sign>[./]|-(?=\w))")
+_BEFORE_CAPITAL = re.compile(r"<[^>]*>|(?P<sign>(?<=[a-z])(?=[A-Z]))")
+
+
+def _break_lines(where: re.Pattern[str], shown: SafeString) -> SafeString:
+    """Let a line break wherever a pattern finds a sign; `shown` holds no `<` but those of tags."""
+    broken = where.sub(lambda found: found[0] if found["sign"] is None else f"{found[0]}<wbr>", shown)
+    return mark_safe(broken)  # noqa: S308 escaped by `visible`
+
+
 @register.filter
 def breakable(value: object) -> SafeString:
-    """As `visible`, and a line may break after a dot, a slash, a dash or an arrow of a path."""
-    return mark_safe(re.sub(r"(?<=[\w\"\]])([./]|-(?=\w))(?![^<]*>)", r"\1<wbr>", visible(value)))  # noqa: S308 escaped by `visible`
+    """As `visible`, and a line may break after a dot, a slash or a dash of a path."""
+    return _break_lines(_AFTER_SIGN, visible(value))
 
 
 @register.filter
 def humps(value: object) -> SafeString:
     """As `visible`, and a line may break inside a word before a capital letter."""
-    return mark_safe(re.sub(r"(?<=[a-z])(?=[A-Z])(?![^<]*>)", "<wbr>", visible(value)))  # noqa: S308 escaped by `visible`
+    return _break_lines(_BEFORE_CAPITAL, visible(value))
