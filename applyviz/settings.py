@@ -189,8 +189,8 @@ APPLYVIZ_HEAD_MINUTES = env.number("APPLYVIZ_HEAD_MINUTES", 60)
 # Guide and playground ----------------------------------------------------------------------------
 APPLYVIZ_PUBLIC_PLAYGROUND = env.flag("APPLYVIZ_PUBLIC_PLAYGROUND", default=APPLYVIZ_IS_PERSONAL)
 APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)
-# Questions of one visitor in ten minutes; 0 sets no limit.
-APPLYVIZ_PLAYGROUND_QUESTIONS = env.number("APPLYVIZ_PLAYGROUND_QUESTIONS", 60)
+# Questions of one address in a minute, and a sixth of those of one account; 0 sets no limit.
+APPLYVIZ_PLAYGROUND_QUESTIONS = env.number("APPLYVIZ_PLAYGROUND_QUESTIONS", 10)
 
 # Links -------------------------------------------------------------------------------------------
 # origins inside the own network that may be fetched all the same: https://git.example:8443 …

@@ -1,8 +1,8 @@
 """What would this apply do? The calculation of a plan, for one object that was given as text.
 
-The texts are read in the disposable child process, live answers the reads, and no dry run is made: nothing is
-sent anywhere, and the certainty is *calculated*. A kind that neither the bundled documents nor a given
-CustomResourceDefinition know is treated as kubectl treats a custom resource.
+What people bring comes here in a disposable child process alone (`limited`). Live answers the reads, and no dry
+run is made: nothing is sent anywhere, and the certainty is *calculated*. A kind that neither the bundled documents
+nor a given CustomResourceDefinition know is treated as kubectl treats a custom resource.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from threading import BoundedSemaphore
 
 from applyviz.engine.diff.masking import mask
 from applyviz.engine.diff.yamltext import render_yaml
-from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile
+from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
 from applyviz.engine.manifests.limits import ReadLimits
+from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge import last_applied
-from applyviz.engine.objects.errors import ApplyVizError, SchemaError
+from applyviz.engine.objects.errors import ApplyVizError, SchemaError, SourcePosition
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -35,16 +34,13 @@ from applyviz.engine.schema.model import Resource, SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.guide.given import Given, GivenError, GivenProblem
 from applyviz.guide.owned import own_fields
-from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.sources.sandboxed import ChildLimits, read_bundle
+from applyviz.sources.nuls import refuse_nuls
 
 LIMITS = ReadLimits(values=50_000, document_bytes=256_000, file_bytes=256_000, documents=20)
-CHILD_LIMITS = ChildLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=5, wall_seconds=10.0)
 _SINGLE = ("manifest", "live", "last_applied")
 _PARTS = (*_SINGLE, "crds")
-AT_ONCE = 4
-_TURNS = BoundedSemaphore(AT_ONCE)
 NOT_ASKED = "the playground asks no cluster"
+NOT_COMPUTED = GivenProblem("manifest", "this cannot be computed")
 
 
 class _UnknownKinds:
@@ -91,22 +87,22 @@ def _check_same(manifest: ObjectRef, part: str, other: ManifestDocument) -> Iter
         yield GivenProblem(part, f"line {line}: this is {named}, but the manifest is {manifest}")
 
 
-def _read_in_turn(files: tuple[SourceFile, ...]) -> tuple[ParsedFile, ...]:
-    # Visitors may ask without an account: each child may use much memory, so only some run at once.
-    if not _TURNS.acquire(timeout=CHILD_LIMITS.wall_seconds):
-        raise GivenError((GivenProblem("manifest", "very many people are asking just now; ask again in a moment"),))
+def _read_text(part: str, text: str) -> ParsedFile:
+    """One text, parsed here: this process is the disposable one, or the text is an example of the guide."""
+    data, position = text.encode(), SourcePosition(part)
+    if len(data) > LIMITS.file_bytes:
+        return ParsedFile(part, (), (Problem(f"the text is larger than {LIMITS.file_bytes:,} bytes", position),), 0)
     try:
-        return read_bundle(SourceBundle(files), limits=LIMITS, child_limits=CHILD_LIMITS)
-    finally:
-        _TURNS.release()
+        return refuse_nuls(parse_manifests(data, part, limits=LIMITS))
+    except RecursionError:
+        return ParsedFile(part, (), (Problem("it is nested too deeply", position),), 0)
 
 
 def _parse(given: Given) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[GivenProblem]]:
     texts = {part: getattr(given, part) for part in _PARTS}
     if given.mode is ApplyMode.SERVER:
         texts["last_applied"] = ""
-    files = tuple(SourceFile(part, text.encode()) for part, text in texts.items() if text.strip())
-    parsed = _read_in_turn(files)
+    parsed = [_read_text(part, text) for part, text in texts.items() if text.strip()]
     problems = [problem for file in parsed for problem in _explain_place(file)]
     documents = {file.file: file.documents for file in parsed}
     broken = {problem.part for problem in problems}
@@ -196,12 +192,6 @@ def explain(given: Given, *, now: str) -> ObjectChange:
         return mask_change(change, tag_key=secrets.token_bytes(32))
     except ApplyVizError as error:
         raise GivenError((GivenProblem("manifest", str(error)),)) from None
-
-
-@lru_cache(maxsize=32)
-def explain_once(given: Given, now: str) -> ObjectChange:
-    """As `explain`; a question that was answered is not calculated again for each of its pages."""
-    return explain(given, now=now)
 
 
 def without_secrets(given: Given) -> Given:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import json
-import resource
 import sys
 from dataclasses import fields
 from typing import BinaryIO
@@ -17,14 +16,8 @@ from applyviz.engine.manifests.documents import ParsedFile, Problem
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import SourcePosition
+from applyviz.sources.child import limit_self
 from applyviz.sources.wire import encode_file
-
-
-def _limit_self(memory_bytes: int, cpu_seconds: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _answer(name: str, data: bytes, limits: ReadLimits, answer_bytes: int) -> bytes:
@@ -45,7 +38,7 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
     """Answer one line per file of the header."""
     header = json.loads(source.readline())
     gc.disable()  # one short life: collecting would only cost time
-    _limit_self(header["memory_bytes"], header["cpu_seconds"])
+    limit_self(header["memory_bytes"], header["cpu_seconds"])
     known = {field.name for field in fields(ReadLimits)}
     limits = ReadLimits(**{k: v for k, v in header["limits"].items() if k in known})
     for name, size in header["files"]:

@@ -8,62 +8,21 @@ from __future__ import annotations
 
 import gc
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 from applyviz.engine.manifests.documents import ParsedFile, Problem
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.child import ChildLimits, ask_child
 from applyviz.sources.nuls import refuse_nuls
 from applyviz.sources.wire import decode_file
 
-# Without `site` the start is shorter; the parent's own search path is all that the child needs.
-_START = (
-    "import json,sys;sys.path[:]=json.loads(sys.argv[1]);"
-    "from applyviz.sources.reading_child import main;main(sys.stdin.buffer,sys.stdout.buffer)"
-)
-_PRODUCT_ROOT = str(Path(__file__).resolve().parents[2])
-
-
-@dataclass(frozen=True, slots=True)
-class ChildLimits:
-    """Limits of one parsing process, and the number of broken files after which the rest is rejected."""
-
-    memory_bytes: int = 512 * 1024 * 1024
-    cpu_seconds: int = 20
-    wall_seconds: float = 30.0
-    answer_bytes: int = 96 * 1024 * 1024
-    broken_files: int = 5
-
-
+CHILD = "applyviz.sources.reading_child"
 DEFAULT_CHILD_LIMITS = ChildLimits()
-
-
-def _start_child() -> subprocess.Popen[bytes]:
-    search = [path for path in (_PRODUCT_ROOT, *sys.path) if path]
-    return subprocess.Popen(  # noqa: S603 - our own interpreter, fixed arguments
-        [sys.executable, "-I", "-S", "-c", _START, json.dumps(search)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={"LANG": "C.UTF-8"},
-        cwd="/",
-        close_fds=True,
-    )
-
-
-def _explain_end(code: int | None, limits: ChildLimits) -> str:
-    if code is None:
-        return f"reading it took longer than {limits.wall_seconds:g} seconds"
-    if code == -signal.SIGXCPU or code == -signal.SIGKILL:
-        return f"reading it took longer than {limits.cpu_seconds} seconds of computing"
-    return "reading it needs more memory or a deeper stack than is allowed"
+_TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
 
 
 def _ask_child(files: Sequence[SourceFile], limits: ReadLimits, child_limits: ChildLimits) -> tuple[list[bytes], str]:
@@ -76,16 +35,9 @@ def _ask_child(files: Sequence[SourceFile], limits: ReadLimits, child_limits: Ch
         "files": [(file.name, len(file.data)) for file in files],
     }
     message = json.dumps(header).encode() + b"\n" + b"".join(file.data for file in files)
-    child = _start_child()
-    try:
-        answer, _ = child.communicate(message, timeout=child_limits.wall_seconds)
-        code: int | None = child.returncode
-    except subprocess.TimeoutExpired:
-        child.kill()
-        answer, _ = child.communicate()
-        code = None
+    answer, reason = ask_child(CHILD, message, child_limits)
     lines = answer.split(b"\n")[:-1]
-    return lines, "" if len(lines) >= len(files) else _explain_end(code, child_limits)
+    return lines, "" if len(lines) >= len(files) else reason or _TOO_MUCH
 
 
 def _refuse(file: SourceFile, reason: str) -> ParsedFile:

@@ -10,7 +10,8 @@ import pytest
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.sources.sandboxed import ChildLimits, read_bundle
+from applyviz.sources.child import ChildLimits
+from applyviz.sources.sandboxed import read_bundle
 
 GOOD = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {x: yes, y: 1, y: 2}\n"
 MERGES = "".join(f"k{n}: &k{n} {{<<: [*k{n - 1}, *k{n - 1}]}}\n" for n in range(1, 26))
@@ -134,7 +135,7 @@ def test_child_knows_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch)
         started.append(dict(named["env"]))
         return popen(arguments, **named)
 
-    monkeypatch.setattr("applyviz.sources.sandboxed.subprocess.Popen", record)
+    monkeypatch.setattr("applyviz.sources.child.subprocess.Popen", record)
     read_bundle(bundle_of(a=GOOD))
 
     assert started == [{"LANG": "C.UTF-8"}]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from django.urls import reverse
 
 from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.schema.builtin import bundled
-from applyviz.guide import library, playground
+from applyviz.guide import library, limited, playground
 from applyviz.guide.given import Given, GivenError
 from applyviz.guide.opening import open_example
 from applyviz.web.presenters.deciding import show_settlement
@@ -19,7 +20,7 @@ from applyviz.workflow import playgrounds
 from applyviz.workflow.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.fields import facts_at
 
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
+TIME = "%Y-%m-%dT%H:%M:%SZ"
 EXAMPLES_AT = "2026-01-01T00:00:00Z"
 
 
@@ -33,6 +34,7 @@ class Question:
     title: str = ""
     guide_url: str = ""
     expires_at: datetime | None = None
+    pool: limited.Pool = limited.PEOPLE
 
     @property
     def url(self) -> str:
@@ -41,9 +43,14 @@ class Question:
 
     @property
     def change(self) -> ObjectChange:
-        """The answer; raises `NotPossibleError` when it cannot be calculated now."""
+        """The answer; raises `NotPossibleError` when it cannot be calculated now.
+
+        - Examples are texts of ours; what people bring is computed outside of this process.
+        """
         try:
-            return playground.explain_once(self.given, self.now)
+            if self.guide_url:
+                return explain_example(self.given, self.now)
+            return limited.explain_once(self.given, self.now, self.pool)
         except GivenError as error:
             raise NotPossibleError(str(error)) from None
 
@@ -71,7 +78,13 @@ def example_url(name: str) -> str:
     return reverse("playground:show-answer", args=[name])
 
 
-def find_question(key: str) -> Question:
+@lru_cache(maxsize=32)
+def explain_example(given: Given, now: str) -> ObjectChange:
+    """The answer to an example; it is not computed again for each of its pages."""
+    return playground.explain(given, now=now)
+
+
+def find_question(key: str, *, pool: limited.Pool) -> Question:
     """What an address asks.
 
     - Raises `NotVisibleError` when there is none, or no longer.
@@ -83,7 +96,7 @@ def find_question(key: str) -> Question:
         return Question(key, open_example(example), EXAMPLES_AT, example.title, url)
     kept = playgrounds.open_input(key)
     given = Given.from_json(kept.content)
-    return Question(key, given, kept.created_at.strftime(_TIME), expires_at=kept.expires_at)
+    return Question(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
 
 
 def present_answer(question: Question, choice: PaneChoice) -> Pane:

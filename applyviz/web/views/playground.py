@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz.guide import playground
-from applyviz.guide.given import GivenError
+from applyviz.guide import limited
+from applyviz.guide.given import Given, GivenError
 from applyviz.web.forms.playground import PlaygroundForm
 from applyviz.web.forms.reviews import PaneForm
 from applyviz.web.presenters import playgrounds as presenter
@@ -23,9 +23,22 @@ from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError
 
 
-def _name_visitor(request: PageRequest) -> str:
-    """Who asks: an account, else an address."""
-    return str(request.user.pk or find_address(request))
+def _admit(request: PageRequest) -> datetime | None:
+    """Count a question; until when an account, else an address, must wait."""
+    return playgrounds.admit(str(request.user.pk or find_address(request)), is_visitor=request.user.pk is None)
+
+
+def _pool_of(request: PageRequest) -> limited.Pool:
+    return limited.VISITORS if request.user.pk is None else limited.PEOPLE
+
+
+def _put(request: PageRequest, given: Given) -> str:
+    """Answer a question once, so that only what can be computed is kept; its key. Raises `GivenError`."""
+    if request.user.pk is None:
+        limited.check_size(given)
+    at = clock.now()
+    answered = limited.answer_question(given, now=at.strftime(presenter.TIME), pool=_pool_of(request))
+    return playgrounds.keep_input(answered.kept.to_json(), at=at)
 
 
 def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> HttpResponse:
@@ -41,17 +54,15 @@ def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> H
 def ask(request: PageRequest) -> HttpResponse:
     """An empty playground, or a question to it: it is kept, and its answer has an address."""
     form = PlaygroundForm(request.POST or None)
-    until = playgrounds.admit(_name_visitor(request)) if request.method == "POST" else None
+    until = _admit(request) if request.method == "POST" else None
     if until is not None:
         return _ask_later(request, form, until)
     if request.method == "POST" and form.is_valid():
         try:
-            kept = playground.without_secrets(form.given)
-            playground.read(kept)
+            key = _put(request, form.given)
         except GivenError as error:
             form.refuse(error)
         else:
-            key = playgrounds.keep_input(kept.to_json())
             return redirect(f"{reverse('playground:show-answer', args=[key])}#answer")
     context = {"form": form, "groups": presenter.list_example_groups()}
     return render(request, "playground/playground.html", context, status=422 if form.errors else 200)
@@ -72,7 +83,7 @@ def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
 
 
 def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
-    question = presenter.find_question(key)
+    question = presenter.find_question(key, pool=_pool_of(request))
     pane = presenter.present_answer(question, PaneForm.read_choice(request.GET, tab))
     if is_fragment(request):
         return render(request, "reviews/_pane.html", {"pane": pane})
@@ -85,6 +96,6 @@ def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
 @needs(Action.EXPLORE)
 def show_field(request: PageRequest, key: str, index: int) -> HttpResponse:
     """What the schema says of one field of an answer."""
-    about = presenter.present_question_field(presenter.find_question(key), index)
+    about = presenter.present_question_field(presenter.find_question(key, pool=_pool_of(request)), index)
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
     return render(request, name, {"about": about})
