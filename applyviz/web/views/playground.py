@@ -23,18 +23,23 @@ from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotVisibleError
 
 
+def _is_visitor(request: PageRequest) -> bool:
+    """Whether nobody is signed in."""
+    return not request.user.pk
+
+
 def _admit(request: PageRequest) -> datetime | None:
     """Count a question; until when an account, else an address, must wait."""
-    return playgrounds.admit(str(request.user.pk or find_address(request)), is_visitor=request.user.pk is None)
+    return playgrounds.admit(str(request.user.pk or find_address(request)), is_visitor=_is_visitor(request))
 
 
 def _pool_of(request: PageRequest) -> limited.Pool:
-    return limited.VISITORS if request.user.pk is None else limited.PEOPLE
+    return limited.VISITORS if _is_visitor(request) else limited.PEOPLE
 
 
 def _put(request: PageRequest, given: Given) -> str:
     """Answer a question once, so that only what can be computed is kept; its key. Raises `GivenError`."""
-    if request.user.pk is None:
+    if _is_visitor(request):
         limited.check_size(given)
     at = clock.now()
     answered = limited.answer_question(given, now=at.strftime(presenter.TIME), pool=_pool_of(request))
