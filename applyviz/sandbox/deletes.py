@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.sandbox.admission_policies import Attempt, judge
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.definitions import CLEANUP, delete_contents, mark_terminating
 from applyviz.sandbox.reads import select_items
@@ -45,19 +46,28 @@ class Deleter:
         options = read_delete_options(request)
         live = self._cluster.get(target, route.namespace, route.name)
         self._check(target, live, options)
-        return Answer(200, self._remove(target, live, options))
+        warnings = self._judge(route, target, live, options)
+        return Answer(200, self._remove(target, live, options), warnings)
 
     def delete_collection(self, request: Request, route: Route, target: Target) -> Answer:
         """DELETE of everything that the selectors choose."""
         options = read_delete_options(request)
         items = select_items(self._cluster, target, route.namespace, request.query)
+        warnings: list[str] = []
         for item in items:
             self._check(target, item, options)
+            warnings += self._judge(route, target, item, options)
             self._remove(target, clone(item), options)
         api_version, kind = target.gvk.api_version, target.gvk.kind + "List"
         revision = str(self._cluster.store.revision())
         body = {"kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": revision}, "items": items}
-        return Answer(200, body)
+        return Answer(200, body, tuple(warnings))
+
+    def _judge(self, route: Route, target: Target, live: JSONObject, options: DeleteOptions) -> tuple[str, ...]:
+        """Ask the admission policies; gives what they warn of."""
+        store, registry, name = self._cluster.store, self._cluster.registry, live["metadata"]["name"]
+        attempt = Attempt("DELETE", target, route, name, target.gvk, None, clone(live), options.is_dry_run)
+        return judge(attempt, store, registry)
 
     def _check(self, target: Target, live: JSONObject, options: DeleteOptions) -> None:
         meta, kind = live["metadata"], target.gvk.kind

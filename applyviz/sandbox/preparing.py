@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
 from applyviz.sandbox.bodies import TEMPLATE_GENERATION
 from applyviz.sandbox.defaults import apply_defaults
-from applyviz.sandbox.gotypes import zero_of
+from applyviz.sandbox.gotypes import Code, GoStruct, go_types, zero_of
 from applyviz.sandbox.targets import CRD_PLURAL, Target
 
 _WITHOUT_GENERATION = frozenset(
@@ -53,6 +53,7 @@ def prepare_create(target: Target, obj: MutableObject) -> None:
         rule(obj)
     if target.struct is not None:
         apply_defaults(obj, target.struct)
+        _forget_empty_lists(target, obj)
 
 
 def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subresource: str) -> None:
@@ -63,8 +64,47 @@ def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subreso
         _restore(obj, live, "status")
     if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
         rule(obj, live)
+    if target.struct is not None:
+        _forget_empty_lists(target, obj)
     if subresource != "status":
         _count_generation(target, obj, live)
+
+
+def _forget_empty_lists(target: Target, obj: MutableObject) -> None:
+    """A list that is written although it is empty comes back from the storage as null: protobuf holds no empty list."""
+    if target.struct is not None and target.plural != CRD_PLURAL:
+        _forget_in(obj, target.struct)
+
+
+def _forget_in(value: MutableObject, struct: GoStruct) -> None:
+    for name, held in value.items():
+        field = struct.fields.get(name)
+        if field is None:
+            continue
+        if held == [] and isinstance(field.code, list) and field.code[0] == "[" and not field.drops_empty:
+            value[name] = None
+            continue
+        inner = field.code
+        while isinstance(inner, list):
+            inner = inner[1]
+        below = go_types().find_struct(inner) if held else None
+        if below is not None:
+            _forget_below(held, field.code, below)
+
+
+def _forget_below(value: JSONValue, code: Code, struct: GoStruct) -> None:
+    """The structs behind pointers, in lists and in maps."""
+    mark = code[0] if isinstance(code, list) else ""
+    if mark == "*":
+        _forget_below(value, code[1], struct)
+    elif isinstance(value, list) and mark == "[":
+        for item in value:
+            _forget_below(item, code[1], struct)
+    elif isinstance(value, dict) and not mark:
+        _forget_in(value, struct)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _forget_below(item, code[1], struct)
 
 
 def _restore(obj: MutableObject, live: JSONObject, name: str) -> None:
@@ -166,11 +206,6 @@ def _update_claim(obj: MutableObject, live: JSONObject) -> None:
             obj["spec"][name] = clone(live["spec"][name])
 
 
-def _forget_empty_rules(obj: MutableObject, _live: JSONObject | None = None) -> None:
-    """An empty list of rules is stored as none at all."""
-    obj["rules"] = obj.get("rules") or None
-
-
 def _create_volume(obj: MutableObject) -> None:
     _add_finalizer("kubernetes.io/pv-protection")(obj)
     obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
@@ -179,8 +214,6 @@ def _create_volume(obj: MutableObject) -> None:
 _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
     "namespaces": _create_namespace,
     "daemonsets": _create_daemon_set,
-    "roles": _forget_empty_rules,
-    "clusterroles": _forget_empty_rules,
     "jobs": _create_job,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
     "persistentvolumes": _create_volume,
@@ -189,8 +222,6 @@ _CREATE: Mapping[str, Callable[[MutableObject], None]] = {
 _UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
     "namespaces": _update_namespace,
     "daemonsets": _update_daemon_set,
-    "roles": _forget_empty_rules,
-    "clusterroles": _forget_empty_rules,
     "secrets": _update_secret,
     "persistentvolumeclaims": _update_claim,
 }

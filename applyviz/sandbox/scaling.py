@@ -20,6 +20,7 @@ from applyviz.sandbox.scale_owners import SCALE_VERSION
 from applyviz.sandbox.status import FieldError, bad_request, invalid, invalid_object
 from applyviz.sandbox.targets import Target
 
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _MOST_REPLICAS = (1 << 31) - 1
 
 
@@ -34,7 +35,7 @@ class ScalePaths(NamedTuple):
 @cache
 def scale_kind() -> KindSchema:
     """The schema of a Scale."""
-    kind = bundled().find_kind(GroupVersionKind("autoscaling", "v1", "Scale"))
+    kind = bundled().find_kind(SCALE)
     if kind is None:
         raise LookupError("the bundled documents hold no Scale")
     return kind

@@ -15,7 +15,7 @@ from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox import bootstrap
+from applyviz.sandbox import admission_policies, bootstrap
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.deletes import Deleter
 from applyviz.sandbox.documents import find_aggregated, find_document
@@ -70,6 +70,7 @@ class Sandbox:
         - `payload`: the body as it came over the wire; without one, that of the request is the value itself.
         - `caller`: whom it is taken for; that changes no object and no field owner.
         """
+        held = admission_policies.caller.set(caller)
         try:
             self._start()
             payload = payload if payload is not None else Payload(request.content_type, None, request.body)
@@ -78,6 +79,8 @@ class Sandbox:
             return Answer(error.code, error.render(), error.warnings)
         except RecursionError:
             return Answer(400, bad_request("the object is nested too deeply").render())
+        finally:
+            admission_policies.caller.reset(held)
 
     def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
         """The events of a collection since a position, None: since the client says.

@@ -102,6 +102,12 @@ class Registry:
         target = _builtin_target(route.group, route.version, route.plural)
         return target if target is not None else self._find_custom(route)
 
+    def find_kind(self, gvk: GroupVersionKind) -> Target | None:
+        """The served resource of a kind, None when there is none."""
+        held = [*builtin_resources().values(), *self.list_customs()]
+        found = next((resource for resource in held if resource.gvk == gvk), None)
+        return self.find(Route(gvk.group, gvk.version, found.plural)) if found is not None else None
+
     def _find_custom(self, route: Route) -> Target | None:
         definition = self._store.get(Key(CRD_GROUP, CRD_PLURAL, "", f"{route.plural}.{route.group}"))
         if definition is None or not is_established(definition):

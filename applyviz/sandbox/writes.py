@@ -19,6 +19,7 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_
 from applyviz.engine.ownership import serverside, updates
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.admission import admit_create, admit_update
+from applyviz.sandbox.admission_policies import Attempt, judge
 from applyviz.sandbox.allotment import allot_service
 from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body
 from applyviz.sandbox.cluster import Cluster
@@ -27,6 +28,7 @@ from applyviz.sandbox.patching import apply_patch, check_patch_type, check_repea
 from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.preparing import prepare_create, prepare_update
 from applyviz.sandbox.routing import Route
+from applyviz.sandbox.scaling import SCALE, render_scale
 from applyviz.sandbox.status import (
     MODIFIED,
     FieldError,
@@ -207,6 +209,7 @@ class Writer:
             prepare_create(target, obj)
             admit_create(target, obj, cluster.store)
         _refuse_invalid(write, obj, list(validate_create(target, obj)))
+        body = self._judge(write, body, None)
         if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
             raise already_exists(target.group, target.plural, meta["name"])
         self._allot(write, obj, None)
@@ -228,6 +231,7 @@ class Writer:
         problems = list(validate_update(target, obj, live, write.route.subresource))
         body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
         _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
+        body = self._judge(write, body, live)
         obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         if is_unchanged(obj, live):
             return Answer(200, live, body.warnings)
@@ -239,6 +243,18 @@ class Writer:
         answer = cluster.write(target, obj)
         settle(cluster, target, obj)
         return Answer(200, answer, body.warnings)
+
+    def _judge(self, write: Write, body: Body, live: JSONObject | None) -> Body:
+        """Ask the admission policies; what they warn of comes after the warnings about fields."""
+        target, obj, gvk = write.target, body.obj, write.target.gvk
+        if write.route.subresource == "scale":
+            gvk, obj = SCALE, render_scale(target, obj)
+            live = render_scale(target, live) if live is not None else None
+        attempt = Attempt(
+            "CREATE" if live is None else "UPDATE",
+            *(target, write.route, body.obj["metadata"]["name"], gvk, obj, live, write.options.is_dry_run),
+        )
+        return Body(body.obj, (*body.warnings, *judge(attempt, self._cluster.store, self._cluster.registry)))
 
     def _allot(self, write: Write, obj: MutableObject, live: JSONObject | None) -> None:
         if write.target.plural == "services" and not write.target.group and not write.route.subresource:

@@ -27,6 +27,12 @@ CASES = Path(__file__).parent.parent / "cases" / "sandbox"
 TYPES = {"apply": APPLY_PATCH, "json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 MOMENTS = frozenset({"lastTransitionTime"})
 Send = Callable[[Request], Answer]
+Settle = Callable[[], None]
+"""Waits until policies that were just written are heeded; a sandbox heeds them at once."""
+
+
+def at_once() -> None:
+    """Nothing to wait for."""
 
 
 def list_stories() -> list[str]:
@@ -40,8 +46,8 @@ def load_story(name: str) -> dict[str, Any]:
 class Teller:
     """Sends the steps of one story and remembers the objects it met."""
 
-    def __init__(self, story: dict[str, Any], send: Send, namespace: str) -> None:
-        self.story, self.send, self.namespace = story, send, namespace
+    def __init__(self, story: dict[str, Any], send: Send, namespace: str, settle: Settle) -> None:
+        self.story, self.send, self.namespace, self.settle = story, send, namespace, settle
         self.uids: dict[str, str] = {}
         self.versions: dict[str, list[str]] = {}
 
@@ -50,6 +56,9 @@ class Teller:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         self.send(Request("POST", "/api/v1/namespaces", {}, JSON, body))
         for step in self.story["steps"]:
+            if "settle" in step:
+                self.settle()
+                continue
             if "await" in step:
                 self._await(self._fill(step["await"], ""))
                 continue
@@ -96,11 +105,11 @@ class Teller:
             time.sleep(0.1)
 
 
-def judge_story(story: dict[str, Any], send: Send, namespace: str) -> list[str]:
+def judge_story(story: dict[str, Any], send: Send, namespace: str, settle: Settle = at_once) -> list[str]:
     """Where the answers differ from the story's, one line each."""
     differences = []
-    for number, (step, answer) in enumerate(Teller(story, send, namespace).tell()):
-        got = Answer(answer.status, unname(answer.body, namespace), answer.warnings)
+    for number, (step, answer) in enumerate(Teller(story, send, namespace, settle).tell()):
+        got = Answer(answer.status, unname(answer.body, namespace), tuple(unname(list(answer.warnings), namespace)))
         expected = Answer(step["status"], step.get("answer"), tuple(step.get("warnings", ())))
         reason = compare(expected, got)
         if not reason and expected.warnings != got.warnings:
@@ -110,13 +119,13 @@ def judge_story(story: dict[str, Any], send: Send, namespace: str) -> list[str]:
     return differences
 
 
-def record_story(story: dict[str, Any], send: Send, namespace: str) -> dict[str, Any]:
+def record_story(story: dict[str, Any], send: Send, namespace: str, settle: Settle = at_once) -> dict[str, Any]:
     """The story with the answers of the server that `send` reaches."""
-    for step, answer in Teller(story, send, namespace).tell():
+    for step, answer in Teller(story, send, namespace, settle).tell():
         step["status"] = answer.status
         step["answer"] = simplify(unname(answer.body, namespace))
         if answer.warnings:
-            step["warnings"] = list(answer.warnings)
+            step["warnings"] = unname(list(answer.warnings), namespace)
     return story
 
 
