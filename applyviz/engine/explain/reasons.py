@@ -54,6 +54,8 @@ class Reason(StrEnum):
     SERVER_CHANGED = "server-changed"
     CONFLICTS = "conflicts"
     TAKEN_OVER = "taken-over"
+    OWNERSHIP_MOVES = "ownership-moves"
+    RELEASED = "released"
     SHARED = "shared"
     ORDER = "order"
     DIRECTIVE = "directive"

@@ -40,6 +40,8 @@ _BY_REASON: dict[Reason, str] = {
     Reason.SERVER_CHANGED: "the server changes it after the merge",
     Reason.CONFLICTS: "conflict: {owners} owns it with another value",
     Reason.TAKEN_OVER: "you take it over from {owners}",
+    Reason.OWNERSHIP_MOVES: "your manifest and the live object agree: its ownership moves to you from {owners}",
+    Reason.RELEASED: "not in your manifest: kept, and {owners} no longer owns it",
     Reason.SHARED: "you and {owners} own it with the same value",
     Reason.ORDER: "only the order of its entries changes",
     Reason.DIRECTIVE: "a directive in your manifest removes it",

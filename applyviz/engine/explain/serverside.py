@@ -2,7 +2,8 @@
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. What the manifest names is set and
 owned; what this field manager owned and no longer names is removed, unless others own it too; the rest is
-kept. An undecided conflict stops the whole object.
+kept. An undecided conflict stops the whole object. What client-side apply owned is this manager's first: a field of
+it that the manifest names moves, one that it does not name goes, and a default of the server comes back as nobody's.
 """
 
 from __future__ import annotations
@@ -51,11 +52,22 @@ def judge_apply(
         return Verdict(FieldOperation.CONFLICT, Reason.CONFLICTS, names)
     others = [o for o in owners_before if o.manager != manager or o.operation != APPLY or o.subresource != subresource]
     was_own = len(others) < len(owners_before)
+    losers = [o for o in others if o not in owners_after]
     if operation is UNCHANGED:
-        return _judge_unchanged(row, others, was_own)
+        return _judge_moved(row, losers) or _judge_unchanged(row, [o for o in others if o not in losers], was_own)
     if operation is FieldOperation.CLEARED:
-        return Verdict(operation, *_judge_cleared(versions, path, was_own))
-    return _judge_written(versions, path, operation, [o for o in others if o not in owners_after])
+        return Verdict(operation, *_judge_cleared(versions, path, was_own, losers))
+    return _judge_written(versions, path, operation, losers)
+
+
+def _judge_moved(row: Row, losers: list[Owner]) -> Verdict | None:
+    """A field with its value that others owned before and this manager, or nobody, owns after; None for any other."""
+    _, live, wanted, _, _, _, owners_after, _ = row
+    if not losers or live is MISSING:
+        return None
+    if wanted is not MISSING:
+        return Verdict(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers))
+    return None if owners_after else Verdict(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers))
 
 
 def _judge_written(
@@ -85,12 +97,14 @@ def _judge_unchanged(row: Row, others: list[Owner], was_own: bool) -> Verdict:
     return NOBODYS
 
 
-def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool) -> tuple[Reason, str]:
+def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, losers: list[Owner]) -> tuple[Reason, str]:
     null = find_null(versions, path)
     if null is not None:
         return Reason.NULL_CLEARS, render_above(path, null)
     if was_own:
         return Reason.REMOVED_SOLE_OWNER, ""
+    if losers:
+        return Reason.REMOVED_FROM_MANIFEST, ""
     above = versions.manifest.find_above(path)
     if above is not None:
         return Reason.REPLACED_WHOLE, render_path(above)

@@ -26,11 +26,13 @@ class Hole:
     """A placeholder in a request body, filled at send time from the live object just read.
 
     `path` is where in the body (fields and `i:` indices), `rule` names what fills it: `uid`,
-    `resourceVersion`, or `managedFields` (migrations).
+    `resourceVersion`, or `managedFields` (migrations); `managers` are those whose fields move then (None: by
+    kubectl's own rule).
     """
 
     path: FieldPath
     rule: str
+    managers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from applyviz.engine.requests.flow import AnswerError, Outcome
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import SchemaOrigin
 
+_OWNERS_ARE_ESTIMATED = "the server confirmed the values; field ownership is estimated"
 _REST_IS_CALCULATED = "the server named the conflicts; what else would change is calculated"
 
 
@@ -45,7 +46,7 @@ def _certainty(desk: Desk) -> tuple[Certainty, str]:
         return Certainty.CONFIRMED, "nothing needs to be sent"
     if desk.judgement.verdict is Verdict.UNTRIED:
         return Certainty.CALCULATED, desk.judgement.reason
-    return Certainty.CONFIRMED, ""
+    return Certainty.CONFIRMED, _OWNERS_ARE_ESTIMATED if desk.has_moved else ""
 
 
 def _find_last_applied(desk: Desk) -> JSONObject | None:

@@ -1,7 +1,9 @@
 """Where a flow's requests are answered while its object is planned.
 
 Rule: reads are asked of the caller; the first write is tried by a dry run where that is allowed, every other
-one is calculated. What the plan needs of it is kept.
+one is calculated. A dry run persists nothing, so none can build on another: where ownership moves before the apply,
+a dry-run update with the merged object stands for the apply; it confirms the values, and ownership stays estimated.
+What the plan needs of it is kept.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.managedfields import find_entries, with_entries
 from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.rehearsal import Rehearsal
 from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run, missing_namespace
-from applyviz.engine.requests.calls import read_namespace
+from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, moves_ownership, read_namespace
 from applyviz.engine.requests.flow import Flow, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyOptions
@@ -46,6 +49,7 @@ class Desk:
     judgement: Judgement | None = None
     calculated: JSONObject | None = None
     warnings: tuple[str, ...] = ()
+    has_moved: bool = False
 
     def answer(self, request: Request) -> Flow[Answer]:
         """Answer one request of the flow."""
@@ -78,8 +82,12 @@ class Desk:
         calculated = self.rehearsal.answer(request)
         if calculated.is_ok and request.method != "DELETE":
             self.calculated = dict(calculated.body)
+        if self.judgement is None and moves_ownership(request):
+            self.has_moved = True
+            self.requests.append(request)
+            return calculated
         if self.judgement is None:
-            tried = yield from self._try(request)
+            tried = yield from self._try(request, calculated)
         else:
             tried = None
             if self.judgement.verdict is not Verdict.UNTRIED:
@@ -102,13 +110,14 @@ class Desk:
                 return found
         return self.rehearsal.complete(request, calculated)
 
-    def _try(self, request: Request) -> Flow[Answer | None]:
+    def _try(self, request: Request, calculated: Answer) -> Flow[Answer | None]:
         """Have the first write tried by the server; None where it cannot be."""
-        reason = self._reason_against()
+        reason = self._reason_against(calculated)
         if reason:
             self.judgement = Judgement(Verdict.UNTRIED, reason)
             return None
-        tried = yield request.as_dry_run()
+        stand_in = self._as_update(request, calculated) if self.has_moved else request
+        tried = yield stand_in.as_dry_run()
         if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
             tried = _ANOTHER
         self.judgement = judge_dry_run(tried)
@@ -122,12 +131,29 @@ class Desk:
             return None
         if tried.is_ok:
             body = request.body if isinstance(request.body, Mapping) else {}
-            tried = replace(tried, body=without_chosen(tried.body, body, self.rehearsal.before))
+            found = without_chosen(tried.body, body, self.rehearsal.before)
+            if self.has_moved:
+                found = with_entries(found, [dict(entry) for entry in find_entries(calculated.body) or ()])
+            tried = replace(tried, body=found)
             self.rehearsal.live = dict(tried.body)
             self.warnings = tried.warnings
         return tried
 
-    def _reason_against(self) -> str:
+    def _as_update(self, request: Request, calculated: Answer) -> Request:
+        """The update that leads to the same values as an apply after the ownership has moved.
+
+        - Without managedFields, which a server keeps then; bound to the object just read.
+        """
+        live = self.live or {}
+        bound = {name: live["metadata"][name] for name in (UID, RESOURCE_VERSION) if live["metadata"].get(name)}
+        body = with_entries(calculated.body, None)
+        body = {**body, "metadata": {**body["metadata"], **bound}}
+        query = {name: value for name, value in request.query.items() if name != "force"}
+        return Request("PUT", request.path, query, JSON, body, request.ref, "try")
+
+    def _reason_against(self, calculated: Answer) -> str:
+        if self.has_moved and not calculated.is_ok:
+            return "field ownership moves first, and no dry run can build on that"
         gvk = self.member.resource.gvk
         if (gvk.group, gvk.kind) in self.context.kinds_created:
             return f"kind {gvk.kind} is defined by the same set"

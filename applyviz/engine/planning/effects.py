@@ -117,7 +117,7 @@ def _as_data(request: Request) -> JSONObject:
         "query": dict(open_request.query),
         "contentType": open_request.content_type,
         "body": open_request.body,
-        "holes": [[list(h.path), h.rule] for h in open_request.holes],
+        "holes": [[list(h.path), h.rule, *(h.managers or ())] for h in open_request.holes],
     }
 
 

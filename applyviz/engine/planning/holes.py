@@ -14,6 +14,7 @@ from applyviz.engine.objects.exchange import Hole, Request
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
+from applyviz.engine.requests import takeover
 from applyviz.engine.requests.calls import MANAGED_FIELDS, RESOURCE_VERSION, UID
 
 
@@ -54,7 +55,9 @@ def _find_value(hole: Hole, live: JSONObject, manager: str) -> JSONValue:
             raise StalePlanError(f"the live object has no {hole.rule} to bind the write to")
         return value
     if hole.rule == MANAGED_FIELDS:
-        return migrate.upgrade(live, manager=manager)
+        if hole.managers is None:
+            return migrate.upgrade(live, manager=manager)
+        return takeover.list_entries(live, manager=manager, managers=hole.managers)
     raise StalePlanError(f"nothing fills a hole of rule {hole.rule!r}")
 
 

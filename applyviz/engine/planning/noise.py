@@ -6,10 +6,8 @@ a status, a time, or the order of managedFields entries. Used to compare objects
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 
 _IDENTITY = ("manager", "operation", "apiVersion", "subresource")
@@ -35,21 +33,6 @@ def _quiet_entries(entries: JSONValue) -> JSONValue:
     return sorted(({k: v for k, v in e.items() if k != "time"} for e in kept), key=canonical_json)
 
 
-def _quiet_annotations(annotations: JSONValue) -> JSONValue:
-    """Annotations with a last-applied that does not tell to which version a write was bound."""
-    text = annotations.get(ANNOTATION) if isinstance(annotations, Mapping) else None
-    if not isinstance(text, str) or '"resourceVersion"' not in text:
-        return annotations
-    try:
-        written = json.loads(text)
-    except ValueError:
-        return annotations
-    metadata = written.get("metadata") if isinstance(written, dict) else None
-    if isinstance(metadata, dict):
-        written["metadata"] = {k: v for k, v in metadata.items() if k not in ("uid", "resourceVersion")}
-    return {**annotations, ANNOTATION: canonical_json(written)}
-
-
 def without_noise(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
     """The object without what every write changes; `has_status`: its status is the controllers' own."""
     metadata = obj.get("metadata")
@@ -58,8 +41,6 @@ def without_noise(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
         kept = {k: v for k, v in metadata.items() if k not in _NOISE}
         if "managedFields" in kept:
             kept["managedFields"] = _quiet_entries(kept["managedFields"])
-        if "annotations" in kept:
-            kept["annotations"] = _quiet_annotations(kept["annotations"])
         quiet["metadata"] = kept
     return quiet
 

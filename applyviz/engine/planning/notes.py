@@ -18,6 +18,7 @@ from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.desk import unknown_kind
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.progress import moved_live
 from applyviz.engine.planning.releases import Intent, Release, find_releases
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -76,7 +77,7 @@ def _find_releases(
     if options.mode is not ApplyMode.SERVER or versions.live is None or versions.manifest is None:
         return ()
     kind = member.kind or unknown_kind(member)
-    intent = Intent(versions.live, versions.manifest, kind, member, options.field_manager, context.now)
+    intent = Intent(moved_live(change) or {}, versions.manifest, kind, member, options.field_manager, context.now)
     return tuple(find_releases(intent, reasons))
 
 

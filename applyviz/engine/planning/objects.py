@@ -34,7 +34,9 @@ _TRIES = 3
 
 def _start(member: Member, options: ApplyOptions, context: PlanContext) -> Flow[Outcome]:
     if options.mode is ApplyMode.SERVER:
-        return apply_server_side(member.obj, resource=member.resource, options=options, deletion=context.deletion)
+        return apply_server_side(
+            member.obj, resource=member.resource, kind=member.kind, options=options, deletion=context.deletion
+        )
     return apply_client_side(
         member.obj, resource=member.resource, kind=member.kind, options=options, deletion=context.deletion
     )

@@ -24,6 +24,8 @@ def _options(options: ApplyOptions, parent: applyset.Parent) -> ApplyOptions:
         mode=ApplyMode.SERVER,
         field_manager=f"{parent.tool}-applyset",
         takes_over=True,
+        takes_client_side=False,
+        takes_from=(),
         subresource="",
         is_replacing_on_error=False,
     )

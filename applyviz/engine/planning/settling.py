@@ -30,6 +30,7 @@ from applyviz.engine.planning.decisions import (
 from applyviz.engine.planning.desk import unknown_kind
 from applyviz.engine.planning.fileedits import FileEdit, FilePatch, describe_edit, make_patch
 from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.progress import moved_live
 from applyviz.engine.planning.standing import answer_conflicts, leave_owned
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -66,7 +67,7 @@ class Case:
     def dispute(self) -> Dispute:
         """The apply that others are in the way of."""
         return Dispute(
-            self.change.versions.live or {},
+            moved_live(self.change) or {},
             self.member.obj,
             self.member.kind or unknown_kind(self.member),
             self.options.field_manager,

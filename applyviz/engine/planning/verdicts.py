@@ -27,7 +27,8 @@ OWN_WORDS = frozenset(
     )
 )
 """What we say before a server's own words, which follow after a colon."""
-_BUSY = (429, 502, 503, 504)
+# Too busy, or no such verb for the kind.
+_CANNOT_TRY = (405, 429, 502, 503, 504)
 
 
 class Verdict(StrEnum):
@@ -103,6 +104,6 @@ def judge_dry_run(answer: Answer) -> Judgement:
         return Judgement(Verdict.UNTRIED, "a dry run is not allowed here: " + answer.message)
     if answer.status == 400 and "dry run" in answer.message.replace("dryRun", "dry run"):
         return Judgement(Verdict.UNTRIED, f"the server cannot try it: {answer.message}")
-    if answer.status in _BUSY:
+    if answer.status in _CANNOT_TRY:
         return Judgement(Verdict.UNTRIED, f"the server could not try it: {describe_refusal(answer)}")
     return Judgement(Verdict.REFUSED, describe_refusal(answer))

@@ -78,13 +78,24 @@ class Target:
         bound, holes = self._bind(body, live)
         return Request("PATCH", path, self._query(manager), APPLY_PATCH, bound, self.ref, "migrate", holes)
 
-    def replace_managers(self, managed_fields: list[JSONValue], resource_version: str) -> Request:
-        """PATCH managedFields as a whole, bound to the version they were read at."""
+    def replace_managers(
+        self,
+        managed_fields: list[JSONValue],
+        resource_version: str,
+        managers: tuple[str, ...] | None = None,
+        op: str = "replace",
+    ) -> Request:
+        """PATCH managedFields as a whole, bound to the version they were read at.
+
+        - `managers`: whose fields move (None: by kubectl's own rule); `op` is "add" where the object has none yet.
+        """
         body = [
-            {"op": "replace", "path": "/metadata/managedFields", "value": managed_fields},
+            {"op": op, "path": "/metadata/managedFields", "value": managed_fields},
             {"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version},
         ]
-        holes = (Hole(("i:0", "f:value"), MANAGED_FIELDS), Hole(("i:1", "f:value"), RESOURCE_VERSION))
+        holes: tuple[Hole, ...] = (Hole(("i:1", "f:value"), RESOURCE_VERSION),)
+        if op == "replace":
+            holes = (Hole(("i:0", "f:value"), MANAGED_FIELDS, managers), *holes)
         path = self._path(self.options.subresource)
         return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", holes)
 
@@ -113,6 +124,11 @@ class Target:
         bound = {rule: own[rule] for rule in (UID, RESOURCE_VERSION) if own.get(rule)}
         metadata = {**(body.get("metadata") or {}), **bound}
         return {**body, "metadata": metadata}, tuple(Hole(fields("metadata", rule), rule) for rule in bound)
+
+
+def moves_ownership(request: Request) -> bool:
+    """Whether a write changes who owns which field, and no value."""
+    return request.purpose == "migrate" and request.content_type == JSON_PATCH
 
 
 def read_namespace(name: str) -> Request:

@@ -74,11 +74,17 @@ class ApplyOptions:
     `--force` (delete and create on 409 and 422); `has_preconditions` puts uid and resourceVersion
     into every write. `namespace` is the default for objects that name none; `is_namespace_enforced`
     when it was given explicitly (a mismatch is then an error).
+
+    `takes_client_side`: a server-side apply first takes over what client-side apply owns of an object, as kubectl
+    does when it changes sides; `takes_from` names further Update managers to take over. The manager `kubectl`
+    always takes over from client-side apply.
     """
 
     mode: ApplyMode = ApplyMode.SERVER
     field_manager: str = PRODUCT_MANAGER
     takes_over: bool = False
+    takes_client_side: bool = True
+    takes_from: tuple[str, ...] = ()
     is_overwriting: bool = True
     validation: Validation = Validation.STRICT
     namespace: str = "default"

@@ -1,18 +1,21 @@
 """Server-side apply of one object: one apply patch, then the migration where one is due.
 
 Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. kubectl sends without reading; with
-preconditions the object is read first and the patch bound to it, or to its absence.
+preconditions the object is read first, what client-side apply owns of it is taken over, and the patch is bound to
+it, or to its absence.
 """
 
 from __future__ import annotations
 
+from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.calls import Target
 from applyviz.engine.requests.deletion import delete_and_wait
 from applyviz.engine.requests.flow import Deletion, Flow, Outcome, Verb, is_invalid, is_not_found, refusal, send
 from applyviz.engine.requests.migrate import migrate_if_needed
-from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.schema.model import Resource
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
+from applyviz.engine.requests.takeover import move_ownership
+from applyviz.engine.schema.model import KindSchema, Resource
 
 
 def _read_live(target: Target) -> Flow[JSONObject | None]:
@@ -25,23 +28,49 @@ def _read_live(target: Target) -> Flow[JSONObject | None]:
 
 
 def apply_server_side(
-    obj: JSONObject, *, resource: Resource, options: ApplyOptions, deletion: Deletion | None = None
+    obj: JSONObject,
+    *,
+    resource: Resource,
+    options: ApplyOptions,
+    kind: KindSchema | None = None,
+    deletion: Deletion | None = None,
 ) -> Flow[Outcome]:
     """Apply one object the server-side way.
 
+    - Without preconditions it is kubectl's own flow: ownership moves after the apply.
     - With replacing on error (ours, kubectl has none here) an invalid change deletes and creates.
     - Raises `AnswerError` when the server refuses; conflicts are in its answer.
     """
     metadata = obj.get("metadata") or {}
     namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""
     target = Target(resource, namespace, metadata.get("name") or "", options)
-    live = (yield from _read_live(target)) if options.has_preconditions else None
-    request = target.apply(obj, live)
+    if not options.has_preconditions:
+        return (yield from _apply_as_kubectl(target, obj))
+    obj = _without_annotation(obj) if options.field_manager == SERVER_SIDE_MANAGER else obj
+    live = yield from _read_live(target)
+    bound = None if live is None else (yield from move_ownership(target, live, kind))
+    request = target.apply(obj, bound)
     answer = yield request
     if options.is_replacing_on_error and live is not None and is_invalid(answer):
         yield from delete_and_wait(target, live, deletion or Deletion())
         answer = yield from send(target.apply(obj, None))
     elif not answer.is_ok:
         raise refusal(request, answer)
+    return Outcome(Verb.APPLIED, dict(answer.body), live, answer.warnings)
+
+
+def _apply_as_kubectl(target: Target, obj: JSONObject) -> Flow[Outcome]:
+    answer = yield from send(target.apply(obj, None))
     result, warnings = yield from migrate_if_needed(target, obj, dict(answer.body))
-    return Outcome(Verb.APPLIED, result, live, answer.warnings + warnings)
+    return Outcome(Verb.APPLIED, result, None, answer.warnings + warnings)
+
+
+def _without_annotation(obj: JSONObject) -> JSONObject:
+    """The manifest without last-applied: for the manager `kubectl` the server writes the whole request into it."""
+    metadata = obj.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    if ANNOTATION not in annotations:
+        return obj
+    kept = {name: text for name, text in annotations.items() if name != ANNOTATION}
+    others = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**obj, "metadata": {**others, "annotations": kept} if kept else others}

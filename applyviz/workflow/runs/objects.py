@@ -16,8 +16,10 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.progress import has_moved, is_rest
 from applyviz.engine.planning.standing import is_left_out
 from applyviz.engine.planning.withheld import without_messages
+from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
@@ -97,7 +99,7 @@ class ObjectRun:
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
         self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
-        around = Surroundings(access.writer, self._read, self._recheck, self._is_done)
+        around = Surroundings(access.writer, self._read, self._recheck, self._is_done, self._may_repeat)
         self._sender = PartSender(self._journal, around, sent=last.sequence + 1 if last else 0)
 
     def flow(self) -> ObjectFlow[Ended]:
@@ -153,6 +155,9 @@ class ObjectRun:
         position, live = 0, None
         if self._last is not None:
             position, live = yield from self._take_up(self._last)
+            if 0 < position < len(self._writes) and live is not None:
+                # Others may have written since the part that is done: what is left must still be what was approved.
+                live = yield Ask(partial(self._recheck, self._writes[position][0]))
         elif self._writes:
             now = self._access.take_fresh(self._result)
             live = self._expect(now) if now is not None else (yield Ask(self._find_live))
@@ -203,12 +208,17 @@ class ObjectRun:
     def _find_live(self) -> JSONObject | None:
         """Read live; when it moved since the effect was compared, compare again."""
         live = self._read()
-        return live if identity(live) == self._result.checked else self._recheck()
+        return live if identity(live) == self._result.checked else self._recheck(0)
 
-    def _recheck(self) -> JSONObject | None:
-        """Recompute the effect on what is live now; raises unless it is the approved one."""
+    def _recheck(self, part: int) -> JSONObject | None:
+        """Recompute the effect on what is live now; raises unless it is the approved one, or what is left of it.
+
+        - `part`: the request that is to be sent next; those before it were carried out.
+        """
         now = self._access.recompute(self._result)
-        raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
+        done = any(number < part for number, _ in self._writes)
+        if not (done and is_rest(changes.open_sealed(self._row), part, now)):
+            raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
         return self._expect(now)
 
     def _expect(self, now: ObjectChange) -> JSONObject | None:
@@ -219,13 +229,19 @@ class ObjectRun:
         return now.versions.live
 
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
-        """Whether live is what this part promised; parts before the last promise nothing that can be seen."""
+        """Whether live is what this part promised; of parts before the last only moves of ownership can be seen."""
         template = self._change.requests[part]
         if template.method == "DELETE":
             return live is None or bool(get_at(live, ("metadata", "deletionTimestamp")))
+        if live is not None and moves_ownership(template):
+            return has_moved(self._change, part, live)
         if part != self._writes[-1][0] or live is None:
             return False
         return not self._broken(live)
+
+    def _may_repeat(self, part: int) -> bool:
+        """Whether a part changes no value, so that it may be sent again whatever became of it."""
+        return moves_ownership(self._change.requests[part])
 
     def _broken(self, live: JSONObject) -> tuple[dict[str, JSONValue], ...]:
         promised = self._promised

@@ -64,15 +64,16 @@ def is_field_conflict(answer: Answer) -> bool:
 class Surroundings:
     """What sending one object needs of the outside, and how it looks at live; none touches the database.
 
-    - `read()` gives the live object or None; `recheck()` reads it, recomputes the effect and raises
-      `StopError` unless it is the approved one; `is_done(part, live)` says whether live is what this part
-      promised.
+    - `read()` gives the live object or None; `recheck(part)` reads it, recomputes the effect and raises
+      `StopError` unless it is the approved one, or what is left of it before `part`; `is_done(part, live)` says
+      whether live is what this part promised; `may_repeat(part)`: whether it changes no value.
     """
 
     writer: ClusterWriter
     read: Callable[[], JSONObject | None]
-    recheck: Callable[[], JSONObject | None]
+    recheck: Callable[[int], JSONObject | None]
     is_done: Callable[[int, JSONObject | None], bool]
+    may_repeat: Callable[[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ class PartSender:
     def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
         """A conflict: not carried out, unless a request of a worker that froze arrived late and is what it met."""
         try:
-            live = yield Ask(self.around.recheck)
+            live = yield Ask(partial(self.around.recheck, part))
         except StopError:
             is_ours = yield Record(partial(self.journal.has_earlier_without_answer, entry))
             if not is_ours:
@@ -202,6 +203,9 @@ class PartSender:
         if identity(live) == dict(before):
             yield from self._resolve(entry, f"{why}; live shows that it was not carried out")
             return False, live
+        if live is not None and self.around.may_repeat(part):
+            yield from self._resolve(entry, f"{why}; live shows that it was not carried out, and that others wrote")
+            return False, (yield Ask(partial(self.around.recheck, part)))
         yield from self._resolve(entry, f"{why}; live changed to something else")
         raise StopError(
             Outcome.UNKNOWN,

@@ -56,12 +56,13 @@ def explain_server_side(case):
     except ConflictError as error:
         conflicts = error.conflicts
     versions = SimpleNamespace(last_applied=None, manifest=manifest, live=live, merged=merged, after=None)
+    before = {"metadata": {"managedFields": case["moved_from"]}} if "moved_from" in case else live
     return explain(
         versions=versions,
         mode="server",
         manager="me",
         kind=KIND,
-        owners_before=read_owners(live),
+        owners_before=read_owners(before),
         owners_after=read_owners(merged or live),
         conflicts=conflicts,
     )

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.planning.effects import effect, find_difference, list_differences
 from applyviz.engine.planning.fingerprint import digest_effect, digest_plan
-from applyviz.engine.planning.noise import without_noise
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 
@@ -144,23 +142,3 @@ def test_ignored_field_counts_when_the_manifest_names_it():
 )
 def test_differences_are_found_by_path(before, after, paths):
     assert [path for path, _, _ in list_differences(before, after)] == paths
-
-
-def test_version_that_a_write_was_bound_to_does_not_count_inside_last_applied():
-    box, kubectl = Box(), ApplyOptions(field_manager="kubectl")
-    box.apply(BEFORE, ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply"))
-    box.apply(BEFORE, kubectl)
-    before = digest(box.plan(AFTER, kubectl))
-
-    touch(box, {"metadata": {"labels": {"by": "others"}}})
-
-    (change,) = box.plan(AFTER, kubectl).changes
-    assert "resourceVersion" in change.versions.after["metadata"]["annotations"][ANNOTATION]
-    assert digest(box.plan(AFTER, kubectl)) == before
-
-
-def test_last_applied_that_cannot_be_read_counts_as_it_is():
-    noisy = {"metadata": {"annotations": {ANNOTATION: '{"resourceVersion"'}}}
-
-    assert without_noise(noisy) == noisy
-    assert without_noise({"metadata": {"annotations": {ANNOTATION: '["resourceVersion"]'}}}) != {}

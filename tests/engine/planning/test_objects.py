@@ -290,31 +290,6 @@ def test_kind_that_nobody_serves_is_an_error_of_its_own():
     assert change.error.startswith('no matches for kind "Thing"')
 
 
-def test_migration_from_client_side_apply_is_planned_step_by_step():
-    box = Box()
-    box.apply(CONFIG, CLIENT)
-
-    change = box.plan_one(CONFIG, ApplyOptions(field_manager="kubectl"))
-
-    assert [r.purpose for r in change.requests] == ["apply", "migrate", "migrate", "apply"]
-    assert change.certainty is Certainty.CALCULATED
-    assert change.certainty_reason == "only the first of several writes can be tried"
-    owners = {e["manager"] for e in change.versions.after["metadata"]["managedFields"]}
-    assert owners == {"kubectl", "kubectl-last-applied"}
-
-
-def test_migration_runs_as_planned():
-    box = Box()
-    box.apply(CONFIG, CLIENT)
-    plan = box.plan(CONFIG, ApplyOptions(field_manager="kubectl"))
-
-    box.run(plan)
-
-    after = plan.changes[0].versions.after["metadata"]["managedFields"]
-    live = box.get(PATH)["metadata"]["managedFields"]
-    assert [(e["manager"], e["fieldsV1"]) for e in live] == [(e["manager"], e["fieldsV1"]) for e in after]
-
-
 def test_broken_annotation_is_an_error_and_no_version():
     box = Box()
     broken = CONFIG.replace(

@@ -98,9 +98,10 @@ def test_who_keeps_a_field_is_told_apart(manager, keeper):
     for value in ("b", "a"):
         body = {"metadata": {"labels": {"tier": value}}}
         assert box.sandbox.handle(Request("PATCH", PATH, {"fieldManager": manager}, MERGE_PATCH, body)).is_ok
-    box.apply(DEPLOYMENT)
+    options = ApplyOptions(takes_client_side=False)
+    box.apply(DEPLOYMENT, options)
 
-    release = next(r for r in box.plan_one(WITHOUT).releases if r.path[-1] == "f:tier")
+    release = next(r for r in box.plan_one(WITHOUT, options).releases if r.path[-1] == "f:tier")
 
     assert [(h.owner.manager, h.keeper) for h in release.holders] == [(manager, keeper)]
     assert release.returns is (keeper is not Keeper.BY_HAND)

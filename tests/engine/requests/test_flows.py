@@ -219,7 +219,7 @@ def test_annotation_that_cannot_be_kept_is_a_warning():
 
 
 def test_server_side_apply_is_bound_to_what_it_read():
-    flow = apply_server_side(MANIFEST, resource=RESOURCE, options=ApplyOptions())
+    flow = apply_server_side(MANIFEST, resource=RESOURCE, options=ApplyOptions(takes_client_side=False))
     next(flow)
 
     request = flow.send(Answer(200, live("1", "7")))

@@ -1,0 +1,62 @@
+"""A change of several writes, some of which are done: what is left, and whether that is still what was approved.
+
+Rule: `docs/architecture.md`, invariant 1. Writes that move ownership come first and change no value, so what is left
+after them is the same apply to the same values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.ownership.managedfields import find_entries, with_entries
+from applyviz.engine.planning.effects import effect
+from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.requests.calls import moves_ownership
+
+_OWNERSHIP = ["metadata", "managedFields"]
+
+
+def moved_live(change: ObjectChange, done: int | None = None) -> JSONObject | None:
+    """The live object once the ownership that a change moves first has moved.
+
+    - `done`: how many requests of the change were carried out (None: all that move ownership first).
+    """
+    live = change.versions.live
+    for request in takewhile(moves_ownership, change.requests[:done]):
+        live = with_entries(live or {}, request.body[0]["value"])
+    return live
+
+
+def has_moved(change: ObjectChange, part: int, live: JSONObject) -> bool:
+    """Whether a live object shows that a write which only moves ownership was carried out."""
+    before, after = (_list_entries(moved_live(change, done) or {}) for done in (part, part + 1))
+    present = _list_entries(live)
+    if before.keys() == after.keys():
+        return all(present.get(name) == fields for name, fields in after.items() if fields != before[name])
+    return after.keys() - before.keys() <= present.keys() and not (before.keys() - after.keys()) & present.keys()
+
+
+def _list_entries(obj: JSONObject) -> dict[tuple[str, ...], JSONValue]:
+    names = ("manager", "operation", "apiVersion", "subresource")
+    return {tuple(str(e.get(name) or "") for name in names): e.get("fieldsV1") for e in find_entries(obj) or ()}
+
+
+def is_rest(change: ObjectChange, done: int, now: ObjectChange) -> bool:
+    """Whether what would be planned now is what is left of a change once `done` of its requests were carried out.
+
+    - Estimated ownership is left out: the server's own word on it may differ in form, and decides no value.
+    """
+    rest = replace(
+        change, requests=change.requests[done:], versions=replace(change.versions, live=moved_live(change, done))
+    )
+    if now.operation is Operation.UNCHANGED:
+        return not _values(rest)["difference"]
+    return canonical_json(_values(rest)) == canonical_json(_values(now))
+
+
+def _values(change: ObjectChange) -> JSONObject:
+    found = effect(change)
+    kept = [entry for entry in found["difference"] if entry["path"][:2] != _OWNERSHIP]
+    return {**found, "difference": kept}

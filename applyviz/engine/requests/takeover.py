@@ -1,0 +1,70 @@
+"""Before a server-side apply: what client-side apply owns of the object becomes the field manager's own.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply.
+kubectl applies first and moves ownership afterwards, which needs up to four writes and leaves the object half moved
+when it is interrupted. Here the ownership moves first, by one patch that is bound to the version read and changes no
+value; then there is nobody to conflict with, removals happen, and every state in between is a good one.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import MergeError, OwnershipError
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.engine.ownership import clientside
+from applyviz.engine.ownership.managedfields import find_entries
+from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.flow import Flow, send
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
+from applyviz.engine.schema.model import KindSchema
+
+
+def read_last_applied(live: JSONObject) -> JSONObject | None:
+    """The manifest of the last client-side apply; None when there is none that could be read."""
+    try:
+        return last_applied.find(live)
+    except MergeError:
+        return None
+
+
+def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -> list[MutableObject]:
+    """managedFields of the object after the fields of `managers` became those of `manager`.
+
+    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    """
+    return clientside.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
+
+
+def move_ownership(target: Target, live: JSONObject, kind: KindSchema | None) -> Flow[JSONObject]:
+    """Take over first what client-side apply owns, where the options say so; gives the object as it is then.
+
+    - What nobody can read stays as it is: the apply then conflicts with it, or is refused.
+    - Raises `AnswerError` when the server refuses.
+    """
+    manager = target.options.field_manager
+    if target.options.subresource or not (_takes_client_side(target.options) or target.options.takes_from):
+        return live
+    tracked = clientside.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
+    managers = _find_managers(tracked, target.options)
+    try:
+        entries = list_entries(tracked, manager=manager, managers=managers)
+    except OwnershipError:
+        return live
+    if entries == find_entries(live):
+        return live
+    is_tracked = bool(find_entries(live))
+    version = get_at(live, ("metadata", "resourceVersion"), "")
+    op = "replace" if is_tracked else "add"
+    answer = yield from send(target.replace_managers(list(entries), version, managers, op))
+    return dict(answer.body)
+
+
+def _takes_client_side(options: ApplyOptions) -> bool:
+    return options.takes_client_side or options.field_manager == SERVER_SIDE_MANAGER
+
+
+def _find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
+    found = clientside.find_named(live, options.takes_from)
+    if _takes_client_side(options):
+        found += clientside.find_managers(live, manager=options.field_manager)
+    return tuple(dict.fromkeys(found))
