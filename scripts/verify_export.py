@@ -38,7 +38,7 @@ HASHED_2 = (
 )
 NAMES = frozenset((*HASHED_1, *HASHED_2, "salt", "pruned_by", "id", "previous_hash", "hash"))
 # Verification needs what these say, so they never lose their body.
-KEPT = frozenset(("run.finished", "history.anchored", "history.pruned"))
+KEPT = frozenset(("run.finished", "history.anchored", "history.pruned", "approvals.checked"))
 GLOBAL = 0
 
 
@@ -202,6 +202,8 @@ class Walk:
     told: dict[int, Any]
     is_whole: bool
     number: int = 0
+    approvals: int = 0
+    verdict: tuple[int, int] | None = None
 
     def find_fault(self, entry: dict[str, Any]) -> str:
         """Why an entry cannot come next; "" when it can."""
@@ -227,6 +229,8 @@ class Walk:
             return ""
         if self.heads.get(found.sequence, found) != found:
             return f"entry {found.sequence} is not the published head"
+        if entry["action"] == "approvals.checked":
+            return self.find_verdict_fault(entry)
         if self.is_selection or entry["action"] not in ("history.anchored", "run.finished"):
             return ""
         for chain, named in (entry["detail"].get("heads") or {}).items():
@@ -238,12 +242,25 @@ class Walk:
                 return f"{here} names {named.partition(':')[0]} entries of run {chain}, which are not there as written"
         return ""
 
+    def find_verdict_fault(self, entry: dict[str, Any]) -> str:
+        """Whether the installation found every approval genuine, and as many as entries tell of."""
+        here, said = name_entry(GLOBAL, entry["sequence"]), entry["detail"]
+        if said.get("forged in all") != 0:
+            return f"{here} tells of forged approvals: {'; '.join(said.get('forged') or ['unnamed'])}"
+        count = said.get("approvals")
+        if self.is_whole and count != self.approvals:
+            return f"{here} tells of {count} approvals, the history of {self.approvals}"
+        return ""
+
     def take(self, entry: dict[str, Any]) -> None:
         """Remember a good entry."""
         self.number = entry["id"]
         self.stands[entry["chain"]] = Head(entry["sequence"], entry["hash"])
         if entry["action"] == "run.started" and entry["run"] is not None:
             self.starts.setdefault(entry["run"], entry["hash"])
+        self.approvals += entry["action"] == "approval.given"
+        if entry["action"] == "approvals.checked":
+            self.verdict = (entry["sequence"], entry["detail"]["approvals"])
         if entry["pruned_by"] is not None:
             self.removed[entry["pruned_by"]] = self.removed.get(entry["pruned_by"], 0) + 1
         if entry["chain"] == GLOBAL and entry["action"] == "history.pruned":
@@ -294,7 +311,8 @@ def verify_lines(lines: Iterable[bytes], *, after: Head | None, heads: dict[int,
     removed = {str(walk.told.get(sequence, {}).get("policy", "")): 0 for sequence in walk.removed}
     for sequence, count in walk.removed.items():
         removed[str(walk.told.get(sequence, {}).get("policy", ""))] += count
-    return Report(number, walk.stands.get(GLOBAL, Head()), len(walk.stands.keys() - {GLOBAL}), removed)
+    last = walk.stands.get(GLOBAL, Head())
+    return Report(number, last, len(walk.stands.keys() - {GLOBAL}), removed, walk.verdict, max(heads, default=0))
 
 
 @dataclass(frozen=True)
@@ -305,6 +323,16 @@ class Report:
     last: Head
     runs: int
     removed: dict[str, int]
+    verdict: tuple[int, int] | None
+    published: int
+
+    def tell_verdict(self) -> str:
+        """What the installation said of its approvals, and whether a checkpoint vouches for that."""
+        if self.verdict is None:
+            return "no verdict about approvals: an entry of approvals.checked comes with every published head"
+        sequence, count = self.verdict
+        covered = "a published head covers it" if sequence <= self.published else "no published head covers it"
+        return f"{count} approvals were found genuine at entry {sequence}; {covered}"
 
 
 def main() -> int:
@@ -337,6 +365,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"{found.entries} entries are intact, {found.runs} chains of runs among them; last {found.last}")
+    print(found.tell_verdict())
     for policy, count in sorted(found.removed.items()):
         print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
     if given.selection:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import ClusterKind, PlanState, Role
+from applyviz.records.enums import AuditAction, ClusterKind, PlanState, Role
 from applyviz.records.models import (
+    Approval,
+    BreakGlass,
     Cluster,
     Grant,
     ObjectChange,
@@ -19,7 +22,7 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import viewing
+from applyviz.workflow import approval_macs, audit, viewing
 from applyviz.workflow.policies import BUILT_IN, Rules, rules_to_json
 
 
@@ -91,6 +94,32 @@ def make_plan_row(
     )
     plan.refresh_from_db()
     return plan
+
+
+def build_approval(plan: Plan, by: User, **values: object) -> Approval:
+    """A genuine approval, not stored yet, past every use case; its audit entry is."""
+    given = {"digest": plan.digest, "by_name": by.username, "created_at": timezone.now(), **values}
+    made = Approval(plan=plan, by=by, **given)
+    about = audit.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
+    approval_macs.vouch(made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about))
+    return made
+
+
+def make_approval(plan: Plan, by: User, **values: object) -> Approval:
+    """The same as a row; what the database refuses leaves nothing behind."""
+    with transaction.atomic():
+        made = build_approval(plan, by, **values)
+        made.save(force_insert=True)
+    return made
+
+
+def build_emergency(plan: Plan, by: User, **values: object) -> BreakGlass:
+    """A genuine record of an emergency apply, not stored yet, past every use case."""
+    given = {"digest": plan.digest, "by_name": by.username, "created_at": timezone.now(), **values}
+    made = BreakGlass(plan=plan, by=by, **given)
+    about = audit.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
+    approval_macs.vouch(made, audit.record(AuditAction.GLASS_BROKEN, by=by, about=about))
+    return made
 
 
 def open_dangers(plan: Plan, *people: User) -> None:

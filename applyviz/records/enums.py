@@ -136,6 +136,28 @@ class LimitKind(models.TextChoices):
     ADDRESS = "address", _("address")
     PAIR = "pair", _("name and address")
     VISITOR = "visitor", _("visitor of the playground")
+    SESSION = "session", _("session")
+    COMPARER = "comparer", _("person who compares files")
+
+
+class PendingKind(models.TextChoices):
+    """What waits for a second administrator."""
+
+    GRANT = "grant", _("grant a role")
+    MEMBER = "member", _("add to a team")
+    END_GRANT = "end grant", _("end a grant")
+    END_MEMBER = "end member", _("remove from a team")
+    ARCHIVE_TEAM = "archive team", _("archive a team")
+    DEACTIVATE = "deactivate", _("deactivate an account")
+    ACTIVATE = "activate", _("activate an account")
+
+
+class PendingState(models.TextChoices):
+    """How far a change is that needs a second administrator."""
+
+    WAITING = "waiting", _("waiting for a second administrator")
+    CONFIRMED = "confirmed", _("confirmed")
+    DECLINED = "declined", _("declined")
 
 
 class Applier(models.TextChoices):
@@ -249,6 +271,15 @@ class AuditAction(models.TextChoices):
     SIGN_IN_FAILED = "person.sign_in_failed", _("failed to sign in")
     SIGN_IN_REFUSED = "person.sign_in_refused", _("was refused to try signing in")
     PROVED = "person.proved", _("proved who they are")
+    PROOF_FAILED = "person.proof_failed", _("gave a wrong password to prove who they are")
+    SESSION_ENDED = "session.ended", _("ended sessions")
+    PASSWORD_CHANGED = "person.password_changed", _("changed a password")
+    LINK_MADE = "person.link_made", _("made a one-time link to an account")
+    ACCOUNT_CLAIMED = "person.claimed", _("claimed an account")
+    SECOND_ASKED = "second.asked", _("asked a second administrator to confirm")
+    SECOND_DECLINED = "second.declined", _("declined what another administrator asked for")
+    FILE_COMPARED = "file.compared", _("compared a file with the source of a plan")
+    APPROVALS_CHECKED = "approvals.checked", _("checked every approval")
     PERSON_ADDED = "person.added", _("added an account")
     PERSON_CHANGED = "person.changed", _("changed an account")
     TEAM_CHANGED = "team.changed", _("changed a team")

@@ -58,13 +58,23 @@ _RUNNABLE = (
     " AND p.state = 'complete' AND r.applied_by = '')"
 )
 
+_ENTRY = (
+    "EXISTS (SELECT 1 FROM records_auditentry e WHERE e.id = NEW.entry_id AND e.action = '{0}'"
+    " AND e.actor_id = NEW.by_id AND e.plan_digest = NEW.digest)"
+)
+
 _FIXED = (
     *("id", "chain", "sequence", "form", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
     *("agent", "request_id", "cluster", "review", "plan", "run", '"group"', "kind", "namespace", "name"),
     *("field_manager", "plan_digest", "detail_hash", "previous_hash", "hash"),
 )
 # Verification needs what these say.
-KEPT_ACTIONS = (AuditAction.RUN_FINISHED, AuditAction.HISTORY_ANCHORED, AuditAction.HISTORY_PRUNED)
+KEPT_ACTIONS = (
+    AuditAction.RUN_FINISHED,
+    AuditAction.HISTORY_ANCHORED,
+    AuditAction.HISTORY_PRUNED,
+    AuditAction.APPROVALS_CHECKED,
+)
 _ASKED = "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by"
 _PRUNED_BEFORE = f"told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
 _PRUNES = " AND ".join(
@@ -152,8 +162,23 @@ GUARDS = (
         "UPDATE",
         "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
         " OR OLD.by_name <> NEW.by_name OR OLD.note <> NEW.note OR OLD.created_at <> NEW.created_at"
-        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL OR OLD.expires_at IS DISTINCT FROM NEW.expires_at",
+        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL OR OLD.expires_at IS DISTINCT FROM NEW.expires_at"
+        " OR OLD.entry_id IS DISTINCT FROM NEW.entry_id OR OLD.mac <> NEW.mac OR OLD.is_sole <> NEW.is_sole",
         "an approval is only ever spent or revoked, once",
+    ),
+    Guard(
+        "approval_recorded",
+        _APPROVED,
+        "INSERT",
+        f"NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.APPROVAL_GIVEN)}",
+        "an approval names the audit entry that records it",
+    ),
+    Guard(
+        "glass_recorded",
+        "records_breakglass",
+        "INSERT",
+        f"NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.GLASS_BROKEN)}",
+        "an emergency apply names the audit entry that records it",
     ),
     Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
     Guard(

@@ -18,6 +18,7 @@ from applyviz.records.models import Approval, ObjectChange, Objection, Plan
 from applyviz.workflow import (
     access,
     acknowledgements,
+    approval_macs,
     audit,
     clock,
     identities,
@@ -218,18 +219,22 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
         if len(expired) < len(mine):
             raise NotPossibleError(_("you approved this plan already"))
         Approval.objects.filter(pk__in=expired, revoked_at=None, spent_at=None).update(revoked_at=now)
-        audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail={"note": note})
+        made = Approval(
+            plan=plan,
+            digest=digest,
+            by=by,
+            by_name=by.get_username(),
+            note=note,
+            created_at=now,
+            expires_at=now + lasts if lasts else None,
+        )
+        approval_macs.vouch(
+            made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail={"note": note})
+        )
         try:
             with transaction.atomic():
-                return Approval.objects.create(
-                    plan=plan,
-                    digest=digest,
-                    by=by,
-                    by_name=by.get_username(),
-                    note=note,
-                    created_at=now,
-                    expires_at=now + lasts if lasts else None,
-                )
+                made.save(force_insert=True)
+                return made
         except IntegrityError as error:
             raise NotPossibleError(_("you approved this plan already")) from error
 

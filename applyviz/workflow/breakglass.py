@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, BreakGlass, Grant, Plan, Review
-from applyviz.workflow import access, approvals, audit, clock, policies, quorum
+from applyviz.workflow import access, approval_macs, approvals, audit, clock, policies, quorum
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError, NotValidError
 from applyviz.workflow.locks import hold_review
@@ -65,8 +65,9 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
             raise NotPossibleError(_("nothing is missing: start the run as everybody does"))
         detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
         told = [person.get_username() for person in list_administrators()]
-        audit.record(AuditAction.GLASS_BROKEN, by=by, about=approvals.about(plan), detail={**detail, "told": told})
-        BreakGlass.objects.create(
+        said = {**detail, "told": told}
+        entry = audit.record(AuditAction.GLASS_BROKEN, by=by, about=approvals.about(plan), detail=said)
+        made = BreakGlass(
             plan=plan,
             digest=digest,
             by=by,
@@ -75,6 +76,8 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
             created_at=clock.now(),
             **detail,
         )
+        approval_macs.vouch(made, entry)
+        made.save(force_insert=True)
         return begin_run(plan, by=by, policy=policy, is_consented=False)
 
 

@@ -27,7 +27,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Webhook
-from applyviz.workflow import anchors, audit, chain, digests
+from applyviz.workflow import anchors, approval_macs, audit, chain, digests
 from applyviz.workflow.access import Person
 from applyviz.workflow.chain import Head
 from applyviz.workflow.chainwalk import BadEntry
@@ -36,6 +36,7 @@ from applyviz.workflow.errors import NotValidError
 _log = logging.getLogger(__name__)
 _PURPOSE = b"applyviz signs heads of its history"
 _TITLE = "applyviz head of the history"
+_MOST_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ def _is_due(now: datetime) -> bool:
 
 
 def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bool = False) -> SignedHead | None:
-    """Tie everything to the global chain, sign its head and tell of it: in the history, the file, at webhooks.
+    """Tie everything to the global chain, check every approval, sign its head and tell of it.
+
+    - It is told in the history, in the file and at webhooks; the verdict over approvals is an entry that it covers.
 
     - The line is added to `APPLYVIZ_HEAD_FILE` after the commit; webhooks get it with the entry that tells of it.
     - `only_when_due`: None when it is too early, or nothing happened; of several workers one publishes.
@@ -134,11 +137,26 @@ def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bo
         audit.hold_head(audit.GLOBAL)
         if only_when_due and not _is_due(at):
             return None
+        _record_verdict(by)
         head = chain.find_head()
         signed = sign(Head(head.sequence, head.hash), at)
         audit.record(AuditAction.HISTORY_PUBLISHED, by=by, about=audit.Subject(), detail=json.loads(str(signed)))
         transaction.on_commit(lambda: _write_down(signed))
     return signed
+
+
+def _record_verdict(by: Person | None) -> None:
+    """Say in the history which approvals are genuine, so that the signature covers it and others can read it."""
+    found = approval_macs.check_all()
+    for forged in found.forged:
+        _log.error("forged: %s", forged)
+    detail = {
+        "approvals": found.approvals,
+        "emergency applies": found.emergencies,
+        "forged": [str(one) for one in found.forged[:_MOST_NAMED]],
+        "forged in all": len(found.forged),
+    }
+    audit.record(AuditAction.APPROVALS_CHECKED, by=by, about=audit.Subject(), detail=detail)
 
 
 def _write_down(signed: SignedHead) -> None:

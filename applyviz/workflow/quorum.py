@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.enums import Role
 from applyviz.records.models import Approval, Decision, Grant, Plan
-from applyviz.workflow import access, clock, people, policies
+from applyviz.workflow import access, approval_macs, clock, people, policies
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.places import holds_at
 from applyviz.workflow.policies import Demand, Policy
@@ -80,11 +80,11 @@ def is_involved(plan: Plan, person: Person) -> bool:
 
 
 def list_given(plan: Plan) -> list[Approval]:
-    """The approvals of a plan's digest in its review that were neither revoked nor spent, expired ones too."""
+    """The genuine approvals of a plan's digest in its review, neither revoked nor spent, expired ones too."""
     if not plan.digest:
         return []
     rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
-    return list(rows.select_related("by", "plan"))
+    return approval_macs.keep_genuine(rows.select_related("by", "plan", "entry"))
 
 
 def list_standing(plan: Plan) -> list[Approval]:

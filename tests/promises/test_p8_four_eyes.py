@@ -18,7 +18,7 @@ from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountLink, ApplyRun, Approval, AuditEntry, BreakGlass, Plan
 from applyviz.workflow import approvals, breakglass, plans, reviews, runs
 from applyviz.workflow.errors import WorkflowError
-from tests.builders import make_person, make_policy
+from tests.builders import build_approval, make_person, make_policy
 from tests.promises.conftest import Scene
 from tests.stories import config_map
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.promises, pytest.mark.django_db]
 
 
 def _row(plan: Plan, by: User) -> Approval:
-    return Approval(plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=timezone.now())
+    return build_approval(plan, by)
 
 
 def _ways(plan: Plan, by: User) -> dict[str, Any]:
@@ -113,8 +113,7 @@ def test_other_digest_and_unfinished_plan_cannot_be_approved_in_the_database(sce
     plan = scene.change()
     unfinished = scene.review({"0.yaml": config_map("z", a="1")}).plans.get()
 
-    for row in (Approval(plan=plan, digest="f" * 64, by=scene.bob), Approval(plan=unfinished, digest="", by=scene.bob)):
-        row.by_name, row.created_at = "bob", timezone.now()
+    for row in (build_approval(plan, scene.bob, digest="f" * 64), build_approval(unfinished, scene.bob, digest="")):
         with pytest.raises(DatabaseError), transaction.atomic():
             row.save()
 

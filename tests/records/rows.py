@@ -4,19 +4,12 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
-from applyviz.records.models import ApplyRun, Approval
+from applyviz.records.models import ApplyRun
+from tests.builders import make_approval
 
 
 def approve(plan, person, **values):
-    given = {
-        "plan": plan,
-        "digest": plan.digest,
-        "by": person,
-        "by_name": person.username,
-        "created_at": timezone.now(),
-    }
-    with transaction.atomic():
-        return Approval.objects.create(**{**given, **values})
+    return make_approval(plan, person, **values)
 
 
 def refused(action):

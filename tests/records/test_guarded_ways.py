@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from applyviz.records import guards
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AccountLink, Approval, BreakGlass
+from applyviz.records.models import AccountLink, Approval
 from applyviz.workflow import audit
-from tests.builders import make_person, make_plan_row, make_policy
+from tests.builders import build_approval, build_emergency, make_person, make_plan_row, make_policy
 from tests.records.rows import approve, refused, run_row
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ WAYS = {
 
 
 def row_of(plan, person):
-    return Approval(plan=plan, digest=plan.digest, by=person, by_name=person.username, created_at=timezone.now())
+    return build_approval(plan, person)
 
 
 def turned(row, **values):
@@ -80,9 +80,7 @@ def test_statements_are_refused_as_the_orm_is(statement):
     audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject(review=1))
     make_policy(approvals=2)
     Approval.objects.filter(pk=approve(plan, bob).pk).update(spent_at=now, run=run_row(plan, bob))
-    BreakGlass.objects.create(
-        plan=plan, digest=plan.digest, by=bob, by_name="bob", reason="r", ticket="t", created_at=now
-    )
+    build_emergency(plan, bob, reason="r", ticket="t").save()
 
     assert refused(lambda: execute(statement))
 

@@ -28,7 +28,7 @@ from applyviz.records.models import (
     TeamMember,
 )
 from applyviz.workflow import audit
-from tests.builders import make_person, make_plan_row, make_policy
+from tests.builders import build_emergency, make_person, make_plan_row, make_policy
 from tests.records.rows import approve, refused, run_row
 
 pytestmark = pytest.mark.django_db
@@ -181,9 +181,8 @@ def test_versions_of_policies_are_never_changed():
 
 def test_broken_glass_stays_on_record():
     plan, dana = make_plan_row(make_person("alice")), make_person("dana")
-    row = BreakGlass.objects.create(
-        plan=plan, digest=plan.digest, by=dana, by_name="dana", reason="r", ticket="t", created_at=timezone.now()
-    )
+    row = build_emergency(plan, dana, reason="r", ticket="t")
+    row.save()
 
     assert "never changed" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).update(reason="nothing"))
     assert "never deleted" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).delete())
@@ -239,9 +238,7 @@ def test_run_that_asks_for_nothing_needs_a_policy_that_says_so_or_broken_glass()
     assert "asks for" in refused(lambda: run_row(make_plan_row(alice, policy_version="strict@1"), bob, needed=0))
     lax = run_row(make_plan_row(alice, policy_version="strict@1 lax@1"), bob, needed=0)
     assert claim(lax) == 1
-    BreakGlass.objects.create(
-        plan=plain, digest=plain.digest, by=bob, by_name="bob", reason="r", ticket="t", created_at=timezone.now()
-    )
+    build_emergency(plain, bob, reason="r", ticket="t").save()
     assert claim(run_row(plain, bob, needed=0, number=2)) == 1
 
 

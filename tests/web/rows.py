@@ -26,6 +26,7 @@ from applyviz.records.models import (
 )
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.policies import BUILT_IN
+from tests.builders import make_approval
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 DIGEST = "9d1c03ee71" * 6
@@ -128,7 +129,7 @@ def make_run(plan: Plan, by: User, *, state: str = "running", outcome: str = "ap
     run = ApplyRun.objects.create(
         number=ApplyRun.objects.count() + 1, plan=plan, requested_by=by, created_at=NOW, started_at=NOW
     )
-    approval = Approval.objects.create(plan=plan, digest=plan.digest, by=by, by_name=by.username, created_at=NOW)
+    approval = make_approval(plan, by, created_at=NOW)
     Approval.objects.filter(pk=approval.pk).update(spent_at=NOW, run=run)
     if state != "queued":
         ApplyRun.objects.filter(pk=run.pk).update(state=state, epoch=1)

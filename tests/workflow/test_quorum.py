@@ -13,7 +13,7 @@ from applyviz.records.models import AccountLink, Approval, Decision, TeamMember
 from applyviz.workflow import approvals, clock, people, plans, quorum, reviews, runs, teams
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.policies import DangerDemand
-from tests.builders import grant_role, make_person, make_plan_row, make_policy, take_roles
+from tests.builders import grant_role, make_approval, make_person, make_plan_row, make_policy, take_roles
 from tests.stories import SETTINGS, Team, config_map
 
 pytestmark = pytest.mark.django_db
@@ -124,7 +124,7 @@ def test_editor_and_decider_do_not_approve(plan, bob):
     with pytest.raises(NotAllowedError, match="decided"):
         approvals.approve_plan(plan, by=bob, digest=plan.digest)
     with pytest.raises(IntegrityError, match="nobody approves"), transaction.atomic():
-        Approval.objects.create(plan=plan, digest=plan.digest, by=bob, by_name="bob", created_at=timezone.now())
+        make_approval(plan, bob)
 
 
 def test_linked_account_of_the_author_does_not_approve(plan, bob):
@@ -133,7 +133,7 @@ def test_linked_account_of_the_author_does_not_approve(plan, bob):
     with pytest.raises(NotAllowedError, match="nobody approves"):
         approvals.approve_plan(plan, by=bob, digest=plan.digest)
     with pytest.raises(IntegrityError, match="nobody approves"), transaction.atomic():
-        Approval.objects.create(plan=plan, digest=plan.digest, by=bob, by_name="bob", created_at=timezone.now())
+        make_approval(plan, bob)
 
 
 def test_link_made_afterwards_takes_the_consent_away(plan, bob):
@@ -170,9 +170,7 @@ def test_linked_accounts_never_reach_quorum_alone(links):
         for person in cast:
             try:
                 with transaction.atomic():
-                    Approval.objects.create(
-                        plan=plan, digest=plan.digest, by=person, by_name=person.username, created_at=timezone.now()
-                    )
+                    make_approval(plan, person)
             except IntegrityError:
                 continue
 

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from applyviz.records import guards
 from applyviz.records.enums import AuditAction, Role, TokenScope
-from applyviz.records.models import AccountLink, ApiToken, Approval, AuditEntry, BreakGlass, ServiceAccount
+from applyviz.records.models import AccountLink, ApiToken, AuditEntry, ServiceAccount
 from applyviz.workflow import access, approvals, quorum, teams, tokens
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, WorkflowError
 from applyviz.workflow.teams import Scope
-from tests.builders import grant_role, make_person, make_plan_row
+from tests.builders import build_emergency, grant_role, make_approval, make_person, make_plan_row
 
 pytestmark = pytest.mark.django_db
 HERE = "192.0.2.7"
@@ -221,9 +221,7 @@ def _with(person, role):
 
 
 def approve(plan, person):
-    with transaction.atomic():
-        row = {"plan": plan, "digest": plan.digest, "by": person, "by_name": "x", "created_at": timezone.now()}
-        return Approval.objects.create(**row)
+    return make_approval(plan, person)
 
 
 def test_program_never_approves_in_the_database_either(alice, program):
@@ -235,9 +233,7 @@ def test_program_never_approves_in_the_database_either(alice, program):
     with pytest.raises(WorkflowError):
         approvals.approve_plan(plan, by=program, digest=plan.digest)
     with pytest.raises(DatabaseError, match="no glass"), transaction.atomic():
-        BreakGlass.objects.create(
-            plan=plan, digest=plan.digest, by=program, by_name="x", reason="r", ticket="t", created_at=timezone.now()
-        )
+        build_emergency(plan, program, reason="r", ticket="t").save()
 
 
 @pytest.mark.parametrize("is_linked", [True, False])

@@ -22,7 +22,16 @@ from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.errands import Errand
 from applyviz.records.models.identities import IdentityMapping
 from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
-from applyviz.records.models.people import AccountLink, Grant, SignInLimit, Team, TeamMember
+from applyviz.records.models.people import (
+    AccountClaim,
+    AccountLink,
+    Grant,
+    OpenSession,
+    PendingChange,
+    SignInLimit,
+    Team,
+    TeamMember,
+)
 from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
@@ -37,6 +46,7 @@ from applyviz.records.models.undo import Undo
 from applyviz.records.models.watching import Verification
 
 __all__ = [
+    "AccountClaim",
     "AccountLink",
     "Acknowledgement",
     "ApiToken",
@@ -61,7 +71,9 @@ __all__ = [
     "ObjectChange",
     "ObjectResult",
     "Objection",
+    "OpenSession",
     "OutboxMessage",
+    "PendingChange",
     "Plan",
     "PlaygroundInput",
     "Policy",

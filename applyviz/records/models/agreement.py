@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from applyviz.records.models.audit import AuditEntry
 from applyviz.records.models.plans import Plan
 from applyviz.records.models.reviews import Review
 
@@ -110,6 +111,10 @@ class Approval(models.Model):
     """One person's consent to one plan digest; revocable until it is spent, spent once, on `run`.
 
     It counts for every plan of the review with that digest, until `expires_at`.
+
+    - `entry` is the audit entry that records it. `mac` covers digest, person, time and the hash of that entry under a
+      key that the database does not hold (`workflow/approval_macs.py`).
+    - `is_sole`: whoever approved holds the role by grants that the sole administrator made.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="approvals")
@@ -122,6 +127,9 @@ class Approval(models.Model):
     revoked_at = models.DateTimeField(null=True)
     spent_at = models.DateTimeField(null=True)
     run = models.ForeignKey("records.ApplyRun", on_delete=models.PROTECT, null=True, related_name="approvals")
+    entry = models.OneToOneField(AuditEntry, on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
+    is_sole = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["created_at", "id"]
@@ -161,7 +169,10 @@ class Objection(models.Model):
 
 
 class BreakGlass(models.Model):
-    """A run that somebody started without the consent that the policy asks for; `missing` is what it lacked."""
+    """A run that somebody started without the approvals that the policy asks for; `missing` is what it lacked.
+
+    `entry` and `mac` vouch for it as they do for an approval.
+    """
 
     plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="broken_glass")
     digest = models.CharField(max_length=80)
@@ -172,6 +183,8 @@ class BreakGlass(models.Model):
     missing = models.JSONField(default=list)
     policy_version = models.TextField(blank=True)
     created_at = models.DateTimeField()
+    entry = models.OneToOneField(AuditEntry, on_delete=models.PROTECT, null=True, related_name="+")
+    mac = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering = ["-created_at"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import LimitKind, Role
+from applyviz.records.enums import LimitKind, PendingKind, PendingState, Role
 
 
 class Team(models.Model):
@@ -28,12 +28,15 @@ class Team(models.Model):
 
 
 class TeamMember(models.Model):
-    """Somebody is in a team from one moment to another."""
+    """Somebody is in a team from one moment to another; the last three say who let them in, as for a grant."""
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="members")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="memberships")
     since = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    is_sole = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["id"]
@@ -52,6 +55,8 @@ class Grant(models.Model):
 
     - Patterns: `*` stands for any text, `?` for one character; every other character for itself.
     - Objects of no namespace are covered only where `is_cluster_scoped` says so.
+    - `confirmed_by` is the second administrator. `is_sole`: there had only ever been one when it was made.
+    - `by` is nobody for what a command on the machine granted.
     """
 
     role = models.CharField(max_length=16, choices=Role.choices)
@@ -64,6 +69,8 @@ class Grant(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
     ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    is_sole = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["id"]
@@ -77,6 +84,62 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} on {self.cluster_pattern}/{self.namespace_pattern}"
+
+
+class PendingChange(models.Model):
+    """A change of who may do what that a second administrator has to confirm before it happens.
+
+    - `given` is what the use case needs, by ids and names; `told` is what people read of it.
+    """
+
+    kind = models.CharField(max_length=16, choices=PendingKind.choices)
+    given = models.JSONField(default=dict)
+    told = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, choices=PendingState.choices, default=PendingState.WAITING)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.asked_by_id}"
+
+
+class AccountClaim(models.Model):
+    """A one-time link by which an invited person sets their own password; the database holds its hash alone."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="claims")
+    token_hash = models.CharField(max_length=64, unique=True)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"link for {self.person_id}"
+
+
+class OpenSession(models.Model):
+    """A session that somebody signed in to, so that they can end their others."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="open_sessions")
+    session_key = models.CharField(max_length=40, unique=True)
+    address = models.CharField(max_length=45, blank=True)
+    agent = models.CharField(max_length=120, blank=True)
+    started_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"session of {self.person_id}"
 
 
 class AccountLink(models.Model):

@@ -9,9 +9,13 @@ from applyviz.records.fields import SealedField
 
 
 class SourceRevision(models.Model):
-    """The files of one intended change, at one moment, with digest and provenance."""
+    """The files of one intended change, at one moment, with digest and provenance.
+
+    - Digests are keyed, with a `salt` of this revision: they betray neither bytes nor that two revisions are equal.
+    """
 
     digest = models.CharField(max_length=80, db_index=True)
+    salt = models.CharField(max_length=32, blank=True)
     provenance = models.JSONField(default=dict)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

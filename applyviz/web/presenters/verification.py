@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from applyviz.records.models import AuditEntry
 from applyviz.web.presenters.operations import Look
-from applyviz.workflow import chain, heads
+from applyviz.workflow import approval_macs, chain, heads
+from applyviz.workflow.approval_macs import Verdict
 from applyviz.workflow.chain import ChainReport, Head
 from applyviz.workflow.heads import SignedHead
 
@@ -32,6 +33,7 @@ class VerificationPage:
 
     - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
     - `signed` is the head that was published last, `key` the public key of its signature.
+    - `verdict` is over all approvals, once every entry was read.
     - `held` counts the published heads that were given; when all is intact, they are in it.
     """
 
@@ -47,6 +49,7 @@ class VerificationPage:
     signed: SignedHead | None
     key: str
     held: int
+    verdict: Verdict | None
 
 
 def verify_slice(*, after: int, published: Sequence[Head]) -> ChainReport:
@@ -77,10 +80,13 @@ def present_verification(
     """The whole page; without a report nothing was asked yet. `before` counts the entries of earlier slices."""
     is_going = report is not None and report.is_intact and not report.is_finished
     bad = report.bad if report else None
+    is_done = report is not None and report.is_intact and report.is_finished
+    verdict = approval_macs.check_all() if is_done else None
+    is_bad = bad is not None or bool(verdict and verdict.forged)
     return VerificationPage(
         head=head,
         report=report,
-        look=_GOING if is_going else _INTACT if report is None or report.is_intact else _BAD,
+        look=_GOING if is_going else _BAD if is_bad else _INTACT,
         published=published,
         goes_on_after=report.last if report is not None and is_going else None,
         checked=before + (report.entries if report else 0),
@@ -90,4 +96,5 @@ def present_verification(
         signed=heads.find_published(),
         key=heads.public_key(),
         held=held,
+        verdict=verdict,
     )

@@ -6,9 +6,9 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.plan import Operation
-from applyviz.records.models import Approval, Objection
+from applyviz.records.models import Objection
 from applyviz.workflow.policies import Freeze
-from tests.builders import make_policy
+from tests.builders import make_approval, make_policy
 from tests.web import builders, rows
 
 URL = reverse("home")
@@ -120,7 +120,7 @@ def test_who_has_no_role_is_told_so_and_not_sent_in_circles(as_charlie):
 def test_home_says_why_an_approved_plan_is_not_applied_now(as_bob, bob, alice):
     make_policy(freezes=(Freeze("2020-01-01T00:00", "2099-01-04T08:00", "UTC", "Holidays"),))
     plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])
-    Approval.objects.create(plan=plan, digest=plan.digest, by=bob, by_name="bob", created_at=rows.NOW)
+    make_approval(plan, bob, created_at=rows.NOW)
 
     others = section(as_bob.get(URL).content.decode(), "Waits for others")
 

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import chain, heads, history, retention
+from applyviz.workflow import approval_macs, chain, heads, history, retention
 from applyviz.workflow.errors import NotValidError
 
 _FILTERS = ("cluster", "group", "namespace", "kind", "name", "person", "manager", "text")
@@ -74,7 +74,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Name what can be done."""
         what = parser.add_subparsers(dest="what", required=True)
-        verify = what.add_parser("verify", help="walk the hash chain; exit 1 and name the first bad entry")
+        verify = what.add_parser("verify", help="walk the hash chain and check approvals; exit 1 and name what is bad")
         verify.add_argument("--head", type=read_head, metavar="N:HASH", help="a head that was published earlier")
         verify.add_argument("--heads", type=Path, metavar="FILE", help="a file of signed heads, one a line")
         verify.add_argument(
@@ -127,8 +127,13 @@ class Command(BaseCommand):
         bad = report.bad or heads.find_contradiction(one.head for one in signed)
         if bad is not None:
             raise CommandError(str(bad), returncode=1)
+        verdict = approval_macs.check_all()
+        if verdict.forged:
+            lines = "\n".join(f"forged: {one}" for one in verdict.forged)
+            raise CommandError(f"{lines}\n{len(verdict.forged)} forged, the history itself is intact", returncode=1)
         head = chain.find_head()
         self.stdout.write(f"{report.entries} entries are intact, {report.runs} chains of runs among them; head {head}")
+        self.stdout.write(f"{verdict.approvals} approvals and {verdict.emergencies} emergency applies are genuine")
         if signed:
             self.stdout.write(f"{len(signed)} published heads are in it")
         for told in retention.list_removals(report.removed):

@@ -1,0 +1,106 @@
+"""The MAC of an approval or an emergency apply: a row that somebody inserts past the use cases counts for nothing.
+
+It covers the plan, its digest, the person, the time and the hash of the audit entry, under `APPLYVIZ_APPROVAL_KEY`.
+Web processes and workers hold that key and the database does not. Out of scope: whoever holds a web process holds it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from applyviz.engine.objects.values import canonical_json
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import Approval, AuditEntry, BreakGlass
+
+_ACTIONS = {Approval: AuditAction.APPROVAL_GIVEN, BreakGlass: AuditAction.GLASS_BROKEN}
+Given = Approval | BreakGlass
+
+
+def _make(row: Given, entry: AuditEntry, key: str) -> str:
+    expires_at = row.expires_at if isinstance(row, Approval) else None
+    covered = [
+        _ACTIONS[type(row)].value,
+        row.plan_id,
+        row.digest,
+        row.by_id,
+        row.by_name,
+        row.created_at.astimezone(UTC).isoformat(timespec="microseconds"),
+        expires_at.astimezone(UTC).isoformat(timespec="microseconds") if expires_at else None,
+        row.is_sole if isinstance(row, Approval) else None,
+        entry.pk,
+        entry.hash,
+    ]
+    return hmac.digest(key.encode(), f"applyviz approval {canonical_json(covered)}".encode(), "sha256").hex()
+
+
+def vouch(row: Given, entry: AuditEntry) -> None:
+    """Set audit entry and MAC of an approval or an emergency apply that is about to be stored."""
+    if not settings.APPLYVIZ_APPROVAL_KEY:
+        raise ImproperlyConfigured("APPLYVIZ_APPROVAL_KEY: it is not set here; web processes and workers hold it")
+    row.entry, row.mac = entry, _make(row, entry, settings.APPLYVIZ_APPROVAL_KEY)
+
+
+def find_fault(row: Given) -> str:
+    """Return why nothing may rest on an approval or an emergency apply; "" when it is genuine."""
+    entry = row.entry
+    if entry is None or not row.mac:
+        return "no audit entry records it"
+    if (entry.action, entry.actor_id, entry.plan_digest) != (_ACTIONS[type(row)], row.by_id, row.digest):
+        return "its audit entry records something else"
+    keys = (settings.APPLYVIZ_APPROVAL_KEY, *settings.APPLYVIZ_APPROVAL_KEY_FALLBACKS)
+    if not any(hmac.compare_digest(_make(row, entry, key), row.mac) for key in keys if key):
+        return "it was not made by this installation"
+    return ""
+
+
+def keep_genuine(rows: Iterable[Approval]) -> list[Approval]:
+    """Return the approvals that this installation made; the others count for nothing."""
+    return [row for row in rows if not find_fault(row)]
+
+
+@dataclass(frozen=True, slots=True)
+class Forged:
+    """An approval or an emergency apply that this installation did not make."""
+
+    what: str
+    number: int
+    by: str
+    review: int
+    plan: int
+    fault: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.number} by {self.by} of plan {self.plan} of review {self.review}: {self.fault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many approvals and emergency applies there are, and which of them are forged."""
+
+    approvals: int
+    emergencies: int
+    forged: tuple[Forged, ...]
+
+
+def _list_forged(what: str, rows: Iterable[Given]) -> Iterator[Forged]:
+    for row in rows:
+        fault = find_fault(row)
+        if fault:
+            yield Forged(what, row.pk, row.by_name, row.plan.review.number, row.plan.number, fault)
+
+
+def check_all() -> Verdict:
+    """Return the verdict over every approval and emergency apply that is stored."""
+    approvals = Approval.objects.select_related("entry", "plan__review").order_by("pk")
+    emergencies = BreakGlass.objects.select_related("entry", "plan__review").order_by("pk")
+    forged = (
+        *_list_forged("approval", approvals.iterator(chunk_size=2_000)),
+        *_list_forged("emergency apply", emergencies.iterator(chunk_size=2_000)),
+    )
+    return Verdict(approvals.count(), emergencies.count(), forged)
