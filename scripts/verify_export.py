@@ -327,9 +327,9 @@ class Report:
     published: int
 
     def tell_verdict(self) -> str:
-        """What the installation said of its approvals, and whether a checkpoint vouches for that."""
+        """What the installation said of its approvals, and whether a published head vouches for that."""
         if self.verdict is None:
-            return "no verdict about approvals: an entry of approvals.checked comes with every published head"
+            return "approvals were not checked: a verdict comes with every published head"
         sequence, count = self.verdict
         covered = "a published head covers it" if sequence <= self.published else "no published head covers it"
         return f"{count} approvals were found genuine at entry {sequence}; {covered}"
@@ -365,9 +365,10 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     print(f"{found.entries} entries are intact, {found.runs} chains of runs among them; last {found.last}")
-    print(found.tell_verdict())
     for policy, count in sorted(found.removed.items()):
         print(f"{count} bodies were removed by policy {policy or 'that is not in the export'}")
+    if given.heads or found.verdict:
+        print(found.tell_verdict())
     if given.selection:
         print("a selection: missing entries in between cannot be detected")
     elif not heads:

@@ -269,7 +269,7 @@ class AuditAction(models.TextChoices):
     CLUSTER_CHANGED = "cluster.changed", _("changed a cluster")
     SIGNED_IN = "person.signed_in", _("signed in")
     SIGN_IN_FAILED = "person.sign_in_failed", _("failed to sign in")
-    SIGN_IN_REFUSED = "person.sign_in_refused", _("was refused to try signing in")
+    SIGN_IN_REFUSED = "person.sign_in_refused", _("is delayed after failed sign-ins")
     PROVED = "person.proved", _("proved who they are")
     PROOF_FAILED = "person.proof_failed", _("gave a wrong password to prove who they are")
     SESSION_ENDED = "session.ended", _("ended sessions")

@@ -1,4 +1,4 @@
-"""The frozen bytes of one source: files with where each came from, and one digest over all.
+"""The frozen bytes of one source: files with where each came from, and a keyed digest over all.
 
 A source revision is fetched once; what is planned, shown and applied is read from these bytes and never
 from the place they came from again. The digest depends on names and bytes alone, not on provenance.
@@ -7,6 +7,7 @@ from the place they came from again. The digest depends on names and bytes alone
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -14,9 +15,9 @@ from typing import Self
 from applyviz.engine.objects.errors import SourceError
 
 
-def digest_bytes(data: bytes) -> str:
-    """SHA-256 of bytes, in hex."""
-    return hashlib.sha256(data).hexdigest()
+def digest_bytes(data: bytes, key: bytes) -> str:
+    """Return the keyed digest of bytes, in hex: without the key, nobody can try out what they may be."""
+    return hmac.digest(key, data, "sha256").hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,6 @@ class SourceFile:
     name: str
     data: bytes = field(repr=False)
     provenance: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def sha256(self) -> str:
-        """Digest of the bytes."""
-        return digest_bytes(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +50,11 @@ class SourceBundle:
         """Bytes of all files."""
         return sum(len(file.data) for file in self.files)
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 over names and digests in order; lengths keep a name from looking like two."""
-        total = hashlib.sha256(b"applyviz source 1\n")
+    def make_digest(self, key: bytes) -> str:
+        """Return a keyed digest over names and bytes in order; lengths keep a name from looking like two."""
+        total = hmac.new(key, b"applyviz source 1\n", hashlib.sha256)
         for file in self.files:
             name = file.name.encode("utf-8", "surrogateescape")
             total.update(b"%d:" % len(name) + name + b"%d:" % len(file.data))
-            total.update(hashlib.sha256(file.data).digest())
+            total.update(file.data)
         return total.hexdigest()

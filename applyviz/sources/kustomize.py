@@ -139,5 +139,5 @@ def render(
         _write_tree(bundle, root)
         data = _run([*command, f"./{folder}" if folder else "."], root, limits)
     name = f"{folder.strip('/') or 'kustomization'}.rendered.yaml"
-    provenance = {"from": "kustomize", "folder": folder or ".", "tree": bundle.digest, "program": command[0]}
+    provenance = {"from": "kustomize", "folder": folder or ".", "program": command[0]}
     return SourceFile(name, data, provenance)

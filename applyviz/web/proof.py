@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from django.contrib.auth import logout
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from applyviz.records.models import Plan
 from applyviz.web.addresses import find_address
 from applyviz.workflow import clock, policies, signing
+from applyviz.workflow.access import Person
+from applyviz.workflow.errors import NotAllowedError
 
-__all__ = ["find_address", "is_asked_for", "is_fresh", "remember"]
+__all__ = ["find_address", "is_asked_for", "is_fresh", "prove", "remember"]
 _KEY = "proved_at"
 
 
 def remember(request: HttpRequest) -> None:
     """Keep that who is signed in has just given their password."""
     request.session[_KEY] = clock.now().timestamp()
+
+
+def prove(request: HttpRequest, password: str) -> str:
+    """Take a password that was given once more; gives the sentence of an error, "" when it is right.
+
+    - Raises `NotAllowedError` after ten wrong ones: this session has ended. Raises `TooOftenError` for one too early.
+    """
+    key = request.session.session_key or ""
+    if not isinstance(request.user, Person):
+        raise NotAllowedError(_("nobody is signed in"))
+    found = signing.prove(request.user, password, find_address(request), session=key)
+    if found is signing.Proof.RIGHT:
+        remember(request)
+        return ""
+    if found is signing.Proof.SESSION_ENDS:
+        logout(request)
+        raise NotAllowedError(
+            _("%(count)d wrong passwords ended this session; your other sessions go on. Sign in again.")
+            % {"count": signing.PROOFS_OF_SESSION}
+        )
+    return _("This is not your password.")
 
 
 def is_fresh(request: HttpRequest) -> bool:

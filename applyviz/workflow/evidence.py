@@ -59,7 +59,7 @@ _ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
     Section.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
     Section.APPROVALS: (
         *(AuditAction.APPROVAL_GIVEN, AuditAction.APPROVAL_REVOKED),
-        *(AuditAction.CHANGES_REQUESTED, AuditAction.REQUEST_WITHDRAWN),
+        *(AuditAction.CHANGES_REQUESTED, AuditAction.REQUEST_WITHDRAWN, AuditAction.APPROVALS_CHECKED),
     ),
     Section.RUNS: (AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED),
     Section.BROKEN_GLASS: (AuditAction.GLASS_BROKEN,),
@@ -71,6 +71,8 @@ _ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
         *(AuditAction.PERSON_ADDED, AuditAction.PERSON_CHANGED, AuditAction.TEAM_CHANGED),
         *(AuditAction.ROLE_GRANTED, AuditAction.ROLE_ENDED, AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED),
         *(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED, AuditAction.SERVICE_MADE),
+        *(AuditAction.LINK_MADE, AuditAction.ACCOUNT_CLAIMED, AuditAction.PASSWORD_CHANGED),
+        *(AuditAction.SECOND_ASKED, AuditAction.SECOND_DECLINED),
         *(AuditAction.TOKEN_MADE, AuditAction.TOKEN_REVOKED, AuditAction.KEYS_ROTATED, AuditAction.WEBHOOK_CHANGED),
     ),
 }
@@ -88,6 +90,9 @@ _TOLD = (
     "slug",
     "version",
     "acts as",
+    "sole administrator",
+    "confirmed by",
+    "forged in all",
 )
 EXCEPTIONS = (Section.BROKEN_GLASS, Section.LATE, Section.POLICIES, Section.UNEXPLAINED)
 

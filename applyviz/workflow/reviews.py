@@ -22,8 +22,8 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewPlace, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
-from applyviz.sources.bundle import SourceBundle
-from applyviz.workflow import access, audit, decisions, outbox
+from applyviz.sources.bundle import SourceBundle, digest_bytes
+from applyviz.workflow import access, audit, decisions, outbox, source_digests
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.decisions import Choice
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
@@ -33,8 +33,11 @@ from applyviz.workflow.places import Place
 
 
 def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
+    salt = source_digests.make_salt()
+    key = source_digests.key_of(salt)
     revision = SourceRevision.objects.create(
-        digest=bundle.digest,
+        digest=bundle.make_digest(key),
+        salt=salt,
         provenance={"files": len(bundle.files), "bytes": bundle.size},
         created_at=timezone.now(),
         created_by=by,
@@ -45,7 +48,7 @@ def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
             position=position,
             name=file.name,
             content=Sealed.of_bytes(file.data),
-            digest=file.sha256,
+            digest=digest_bytes(file.data, key),
             size=len(file.data),
             provenance=dict(file.provenance),
         )

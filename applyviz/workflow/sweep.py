@@ -25,6 +25,7 @@ from applyviz.workflow import (
     playgrounds,
     runs,
     scans,
+    sessions,
     watching,
 )
 from applyviz.workflow.logs import log_unexpected
@@ -78,6 +79,7 @@ def _tie_history(now: datetime) -> int:
 
 def _forget(now: datetime) -> int:
     playgrounds.remove_expired(now=now)
+    sessions.forget_old(now=now)
     return 0
 
 

@@ -120,6 +120,7 @@ LEFT_OUT = {
     *("hazard.acknowledgement_withdrawn", "rule.proposed", "rule.declined", "comment.added", "comment.edited"),
     *("comment.resolved", "comment.reopened", "run.claimed", "object.intent", "object.result", "person.signed_in"),
     *("person.sign_in_failed", "person.sign_in_refused", "person.proved", "live.verified", "history.exported"),
+    *("person.proof_failed", "session.ended", "file.compared"),
     *("history.anchored", "history.published", "live.changed", "live.drifted"),
 }
 

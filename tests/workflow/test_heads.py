@@ -52,9 +52,9 @@ def test_published_head_is_signed_and_told(head_file, django_capture_on_commit_c
     signed = publish(django_capture_on_commit_callbacks)
     told = AuditEntry.objects.get(action=AuditAction.HISTORY_PUBLISHED)
 
-    assert (signed.head.sequence, signed.is_ours, heads.find_published()) == (3, True, signed)
+    assert (signed.head.sequence, signed.is_ours, heads.find_published()) == (4, True, signed)
     assert head_file.read_text() == f"{signed}\n"
-    assert (told.detail, told.sequence) == (json.loads(str(signed)), 4)
+    assert (told.detail, told.sequence) == (json.loads(str(signed)), 5)
     assert heads.read_published([str(signed), "\n"]) == [signed]
 
 
@@ -157,7 +157,7 @@ def test_history_written_anew_contradicts_the_file(head_file, django_capture_on_
     write(5)
 
     assert chain.verify_chain().is_intact
-    with pytest.raises(CommandError, match="entry 3 is bad: it is not the published head"):
+    with pytest.raises(CommandError, match="entry 4 is bad: it is not the published head"):
         call_command("audit", "verify", "--heads", str(head_file))
 
 
@@ -185,10 +185,10 @@ def test_offline_verifier_finds_a_history_written_anew(head_file, tmp_path, djan
     write(2)
     assert check_offline(tmp_path, *given) == (
         1,
-        "line 3 is bad: entries 3 to 3, the published head, are missing",
+        "line 3 is bad: entries 3 to 4, the published head, are missing",
     )
     write(2)
-    assert check_offline(tmp_path, *given) == (1, "line 3 is bad: entry 3 is not the published head")
+    assert check_offline(tmp_path, *given) == (1, "line 4 is bad: entry 4 is not the published head")
 
 
 def test_commands_print_the_line_and_the_key(capsys):
@@ -197,4 +197,4 @@ def test_commands_print_the_line_and_the_key(capsys):
     call_command("audit", "key")
 
     line, key = capsys.readouterr().out.splitlines()
-    assert (json.loads(line)["key"], heads.read_published([line])[0].head.sequence) == (key, 3)
+    assert (json.loads(line)["key"], heads.read_published([line])[0].head.sequence) == (key, 4)

@@ -1,4 +1,4 @@
-"""Signing in: failures are counted where no restart and no flood of names forgets them."""
+"""Signing in: delays after failures, counted where no restart and no flood of names forgets them."""
 
 from datetime import datetime, timedelta
 
@@ -7,71 +7,66 @@ import pytest
 from applyviz.records.enums import AuditAction, LimitKind
 from applyviz.records.models import AuditEntry, SignInLimit
 from applyviz.workflow import buckets, clock, signing
+from applyviz.workflow.errors import TooOftenError
 from tests.builders import make_person
 
 pytestmark = pytest.mark.django_db
 HOME, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 
 
-def fail(name, address=HOME, times=1):
-    for _ in range(times):
-        signing.record_failure(name, address)
+def fail(name, address=HOME):
+    assert signing.begin_attempt(name, address) is None
+    signing.record_failure(name, address)
 
 
-def test_five_failures_of_a_name_from_an_address_are_enough():
-    fail("alice", times=4)
-    assert signing.find_refusal("alice", HOME) is None
+def test_delay_is_of_the_name_at_the_address():
     fail("alice")
 
-    assert signing.find_refusal("alice", HOME) is not None
-    assert signing.find_refusal("Alice ", HOME) is not None
-    assert signing.find_refusal("alice", ELSEWHERE) is None
-    assert signing.find_refusal("bob", HOME) is None
+    assert signing.begin_attempt("Alice ", HOME) is not None
+    assert signing.begin_attempt("alice", ELSEWHERE) is None
+    assert signing.begin_attempt("bob", HOME) is None
 
 
-def test_limit_ends_after_a_quarter_of_an_hour(move_clock):
-    move_clock(datetime.fromisoformat("2026-11-21T08:00:00+00:00"))
-    fail("alice", times=5)
+def test_failures_are_forgotten_after_a_quarter_of_an_hour(move_clock):
+    start = datetime.fromisoformat("2026-11-21T08:00:00+00:00")
+    for n in range(5):
+        move_clock(start + timedelta(minutes=n))
+        fail("alice")
 
-    move_clock(datetime.fromisoformat("2026-11-21T08:14:59+00:00"))
-    assert signing.find_refusal("alice", HOME) is not None
-    move_clock(datetime.fromisoformat("2026-11-21T08:15:01+00:00"))
-    assert signing.find_refusal("alice", HOME) is None
-
-
-def test_name_is_limited_from_many_addresses():
-    for n in range(25):
-        fail("alice", f"198.51.100.{n}")
-
-    assert signing.find_refusal("alice", "203.0.113.9") is not None
+    move_clock(start + timedelta(minutes=4, seconds=15))
+    assert signing.begin_attempt("alice", HOME) == start + timedelta(minutes=4, seconds=16)
+    move_clock(start + timedelta(minutes=20))
+    fail("alice")
+    assert signing.begin_attempt("alice", HOME) == start + timedelta(minutes=20, seconds=1)
 
 
-def test_flood_of_names_neither_fills_the_table_nor_forgets():
-    fail("alice", times=5)
-    names = (f"nobody-{n}" for n in range(10_000))
-    now = clock.now()
-    for name in names:  # what `record_failure` does, without the history
-        for kind, bucket in signing._find_buckets(name, HOME):
-            if kind is not LimitKind.ADDRESS:
-                SignInLimit.objects.bulk_create(
-                    [SignInLimit(kind=kind, bucket=bucket, failures=1, since=now)], ignore_conflicts=True
-                )
-    fail("mallory", times=50)
+@pytest.mark.parametrize(("failures", "seconds"), [(0, 0), (1, 1), (2, 2), (5, 16), (6, 30), (7, 30), (10**9, 30)])
+def test_delay_ends_at_thirty_seconds(failures, seconds):
+    assert signing.find_delay(failures) == timedelta(seconds=seconds)
 
-    assert signing.find_refusal("alice", HOME) is not None
-    assert signing.find_refusal("anybody", HOME) is not None
+
+def test_flood_of_names_neither_fills_the_table_nor_forgets(move_clock):
+    move_clock(now := clock.now())
+    fail("alice")
+    for n in range(10_000):  # what `begin_attempt` writes, without asking
+        bucket = signing._pair(f"nobody-{n}", HOME)
+        SignInLimit.objects.bulk_create(
+            [SignInLimit(kind=LimitKind.PAIR, bucket=bucket, failures=1, since=now)], ignore_conflicts=True
+        )
+
+    assert signing.begin_attempt("alice", HOME) is not None
     assert SignInLimit.objects.count() <= len(LimitKind) * buckets.BUCKETS
 
 
 def test_success_forgets_own_failures_alone():
     alice = make_person("alice")
-    fail("alice", times=4)
-    fail("alice", ELSEWHERE, times=5)
+    fail("alice")
+    fail("alice", ELSEWHERE)
 
     signing.record_success(alice, HOME)
 
-    assert signing.find_refusal("alice", HOME) is None
-    assert signing.find_refusal("alice", ELSEWHERE) is not None
+    assert signing.begin_attempt("alice", HOME) is None
+    assert signing.begin_attempt("alice", ELSEWHERE) is not None
 
 
 def test_history_tells_of_both_and_keeps_no_stray_password():
@@ -88,13 +83,25 @@ def test_history_tells_of_both_and_keeps_no_stray_password():
     ]
 
 
-def test_proof_is_the_password_and_is_limited_too():
+def test_history_tells_once_that_the_longest_delay_is_reached(move_clock):
+    make_person("alice")
+    for n in range(9):
+        move_clock(datetime.fromisoformat("2026-11-21T08:00:00+00:00") + timedelta(minutes=n))
+        fail("alice")
+
+    (told,) = AuditEntry.objects.filter(action=AuditAction.SIGN_IN_REFUSED)
+    assert told.detail == {"name": "alice", "address": HOME, "delay in seconds": 30}
+
+
+def test_proof_is_the_password_and_is_delayed_too():
     alice = make_person("alice")
 
-    assert signing.prove(alice, "alice-secret", HOME)
-    for _ in range(5):
-        assert not signing.prove(alice, "guess", HOME)
-    assert not signing.prove(alice, "alice-secret", HOME)
+    assert signing.prove(alice, "alice-secret", HOME, session="a") is signing.Proof.RIGHT
+    assert signing.prove(alice, "guess", HOME, session="a") is signing.Proof.WRONG
+    with pytest.raises(TooOftenError, match="Wait 1 s"):
+        signing.prove(alice, "alice-secret", HOME, session="a")
+    assert signing.prove(alice, "alice-secret", HOME, session="another") is signing.Proof.RIGHT
+    assert signing.begin_attempt("alice", HOME) is None
 
 
 def test_proof_lasts_five_minutes():

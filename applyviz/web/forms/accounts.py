@@ -15,15 +15,21 @@ from applyviz.workflow import signing
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password; who failed too often is not even looked at for a while."""
+    """Name and password; what comes too soon after a failure is not even looked at."""
+
+    retry_after = 0
 
     def clean(self) -> dict[str, Any]:
         """Count failures; say the same whether the name exists or not."""
         given: HttpRequest = self.request  # type: ignore[assignment]  # the view always passes it
         name, address = str(self.cleaned_data.get("username") or ""), find_address(given)
-        if signing.find_refusal(name, address) is not None:
+        until = signing.begin_attempt(name, address)
+        if until is not None:
+            self.retry_after = signing.count_seconds(until)
             raise forms.ValidationError(
-                _("Too many failed attempts. Wait a quarter of an hour, then try again."), code="limited"
+                _("Wait %(count)d s after a wrong password, then try again."),
+                code="limited",
+                params={"count": self.retry_after},
             )
         try:
             return dict(super().clean())
@@ -42,3 +48,29 @@ class ProofForm(forms.Form):
         """Where to go afterwards; only pages of this installation."""
         given = str(self.data.get("next") or self.initial.get("next") or "")
         return given if url_has_allowed_host_and_scheme(given, allowed_hosts={host}) else default
+
+
+def _password(label: Any, complete: str) -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": complete})
+    return forms.CharField(label=label, max_length=400, strip=False, widget=widget)
+
+
+class NewPasswordForm(forms.Form):
+    """A password that nobody else knows, twice."""
+
+    new = _password(_("New password"), "new-password")
+    again = _password(_("New password again"), "new-password")
+
+    def clean(self) -> dict[str, Any]:
+        """Both must be the same."""
+        given = self.cleaned_data
+        if "new" in given and "again" in given and given["new"] != given["again"]:
+            self.add_error("again", _("The two are not the same."))
+        return given
+
+
+class PasswordForm(NewPasswordForm):
+    """The present password and a new one."""
+
+    password = _password(_("Present password"), "current-password")
+    field_order = ("password", "new", "again")

@@ -182,3 +182,9 @@ def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
         return ReadSource(SourceBundle(), (), (FoundProblem(str(error)),))
     problems = (*_find_kustomizations(bundle), *_present_problems(parsed))
     return ReadSource(bundle, _present_found(parsed), problems)
+
+
+class CompareFileForm(forms.Form):
+    """One file that somebody holds, to be compared with what a plan was made of."""
+
+    file = forms.FileField(label=_("Your file"), allow_empty_file=True)

@@ -109,16 +109,18 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -
     url = ticket if ticket.startswith("https://") else ""
     made = localtime(plan.completed_at or plan.created_at)
     asked = "; ".join(describe_demand(need.demand) for need in found.needs) or _("no approval")
+    record_url = reverse("reviews:show-record", args=[review.number, plan.number])
     facts = [
         Fact(_("by"), review.author.get_username()),
         Fact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
-        Fact(_("source"), plan.revision.digest.removeprefix("sha256:")[:12], is_code=True),
+        Fact(_("source"), plan.revision.digest[:12], is_code=True),
+        Fact(_("to compare"), _("a file of yours"), url=f"{record_url}#compare-file"),
         Fact(_("planned"), date_format(made, "j M Y H:i T")),
         Fact(_("certainty"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
         Fact(_("asks for"), asked) if plan.policy_version else None,
-        Fact(_("for print"), _("change record"), url=reverse("reviews:show-record", args=[review.number, plan.number])),
+        Fact(_("for print"), _("change record"), url=record_url),
         Fact(_("to keep"), _("all requests"), url=_requests_url(plan)) if plan.state == PlanState.COMPLETE else None,
     ]
     return tuple(fact for fact in facts if fact)

@@ -1,19 +1,31 @@
-"""Signing in with a limit on failures, and proving once more that it is you."""
+"""Signing in, proving once more that it is you, and one's own account: password and sessions."""
 
 from __future__ import annotations
 
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from applyviz import origins
 from applyviz.web import proof
-from applyviz.web.forms.accounts import ProofForm, SignInForm
+from applyviz.web.forms.accounts import PasswordForm, ProofForm, SignInForm
 from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import signing
+from applyviz.workflow import sessions, signing
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.errors import NotValidError
+
+
+def remember_session(request: HttpRequest, person: Person, before: str = "") -> None:
+    """Keep that this session is theirs, so that they can end it from another one."""
+    agent = origins.shorten_agent(request.headers.get("User-Agent", ""))
+    key, address = request.session.session_key or "", proof.find_address(request)
+    sessions.remember(person, session=key, address=address, agent=agent, before=before)
 
 
 class _SignIn(LoginView):
@@ -29,7 +41,16 @@ class _SignIn(LoginView):
         person = form.get_user()
         if isinstance(person, Person):
             signing.record_success(person, proof.find_address(self.request))
+            remember_session(self.request, person)
         proof.remember(self.request)
+        return answer
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """Say what is wrong; who has to wait is told how long."""
+        answer = super().form_invalid(form)
+        seconds = getattr(form, "retry_after", 0)
+        if seconds:
+            answer.status_code, answer["Retry-After"] = 429, str(seconds)
         return answer
 
 
@@ -42,9 +63,52 @@ def prove(request: PageRequest) -> HttpResponse:
     form = ProofForm(request.POST or None, initial={"next": request.GET.get("next", "")})
     back = form.read_back(request.get_host(), reverse("home"))
     if request.method == "POST" and form.is_valid():
-        if signing.prove(request.user, form.cleaned_data["password"], proof.find_address(request)):
-            proof.remember(request)
+        wrong = proof.prove(request, form.cleaned_data["password"])
+        if not wrong:
             return redirect(back)
-        form.add_error("password", _("This is not your password, or you tried too often."))
+        form.add_error("password", wrong)
     context = {"form": form, "back": back}
     return render(request, "accounts/prove.html", context, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.LOOK)
+def show_account(request: PageRequest) -> HttpResponse:
+    """One's own account: where one is signed in, and the way to a new password."""
+    context = {"sessions": sessions.list_open(request.user), "here": request.session.session_key}
+    return render(request, "accounts/account.html", context)
+
+
+@needs(Action.LOOK, "POST")
+def end_sessions(request: PageRequest) -> HttpResponse:
+    """Sign out everywhere but here."""
+    count = sessions.sign_out_others(request.user, keep=request.session.session_key or "")
+    text = ngettext("%(count)d other session was ended.", "%(count)d other sessions were ended.", count)
+    messages.success(request, text % {"count": count})
+    return redirect("account")
+
+
+@needs(Action.LOOK, "GET", "POST")
+def change_password(request: PageRequest) -> HttpResponse:
+    """Set a new password; every other session of the account ends."""
+    form = PasswordForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _change(request, form):
+        messages.success(request, _("Your password is changed, and your other sessions are ended."))
+        return redirect("account")
+    status = 422 if request.method == "POST" else 200
+    return render(request, "accounts/password.html", {"form": form}, status=status)
+
+
+def _change(request: PageRequest, form: PasswordForm) -> bool:
+    wrong = proof.prove(request, form.cleaned_data["password"])
+    if wrong:
+        form.add_error("password", wrong)
+        return False
+    before, address = request.session.session_key or "", proof.find_address(request)
+    try:
+        signing.change_password(request.user, new=form.cleaned_data["new"], address=address, keep_session=before)
+    except NotValidError as error:
+        form.add_error("new", str(error))
+        return False
+    update_session_auth_hash(request, request.user)
+    remember_session(request, request.user, before=before)
+    return True

@@ -15,7 +15,7 @@ from applyviz.web import proof
 from applyviz.web.forms.reviews import ApprovalForm, DigestForm, GlassForm
 from applyviz.web.presenters.confirming import present_confirmation
 from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import access, approvals, breakglass, plans, policies, runs, signing
+from applyviz.workflow import access, approvals, breakglass, plans, policies, runs
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotPossibleError, WorkflowError
 
@@ -24,11 +24,13 @@ def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
     """Whether who consents to something dangerous proved lately that it is them, or does so now."""
     if form.cleaned_data["then"] == "changes" or not proof.is_asked_for(request, plan):
         return True
-    if signing.prove(request.user, form.cleaned_data["password"], proof.find_address(request)):
-        proof.remember(request)
-        return True
-    form.add_error("password", _("This plan is dangerous: give your password again."))
-    return False
+    if not form.cleaned_data["password"]:
+        form.add_error("password", _("This plan has high risks: give your password again."))
+        return False
+    wrong = proof.prove(request, form.cleaned_data["password"])
+    if wrong:
+        form.add_error("password", wrong)
+    return not wrong
 
 
 def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
@@ -108,8 +110,8 @@ def break_glass(request: PageRequest, number: int, plan: int) -> HttpResponse:
     form = GlassForm(request.POST or None, initial={"digest": found.digest})
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
-        if signing.prove(request.user, given.pop("password"), proof.find_address(request)):
-            proof.remember(request)
+        wrong = proof.prove(request, given.pop("password"))
+        if not wrong:
             try:
                 run = breakglass.run_without_consent(found, by=request.user, **given)
             except WorkflowError as error:
@@ -117,7 +119,7 @@ def break_glass(request: PageRequest, number: int, plan: int) -> HttpResponse:
             else:
                 return redirect("runs:show-run", run.number)
         else:
-            form.add_error("password", _("This is not your password, or you tried too often."))
+            form.add_error("password", wrong)
     context = {
         "form": form,
         "page": present_confirmation(found, for_user=request.user),

@@ -26,7 +26,7 @@ from applyviz.records.models import Errand
 from applyviz.web import collisions
 from applyviz.workflow import access, errands
 from applyviz.workflow.access import Action
-from applyviz.workflow.errors import WorkflowError
+from applyviz.workflow.errors import TooOftenError, WorkflowError
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -64,6 +64,8 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
                 response = _render_unfinished(request, error)
             except WorkflowError as error:
                 response = render_refusal(request, error.status, str(error))
+                if isinstance(error, TooOftenError) and error.retry_after:
+                    response["Retry-After"] = str(error.retry_after)
             except OperationalError as error:
                 if not collisions.is_collision(error):
                     raise
