@@ -6,12 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
-from pytest_django.fixtures import SettingsWrapper
 
 from applyviz.records import guards
 from applyviz.records.enums import AuditAction, ReviewState, RunState
@@ -185,7 +185,7 @@ def test_changed_approval_is_forged(wired: Team, changed: dict[str, object]) -> 
     assert (forged.number, forged.fault) == (approval.pk, "it was not made by this installation")
 
 
-def test_key_of_before_still_vouches(wired: Team, settings: SettingsWrapper) -> None:
+def test_key_of_before_still_vouches(wired: Team, settings: Any) -> None:
     make_approval(wired.plan(config_map(a="1")), wired.bob)
     before = settings.APPLYVIZ_APPROVAL_KEY
     settings.APPLYVIZ_APPROVAL_KEY = "the-next-key-of-this-installation-0123456789"

@@ -6,12 +6,12 @@ import hashlib
 import hmac
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from pytest_django.fixtures import SettingsWrapper
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Plan, SourceFile, SourceRevision
@@ -71,7 +71,7 @@ def test_equal_files_have_no_equal_digests(team: Team, plan: Plan) -> None:
     assert len(set(SourceFile.objects.values_list("digest", flat=True))) == 2
 
 
-def test_digest_moves_with_the_key(plan: Plan, settings: SettingsWrapper) -> None:
+def test_digest_moves_with_the_key(plan: Plan, settings: Any) -> None:
     key = source_digests.key_of(plan.revision.salt)
     settings.APPLYVIZ_WEB_KEY = "the-key-of-another-installation-0123456789"
 
