@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 
 from celery import Celery
-from celery.signals import celeryd_init, task_postrun, task_prerun
+from celery.signals import celeryd_init, task_postrun, task_prerun, worker_shutting_down
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from applyviz import origins, request_ids
+from applyviz import origins, request_ids, stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 
@@ -62,6 +62,12 @@ def _hold_origin(task_id: str = "", **_: object) -> None:
 @task_postrun.connect
 def _let_go(**_: object) -> None:
     request_ids.current.set("-")
+
+
+@worker_shutting_down.connect
+def _stop(**_: object) -> None:
+    """Tell the processes that were forked, or the threads, that this one was asked to end."""
+    stopping.request()
 
 
 # Pool threads resolve the default application; without this they would accept every task and run none.

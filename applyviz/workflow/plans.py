@@ -48,9 +48,9 @@ from applyviz.workflow import (
 )
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.places import Place
-from applyviz.workflow.pulse import Pulse
 
 logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 3
@@ -126,7 +126,7 @@ def _fix_identity(claim: _Claim) -> None:
     claim.renew(identity=plan.identity)
 
 
-def _calculate(claim: _Claim, reader: Any) -> None:
+def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     plan = claim.plan
     tag_key = plan.tag_key.open_bytes()
     prepared = calculation.prepare(plan, reader, check=lambda places: _keep_places(plan, places))
@@ -137,12 +137,13 @@ def _calculate(claim: _Claim, reader: Any) -> None:
     overviewer = Overviewer()
     needs: dict[permissions.Need, None] = {}
     known = set(access.places_of(plan.review))
-    for change in prepared.run(Pulse(claim.renew).beat):
+    for change in renewer.each(prepared.run(renewer.check)):
         place = Place(plan.target.cluster.slug, change.ref.namespace)
         if place not in known:  # something that the set prunes
             _keep_places(plan, {place})
             known.add(place)
-        masked = mask_change(change, tag_key=tag_key)
+        with renewer.interruptible():
+            masked = mask_change(change, tag_key=tag_key)
         row = changes.make_row(change, masked, plan=plan, position=len(rows))
         overviewer.add(masked)
         counts[change.operation.value] += 1
@@ -223,6 +224,13 @@ def _fail(claim: _Claim, reason: str) -> None:
             audit.record(AuditAction.PLAN_FAILED, by=None, about=approvals.about(claim.plan), detail={"reason": reason})
 
 
+def _give_back(claim: _Claim) -> None:
+    """Leave the plan to the next worker at once; that this one was asked to end is no failed attempt."""
+    Plan.objects.filter(pk=claim.plan.pk, state=PlanState.PLANNING, epoch=claim.epoch).update(
+        epoch=claim.epoch - 1, lease_until=clock.now()
+    )
+
+
 def make_plan(plan_id: int) -> None:
     """Calculate a plan and store it, change by change; nothing happens when another worker has it.
 
@@ -237,9 +245,14 @@ def make_plan(plan_id: int) -> None:
         _fail(claim, "planning was interrupted several times; look at the log of the worker")
         return
     try:
-        _fix_identity(claim)
-        with connect.open_reader(claim.plan.target.cluster, identities.read_identity(claim.plan)) as reader:
-            _calculate(claim, reader)
+        with LeaseRenewer(claim.renew) as renewer:
+            _fix_identity(claim)
+            with connect.open_reader(claim.plan.target.cluster, identities.read_identity(claim.plan)) as reader:
+                _calculate(claim, reader, renewer)
+    except LeaseLostError:
+        logger.info("Plan %s is made by another worker", plan_id)
+    except WorkerStoppingError:
+        _give_back(claim)
     except ApplyVizError as error:
         _fail(claim, str(error))
     except Exception as error:

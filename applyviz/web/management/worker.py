@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from applyviz import queue
+from applyviz import queue, stopping
 from applyviz.celery import app
 from applyviz.queue import TaskName
 
@@ -38,12 +38,14 @@ class EmbeddedWorker:
 
     def start(self) -> None:
         """Begin to take tasks; the first sweep comes at once."""
+        stopping.clear()
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
         """Take no more tasks; what is being written is finished, the rest is found at the next start."""
         self._stopping.set()
+        stopping.request()
         self._worker.stop()
 
     def _tick(self) -> None:

@@ -22,14 +22,14 @@ from applyviz.engine.planning.plan import ObjectChange
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import calculation, changes, failpoints, identities, permissions
+from applyviz.workflow.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.logs import log_unexpected
-from applyviz.workflow.pulse import Pulse
 from applyviz.workflow.runs import checking
 from applyviz.workflow.runs.binding import find_difference
 from applyviz.workflow.runs.consent import find_claim_blockers
 from applyviz.workflow.runs.crew import Crew
 from applyviz.workflow.runs.journal import Journal
-from applyviz.workflow.runs.lease import Claim, LeaseLostError, claim_run
+from applyviz.workflow.runs.lease import Claim, claim_run
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
 from applyviz.workflow.runs.parts import StopError
 from applyviz.workflow.runs.rules import RunRules
@@ -51,7 +51,7 @@ class _Work:
     reader: ClusterReader
     prepared: calculation.Calculation
     tag_key: bytes
-    pulse: Pulse
+    renewer: LeaseRenewer
     fresh: dict[int, ObjectChange] = field(default_factory=dict)
 
     def recompute(self, result: ObjectResult) -> ObjectChange:
@@ -113,7 +113,7 @@ def _read_again(work: _Work, change: ObjectChange | None, sleep: Callable[[float
         if change is None or not checking.is_unreadable(change):
             return change
         sleep(pause)
-        work.pulse.beat()
+        work.renewer.check()
         change = work.prepared.recompute(change.ref)
     return change
 
@@ -122,7 +122,7 @@ def _check_effects(
     work: _Work, results: list[ObjectResult], sleep: Callable[[float], None]
 ) -> tuple[RunState, str] | None:
     """None when every effect is still the approved one; else those that are not have their outcome, and so the run."""
-    pairs = checking.match(results, work.prepared.run(work.pulse.beat))
+    pairs = checking.match(results, work.renewer.each(work.prepared.run(work.renewer.check)))
     pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs]
     stale = []
     for result, change in pairs:
@@ -164,6 +164,7 @@ class _Lines:
     reader: ClusterReader
     writer: ClusterWriter
     sleep: Callable[[float], None]
+    renewer: LeaseRenewer
 
 
 def _open_access(lines: _Lines, work: _Work, rules: RunRules) -> Access:
@@ -189,16 +190,16 @@ def _look_back(claim: Claim, lines: _Lines) -> bool:
     begun = [result for result in results if result.outcome == Outcome.APPLYING]
     if not begun:
         return False
-    plan, pulse, rules = claim.run.plan, Pulse(claim.keep), RunRules.from_json(claim.run.rules)
+    plan, rules = claim.run.plan, RunRules.from_json(claim.run.rules)
     try:
         _check_plan(claim, results)
         _check_target(claim, lines.own)
         prepared = calculation.prepare(plan, lines.reader, has_notes=False)
-        work = _Work(claim, lines.reader, prepared, plan.tag_key.open_bytes(), pulse)
+        work = _Work(claim, lines.reader, prepared, plan.tag_key.open_bytes(), lines.renewer)
         around = _open_access(lines, work, rules)
         last = read_journal(claim)
         flows = [ObjectRun(around, result, last.get(result.pk)).look_back() for result in begun]
-    except LeaseLostError:
+    except (LeaseLostError, WorkerStoppingError):
         raise
     except ApplyVizError as error:
         log_unexpected(logger, f"run {claim.run.number} ends early, and nobody can look at what was sent", error)
@@ -223,7 +224,7 @@ def _carry_out(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
 
 
 def _check_and_write(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
-    plan, reader, pulse = claim.run.plan, lines.reader, Pulse(claim.keep)
+    plan, reader, renewer = claim.run.plan, lines.reader, lines.renewer
     results = _read_results(claim)
     _check_plan(claim, results)
     _check_target(claim, lines.own)
@@ -232,12 +233,12 @@ def _check_and_write(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
         told = ((r, Outcome(r.outcome), r.detail) for r in results if r.outcome not in Outcome.unfinished())
         if (verdict := _read_verdict(told)) is not None:
             return verdict
-    pulse.beat()
+    renewer.check()
     _check_permissions(claim, reader, results)
-    pulse.beat()
+    renewer.check()
     prepared = calculation.prepare(plan, reader, has_notes=False)
     failpoints.reach("run.prepared")
-    work = _Work(claim, reader, prepared, plan.tag_key.open_bytes(), pulse)
+    work = _Work(claim, reader, prepared, plan.tag_key.open_bytes(), lines.renewer)
     if not is_checked and (ended := _check_effects(work, results, lines.sleep)) is not None:
         return ended
     failpoints.reach("run.checked")
@@ -252,6 +253,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
     - Writes are sent only for effects that are the approved ones, bound to the live object just read.
     - A worker that loses its lease stops at once and leaves everything to the one that has it; so does one whose
       database went away, because what it last wrote may or may not be there.
+    - A worker that is asked to end finishes the objects in hand, and leaves the rest to the next one.
     """
     claim = claim_run(run_id)
     if claim is None:
@@ -262,13 +264,17 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         try:
             acting = connect.act_as(transport, identities.read_identity(claim.run.plan))
             own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting)
-            state, error = _carry_out(claim, _Lines(own, reader, ClusterWriter(acting), sleep))
+            with LeaseRenewer(claim.keep) as renewer:
+                state, error = _carry_out(claim, _Lines(own, reader, ClusterWriter(acting), sleep, renewer))
         finally:
             transport.close()
         failpoints.reach("run.finishing")
         claim.finish(state, error=error)
     except LeaseLostError:
         logger.info("Run %s is owned by another worker", claim.run.number)
+    except WorkerStoppingError:
+        logger.info("Run %s is left to the next worker: this one was asked to end", claim.run.number)
+        claim.give_back()
     except ApplyVizError as stop:
         claim.finish(RunState.FAILED, error=str(stop))
     except (OperationalError, InterfaceError, InternalError) as lost:

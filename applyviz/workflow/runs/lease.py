@@ -17,20 +17,16 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q
 
-from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.workflow import audit, changes, clock, failpoints, formats
+from applyviz.workflow.leases import LeaseLostError
 from applyviz.workflow.runs import turns
 from applyviz.workflow.runs.start import about
 
 logger = logging.getLogger(__name__)
 _MOST_LOST = 20
 _FINISHED_REVIEW = {RunState.SUCCEEDED: ReviewState.APPLIED}
-
-
-class LeaseLostError(ApplyVizError):
-    """Another worker took the run, or it is finished: stop without writing anything."""
 
 
 def _lease_end(now: datetime) -> datetime:
@@ -56,6 +52,12 @@ class Claim:
         )
         if not kept:
             raise LeaseLostError(f"run {self.run.number} is owned by another worker")
+
+    def give_back(self) -> None:
+        """Leave the run to the next worker at once: this one was asked to end."""
+        ApplyRun.objects.filter(pk=self.run.pk, state=RunState.RUNNING, epoch=self.epoch).update(
+            lease_until=clock.now()
+        )
 
     def is_hopeless(self) -> bool:
         """Whether so many workers in a row were lost over it, without one object concluded, that the next would be."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
 
+from applyviz import stopping
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.needs import find_needs
@@ -17,6 +18,7 @@ from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.workflow import changes, failpoints
+from applyviz.workflow.leases import WorkerStoppingError
 from applyviz.workflow.runs.crew import Crew
 from applyviz.workflow.runs.flows import ObjectFlow, Record
 from applyviz.workflow.runs.journal import Journal
@@ -80,7 +82,7 @@ class Walk:
         self._failures = Failures()
         self._left = sum(result.outcome in Outcome.unfinished() for result in results)
         self._waiting = 0
-        self._is_cancelled = False
+        self._is_cancelled = self._is_stopping = False
         self._last = read_journal(self._claim)
 
     def go(self) -> tuple[RunState, str]:
@@ -93,6 +95,8 @@ class Walk:
             for each in ended:
                 if not each.is_good:
                     self._failures.add(each)
+            if self._is_stopping and (self._left or self._crew.has_given_up):
+                raise WorkerStoppingError("this worker was asked to end")
         return self._conclude()
 
     def _remember_earlier(self) -> None:
@@ -126,10 +130,14 @@ class Walk:
     def _may_start(self) -> bool:
         if self._failures and not self._around.rules.carries_on:
             return False
-        return not self._ask_cancelled()
+        return self._may_wait()
 
     def _may_wait(self) -> bool:
-        return not self._ask_cancelled()
+        return not self._ask_stopping() and not self._ask_cancelled()
+
+    def _ask_stopping(self) -> bool:
+        self._is_stopping = self._is_stopping or stopping.is_requested()
+        return self._is_stopping
 
     def _ask_cancelled(self) -> bool:
         if self._claim.is_cancelled():

@@ -1,0 +1,148 @@
+"""Renews a lease beside a calculation, and ends the calculation when the lease is lost or the worker must stop.
+
+A thread renews, so that an object that takes long to calculate or to mask loses no lease. It interrupts the
+calculating thread, but only inside of `interruptible()`: never between the statements of a transaction.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self, TypeVar
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from applyviz import stopping
+from applyviz.engine.objects.errors import ApplyVizError
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+_LOOK_SECONDS = 0.25
+MOST_SECONDS = 60
+_set_async_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+
+class LeaseLostError(ApplyVizError):
+    """Another worker took the work, or it is finished: stop without writing anything."""
+
+
+class WorkerStoppingError(ApplyVizError):
+    """This worker was asked to end: give the work back to the next one."""
+
+
+class TooLongError(ApplyVizError):
+    """One calculation takes longer than any object that a cluster would take."""
+
+
+class _InterruptedError(BaseException):
+    """Raised in the calculating thread; no calculation catches it."""
+
+
+class LeaseRenewer:
+    """Use it as a context manager around the work.
+
+    - `keep()` renews the lease; it gives False or raises `LeaseLostError` when the lease is lost.
+    """
+
+    def __init__(self, keep: Callable[[], object], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keep, self._clock = keep, clock
+        self._owner = threading.get_ident()
+        self._lock = threading.Lock()
+        self._is_open, self._began = False, 0.0
+        self._ended: ApplyVizError | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def check(self) -> None:
+        """Raise `LeaseLostError` or `WorkerStoppingError` when the work must not go on."""
+        if self._ended is not None:
+            raise self._ended
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """A block that only calculates: it ends at once when the work must not go on, and raises as `check` does."""
+        self.check()
+        try:
+            try:
+                self._began = self._computed()
+                self._is_open = True
+                yield
+            finally:
+                self._close()
+        except _InterruptedError:  # at most one comes
+            self._close()
+        self.check()
+
+    def each(self, found: Iterator[T]) -> Iterator[T]:
+        """What an iterator gives, each item calculated in an interruptible block."""
+        nothing = object()
+        while True:
+            with self.interruptible():
+                item = next(found, nothing)
+            if item is nothing:
+                return
+            yield item  # type: ignore[misc]  # it is no sentinel
+
+    def _computed(self) -> float:
+        """The seconds that the calculating thread has computed; where a system does not say, those that passed."""
+        if hasattr(time, "pthread_getcpuclockid"):
+            return time.clock_gettime(time.pthread_getcpuclockid(self._owner))
+        return time.monotonic()
+
+    def _close(self) -> None:
+        """No interruption from here on; one that is under way is taken back."""
+        with self._lock:
+            self._is_open = False
+            _set_async_exception(ctypes.c_ulong(self._owner), None)
+
+    def _end(self, reason: ApplyVizError) -> None:
+        with self._lock:
+            self._ended = reason
+            if self._is_open:
+                _set_async_exception(ctypes.c_ulong(self._owner), ctypes.py_object(_InterruptedError))
+
+    def _renew(self) -> None:
+        renewed = began = self._clock()
+        try:
+            while not self._done.wait(_LOOK_SECONDS):
+                if stopping.is_requested():
+                    self._end(WorkerStoppingError("this worker was asked to end"))
+                    return
+                if self._is_open and self._computed() - self._began > MOST_SECONDS:
+                    self._end(TooLongError(f"one object takes more than {MOST_SECONDS} seconds of computing"))
+                    return
+                if self._clock() - renewed > settings.APPLYVIZ_LEASE_SECONDS / 4:
+                    if not self._renew_once():
+                        return
+                    renewed = self._clock()
+        finally:
+            if renewed != began:
+                connection.close()
+
+    def _renew_once(self) -> bool:
+        """Whether the work may go on; a database that is away for a moment is asked again."""
+        try:
+            if self._keep() is False:
+                raise LeaseLostError("another worker has it, or it is finished")
+        except LeaseLostError as lost:
+            self._end(lost)
+            return False
+        except DatabaseError:
+            logger.warning("a lease could not be renewed; it is tried again")
+        return True
