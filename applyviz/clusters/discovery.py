@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from urllib.parse import parse_qsl, urlsplit
@@ -26,7 +25,6 @@ from applyviz.engine.schema.openapi import OpenAPISource
 from applyviz.engine.schema.sources import SourceChain
 
 _CRDS = Request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", purpose="list")
-_KUBE_SYSTEM = Request("GET", "/api/v1/namespaces/kube-system", purpose="read")
 _KEPT_DOCUMENTS = 64
 
 
@@ -126,23 +124,6 @@ class _BundledKinds:
     def find_kind(self, gvk: GroupVersionKind) -> KindSchema | None:
         """The kind as of the bundled version."""
         return bundled().find_kind(gvk)
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterFacts:
-    """What a cluster says of itself: identity (uid of kube-system, "" when unknown) and version."""
-
-    uid: str
-    version: str
-
-
-def read_facts(reader: ClusterReader) -> ClusterFacts:
-    """Ask for identity and version; what cannot be read is empty."""
-    namespace, version = reader.try_send_all([_KUBE_SYSTEM, Request("GET", "/version", purpose="read")])
-    return ClusterFacts(
-        uid=str(get_at(namespace.body, ("metadata", "uid"), "")) if namespace.is_ok else "",
-        version=str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else "",
-    )
 
 
 def load_catalog(reader: ClusterReader) -> SourceChain:

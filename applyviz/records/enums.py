@@ -190,6 +190,8 @@ class ErrandKind(models.TextChoices):
     ADOPT = "adopt", _("a review of a live object")
     UNDO = "undo", _("a review of what would undo a run")
     ADD_CLUSTER = "add cluster", _("adding a cluster")
+    CREDENTIAL = "credential", _("replacing a credential")
+    CONNECTION = "connection", _("testing a connection")
     SANDBOX = "sandbox", _("a request to a sandbox")
 
 

@@ -205,6 +205,13 @@ def sees_cluster(user: Visitor, slug: str) -> bool:
     return grants is None or any(fits(grant.cluster_pattern, slug) for grant in grants)
 
 
+def may_use(user: Visitor, action: Action, slug: str) -> bool:
+    """Whether a person may do something somewhere in a cluster: in one namespace of it at least."""
+    if _is_superuser(user):
+        return True
+    return any(g.role in _GRANTED[action] and fits(g.cluster_pattern, slug) for g in list_grants(user))
+
+
 def sees_places(user: Visitor, places: Iterable[Place]) -> frozenset[Place]:
     """Those of many places that a person may look at."""
     grants = _looking(user)

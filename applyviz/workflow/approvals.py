@@ -21,6 +21,7 @@ from applyviz.workflow import (
     approval_macs,
     audit,
     clock,
+    cluster_states,
     identities,
     people,
     permissions,
@@ -44,6 +45,7 @@ __all__ = [
     "find_approver_blockers",
     "find_plan_blockers",
     "find_role_blockers",
+    "find_start_blockers",
     "find_timing_blockers",
     "find_unsafe",
     "list_objections",
@@ -86,7 +88,7 @@ def _find_object_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
                 count,
             )
             yield text % {"n": count}
-    if not changes.filter(has_effect=True).exists():
+    if not (refused or broken or unknown) and not changes.filter(has_effect=True).exists():
         yield _("there is nothing to apply")
 
 
@@ -154,6 +156,11 @@ def find_plan_blockers(
 def find_timing_blockers(policy: Policy) -> tuple[str, ...]:
     """Why nothing may run under a policy at this moment; empty when it may."""
     return find_closed(policy.windows, policy.freezes, clock.now())
+
+
+def find_start_blockers(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """Return why no run of this plan may start at this moment: its cluster is paused or archived, or by the policy."""
+    return (*cluster_states.find_stop(plan.target.cluster), *find_timing_blockers(policy))
 
 
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, BreakGlass, Grant, Plan, Review
-from applyviz.workflow import access, approval_macs, approvals, audit, clock, policies, quorum
+from applyviz.workflow import access, approval_macs, approvals, audit, clock, cluster_states, policies, quorum
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError, NotValidError
 from applyviz.workflow.locks import hold_review
@@ -24,7 +24,8 @@ from applyviz.workflow.runs.start import begin_run
 
 def find_glass_blockers(plan: Plan) -> tuple[str, ...]:
     """What even breaking the glass does not lift; empty when the plan can be run so."""
-    return approvals.find_unsafe(plan, policies.find_policy(plan))
+    stop = cluster_states.find_stop(plan.target.cluster)
+    return (*stop, *approvals.find_unsafe(plan, policies.find_policy(plan)))
 
 
 def list_lifted(plan: Plan, policy: Policy) -> tuple[str, ...]:

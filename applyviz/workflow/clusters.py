@@ -11,24 +11,23 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from applyviz.clusters import connect, discovery
+from applyviz.clusters import connect, facts
 from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.sandbox import hash_token
-from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.enums import AuditAction, ClusterKind
 from applyviz.records.models import Cluster
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import access, audit
 from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.errors import NotPossibleError, NotVisibleError
 
 
 def _remember_facts(cluster: Cluster, reader: ClusterReader) -> None:
-    facts = discovery.read_facts(reader)
-    Cluster.objects.filter(pk=cluster.pk).update(uid=facts.uid, version=facts.version)
-    cluster.uid, cluster.version = facts.uid, facts.version
+    found, account = facts.read_facts(reader), facts.read_account(reader)
+    Cluster.objects.filter(pk=cluster.pk).update(uid=found.uid, version=found.version, account=account)
+    cluster.uid, cluster.version, cluster.account = found.uid, found.version, account
 
 
 def _record_added(cluster: Cluster, by: Person | None) -> None:
@@ -74,7 +73,8 @@ def prepare_live_cluster(
 ) -> Callable[[], Cluster]:
     """Ask a live cluster who it is; the result adds it.
 
-    - Raises `ClusterError` when it cannot be reached, `NotValidError` when it does not say who it is.
+    - Raises `ClusterError` when it cannot be reached or does not say who it is, `NotPossibleError` when it is here
+      already under another name.
     """
     if by is not None:
         access.require(by, Action.MANAGE)
@@ -88,17 +88,31 @@ def prepare_live_cluster(
         created_by=by,
     )
     with connect.open_reader(cluster) as reader:
-        facts = discovery.read_facts(reader)
-    if not facts.version:
-        raise ClusterError("the server did not answer GET /version; is the credential accepted?")
-    if not facts.uid:
-        raise NotValidError(_("the credential must be allowed to read namespace kube-system: its uid is the identity"))
-    cluster.uid, cluster.version = facts.uid, facts.version
+        found = facts.require_same(reader, uid="", server=server, name=name)
+        cluster.account = facts.read_account(reader)
+    cluster.uid, cluster.version = found.uid, found.version
+    _refuse_known(cluster)
     return partial(_add, cluster, by)
+
+
+def _refuse_known(cluster: Cluster) -> None:
+    """One cluster, one name: what runs wrote under one name would be unreviewed under the other."""
+    known = Cluster.objects.filter(uid=cluster.uid).first()
+    if known is None:
+        return
+    told = {"name": known.name, "slug": known.slug, "uid": known.uid}
+    if known.archived_at is not None:
+        raise NotPossibleError(
+            _("this cluster (%(uid)s) is here already as %(name)s (%(slug)s), archived: restore it on its page") % told
+        )
+    raise NotPossibleError(
+        _("this cluster (%(uid)s) is here already as %(name)s (%(slug)s): replace its credential on its page") % told
+    )
 
 
 def _add(cluster: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
+        _refuse_known(cluster)
         if Cluster.objects.filter(slug=cluster.slug).exists():
             raise NotPossibleError(_("there is a cluster %(slug)s already") % {"slug": cluster.slug})
         cluster.save(force_insert=True)
@@ -134,11 +148,18 @@ def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
 
 
 def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
-    """The clusters this person may see."""
+    """The clusters that this person may see, archived ones too."""
     access.require(for_user, Action.LOOK)
     found = Cluster.objects.defer("credential")
     seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
     return found.filter(slug__in=seen)
+
+
+def list_usable(*, for_user: Visitor, action: Action = Action.WRITE) -> QuerySet[Cluster]:
+    """The clusters on which this person may do something somewhere, those alone that are not archived."""
+    found = Cluster.objects.filter(archived_at=None).defer("credential").order_by("kind", "slug")
+    usable = [slug for slug in found.values_list("slug", flat=True) if access.may_use(for_user, action, slug)]
+    return found.filter(slug__in=usable)
 
 
 def remember_tokens() -> int:

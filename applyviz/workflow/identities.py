@@ -97,8 +97,19 @@ def read_identity(plan: Plan) -> Identity:
 
 
 def name_for_digest(plan: Plan) -> str:
-    """The identity of a plan as its digest covers it."""
-    return canonical_json(plan.identity) if plan.identity else OWN
+    """The identity of a plan as its digest covers it: who is impersonated, or the account of the credential."""
+    if plan.identity:
+        return canonical_json(plan.identity)
+    return canonical_json({OWN: plan.account}) if plan.account else OWN
+
+
+def _find_other_account(plan: Plan) -> tuple[str, ...]:
+    """Why the credential is no longer the account that a plan was made for; who is impersonated needs none."""
+    cluster = plan.target.cluster
+    if plan.identity or plan.account == cluster.account:
+        return ()
+    text = _("the credential of %(where)s belongs to another account (%(now)s) than this plan was made for: re-plan")
+    return (text % {"where": cluster.name, "now": cluster.account.get("user") or _("unknown")},)
 
 
 def find_moved(plan: Plan) -> tuple[str, ...]:
@@ -109,7 +120,7 @@ def find_moved(plan: Plan) -> tuple[str, ...]:
     except NotPossibleError as error:
         return (_("%(reason)s: plan again") % {"reason": error},)
     if now == read_identity(plan):
-        return ()
+        return _find_other_account(plan)
     text = _("the identity of %(who)s on %(where)s changed since this plan was made: plan again")
     return (text % {"who": who, "where": where},)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from applyviz.clusters import discovery
+from applyviz.clusters import discovery, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Answer, Request
@@ -79,12 +79,15 @@ class Listing:
     """Goes through the live objects of a cluster, whole as the server gives them, and remembers what it met."""
 
     reader: ClusterReader
+    server: str = ""
     most: int = MOST_OBJECTS
     unread: list[str] = field(default_factory=list)
     is_cut: bool = False
     count: int = 0
 
     def __post_init__(self) -> None:
+        """Raises `ClusterError` when nobody answers: then nothing is known, and nothing is missing."""
+        facts.require_answer(self.reader, self.server)
         self.catalog: SourceChain = discovery.load_catalog(self.reader)
 
     def walk(self) -> Iterator[tuple[ObjectRef, JSONObject]]:
@@ -148,7 +151,7 @@ def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     person = access.require(for_user, Action.LOOK)
     try:
         with identities.open_reader(cluster, for_user=person) as reader:
-            listing = Listing(reader)
+            listing = Listing(reader, cluster.server)
             objects = [_read_object(ref, item) for ref, item in listing.walk()]
     except (ClusterError, NotPossibleError) as error:
         return Inventory(problem=str(error))
@@ -174,7 +177,7 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
     held: list[Holding] = []
     try:
         with identities.open_reader(cluster, for_user=person) as reader:
-            listing = Listing(reader)
+            listing = Listing(reader, cluster.server)
             for ref, item in listing.walk():
                 held.extend(_hold(ref, item, manager))
     except (ClusterError, NotPossibleError) as error:

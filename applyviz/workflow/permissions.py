@@ -1,8 +1,8 @@
 """May the identity of a plan do what the plan would write? Asked of the cluster itself, as that identity.
 
-Asked when a plan is made, so that nobody approves what would be refused, and again before the first write. Rule:
-https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. Only an impersonated
-identity is asked about: what the cluster's own credential may not do shows in its dry runs. An answer that does not
+Asked when a plan is made, so that nobody approves what would be refused, and again before the first write, of the
+cluster's own credential as of an impersonated identity. Rule:
+https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access. An answer that does not
 come decides nothing, because the server asks itself once more at each write.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
+from applyviz.clusters.identity import Identity
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import get_at
@@ -100,10 +101,21 @@ def _ask(reader: ClusterReader, needs: Sequence[Need]) -> list[bool | None]:
     return [is_allowed(answer) for answer in reader.try_send_all([need.ask() for need in needs])]
 
 
-def name_denied(identity: object, denied: Sequence[str]) -> tuple[str, ...]:
-    """What is denied, in one sentence for people; nothing when nothing is."""
+def describe_denied(denied: Iterable[Need]) -> list[str]:
+    """What is denied, for a plan to keep: one text per verb, resource and namespace, with the name where it is one."""
+    groups: dict[Need, list[Need]] = {}
+    for need in denied:
+        groups.setdefault(replace(need, name=""), []).append(need)
+    return [str(found[0] if len(found) == 1 else whole) for whole, found in groups.items()]
+
+
+def name_denied(identity: Identity, denied: Sequence[str]) -> tuple[str, ...]:
+    """Why a run must fail, in one sentence for people; nothing when nothing is denied."""
     if not denied:
         return ()
     more = _(", and %(n)d more") % {"n": len(denied) - 3} if len(denied) > 3 else ""
-    text = _("%(identity)s may not %(acts)s") % {"identity": identity, "acts": ", ".join(denied[:3])}
-    return (f"{text}{more}",)
+    who = _("the credential of the cluster") if identity.is_own else str(identity)
+    facts = {"who": who, "acts": ", ".join(denied[:3]), "more": more}
+    return (
+        _("%(who)s may not %(acts)s%(more)s, so the run must fail: grant this to its account, then re-plan") % facts,
+    )

@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
-from applyviz.clusters import connect
+from applyviz.clusters import connect, facts
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
@@ -35,6 +35,8 @@ from applyviz.workflow import (
     calculation,
     changes,
     clock,
+    cluster_lifecycle,
+    cluster_states,
     digests,
     failpoints,
     formats,
@@ -126,6 +128,17 @@ def _fix_identity(claim: _Claim) -> None:
     claim.renew(identity=plan.identity)
 
 
+def _fix_account(claim: _Claim) -> None:
+    """Make sure that the cluster answers and is the one that was added; fix as whom it knows its credential."""
+    plan, cluster = claim.plan, claim.plan.target.cluster
+    with connect.open_reader(cluster) as own:
+        found = facts.require_same(own, uid=cluster.uid, server=cluster.server, name=cluster.name)
+        account = {} if plan.identity else facts.read_account(own)
+    cluster_lifecycle.remember_facts(cluster, found, account)
+    plan.account = {} if plan.identity else cluster.account
+    claim.renew(account=plan.account)
+
+
 def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     plan = claim.plan
     tag_key = plan.tag_key.open_bytes()
@@ -154,8 +167,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
             row.save(force_insert=True)
         rows.append(row)
         failpoints.reach("plan.stored")
-    identity = identities.read_identity(plan)
-    plan.denied = [] if identity.is_own else [str(n) for n in permissions.find_denied(reader, tuple(needs))]
+    plan.denied = permissions.describe_denied(permissions.find_denied(reader, tuple(needs)))
     _complete(claim, prepared, rows, overviewer)
 
 
@@ -246,7 +258,9 @@ def make_plan(plan_id: int) -> None:
         return
     try:
         with LeaseRenewer(claim.renew) as renewer:
+            cluster_states.require_open(claim.plan.target.cluster)
             _fix_identity(claim)
+            _fix_account(claim)
             with connect.open_reader(claim.plan.target.cluster, identities.read_identity(claim.plan)) as reader:
                 _calculate(claim, reader, renewer)
     except LeaseLostError:

@@ -23,7 +23,7 @@ from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
 from applyviz.records.models import Cluster, Plan, Review, ReviewPlace, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, digest_bytes
-from applyviz.workflow import access, audit, decisions, outbox, source_digests
+from applyviz.workflow import access, audit, cluster_states, decisions, outbox, source_digests
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.decisions import Choice
 from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
@@ -66,6 +66,7 @@ def _request_plan(
     by: Person,
     decided: Sequence[JSONObject] = (),
 ) -> Plan:
+    cluster_states.require_open(target.cluster)
     plan = Plan.objects.create(
         review=review,
         target=target,

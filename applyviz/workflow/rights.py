@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from applyviz.clusters import connect, discovery
+from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Request
-from applyviz.engine.objects.values import get_at
 from applyviz.records.models import Cluster
 from applyviz.workflow import access, identities
 from applyviz.workflow.access import Action, Visitor
@@ -31,7 +30,6 @@ KINDS = (
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 )
-_WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 class Health(StrEnum):
@@ -55,6 +53,7 @@ class KindRights:
 class ClusterState:
     """What a cluster says of itself and of whom it takes us for; `problem` says why it did not answer.
 
+    - `server_message`: what the server or the network said then, in its own words.
     - `is_impersonated`: whether that is a mapped identity, and not the cluster's own credential.
     """
 
@@ -63,6 +62,7 @@ class ClusterState:
     identity: str = ""
     rights: tuple[KindRights, ...] = ()
     problem: str = ""
+    server_message: str = ""
     is_impersonated: bool = False
 
 
@@ -86,17 +86,16 @@ def _read_health(reader: ClusterReader) -> Health:
 
 
 def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> ClusterState:
-    facts = discovery.read_facts(reader)
-    who = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-    told = reader.try_send(Request("POST", _WHO, {"dryRun": "All"}, "application/json", who, purpose="access"))
+    found = facts.read_facts(reader, cluster.server)
+    if found.problem is not None and not found.version:
+        return ClusterState(problem=found.problem.reason, server_message=found.problem.detail)
     # A sandbox has no readiness of its own: when it answers, it is ready.
-    health = Health.READY if cluster.is_sandbox and facts.version else _read_health(reader)
+    health = Health.READY if cluster.is_sandbox else _read_health(reader)
     return ClusterState(
         health=health,
-        version=facts.version,
-        identity=str(get_at(told.body, ("status", "userInfo", "username"), "")) if told.is_ok else "",
+        version=found.version,
+        identity=str(facts.read_account(reader).get("user", "")),
         rights=_read_rights(reader, namespace),
-        problem="" if facts.version else "the cluster did not answer GET /version",
     )
 
 

@@ -17,7 +17,7 @@ from applyviz.workflow.places import EVERY_NAMESPACE, Place
 
 def find_sandbox(slug: str) -> Cluster | None:
     """The sandbox of that name, None when there is none; who may talk to it, its token decides."""
-    return Cluster.objects.filter(slug=slug, kind=ClusterKind.SANDBOX).first()
+    return Cluster.objects.filter(slug=slug, kind=ClusterKind.SANDBOX, archived_at=None).first()
 
 
 def answer_http(

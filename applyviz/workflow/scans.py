@@ -106,6 +106,8 @@ def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
     """Ask for a look at a cluster; raises when one is under way. `by` None: the sweep."""
     if by is not None:
         access.require(by, Action.WRITE)
+    if cluster.archived_at is not None:
+        raise NotPossibleError(_("this cluster is archived"))
     try:
         with transaction.atomic():
             scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now())
@@ -139,7 +141,8 @@ def request_due(*, now: datetime) -> int:
     before = now - timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
     is_due = Q(last=None) | Q(last__lt=before) | Q(pk__in=_find_outrun())
     asked = 0
-    for cluster in Cluster.objects.annotate(last=Max("scans__created_at")).filter(is_due):
+    clusters = Cluster.objects.filter(archived_at=None, paused_at=None)
+    for cluster in clusters.annotate(last=Max("scans__created_at")).filter(is_due):
         try:
             request_scan(cluster, by=None)
         except NotPossibleError:
@@ -220,7 +223,7 @@ def _look(scan: ClusterScan) -> list[Found]:
     met: set[Key] = set()
     found: list[Found] = []
     with connect.open_reader(scan.cluster) as reader:
-        listing = Listing(reader)
+        listing = Listing(reader, scan.cluster.server)
         for ref, live in listing.walk():
             met.add(_key(ref))
             found += _find_changed(ref, live, known)

@@ -18,7 +18,17 @@ from applyviz.workflow import digests
 KEY = "seal"
 """Under which name of `Plan.summary` it is kept."""
 
-_OF_A_PLAN = ("id", "digest", "digest_key_id", "identity", "options", "decisions", "policy_version", "cluster_uid")
+_OF_A_PLAN = (
+    "id",
+    "digest",
+    "digest_key_id",
+    "identity",
+    "account",
+    "options",
+    "decisions",
+    "policy_version",
+    "cluster_uid",
+)
 _OF_A_CHANGE = tuple(f.attname for f in ObjectChange._meta.concrete_fields if f.name != "sealed")
 
 

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
-from applyviz.clusters import connect, discovery
+from applyviz.clusters import connect, discovery, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.errors import ApplyVizError
@@ -178,8 +178,8 @@ def verify_plan(verification_id: int) -> None:
     try:
         plan = verification.plan
         with connect.open_reader(plan.target.cluster) as own:
-            if discovery.read_facts(own).uid != plan.cluster_uid:
-                raise NotPossibleError(_("this is another cluster than the one that was planned for"))
+            cluster = plan.target.cluster
+            facts.require_same(own, uid=plan.cluster_uid, server=cluster.server, name=cluster.name)
         with connect.open_reader(plan.target.cluster, identities.read_identity(plan)) as reader:
             results = _look(plan, reader)
         _finish(verification, VerificationState.DONE, results=results)

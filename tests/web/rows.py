@@ -35,7 +35,12 @@ DIGEST = "9d1c03ee71" * 6
 def make_cluster(slug: str = "shop") -> Cluster:
     """A sandbox."""
     return Cluster.objects.create(
-        slug=slug, name=slug.title(), kind="sandbox", credential=Sealed.of_bytes(b"token"), uid="5d0c", created_at=NOW
+        slug=slug,
+        name=slug.title(),
+        kind="sandbox",
+        credential=Sealed.of_bytes(b"token"),
+        uid=f"uid-of-{slug}",
+        created_at=NOW,
     )
 
 

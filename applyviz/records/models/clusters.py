@@ -15,7 +15,9 @@ class Cluster(models.Model):
     - `credential` is the sealed connection of a live cluster (a vetted kubeconfig, or a mark that the
       process's own is used); a sandbox holds its HTTP token there.
     - `token_hash` is the SHA-256 of a sandbox's token (256 random bits), "" until a worker has put it there.
-    - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to.
+    - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to. No two clusters have one.
+    - `account` is as whom the cluster knows the credential: {user, groups}, {} when it does not say.
+    - A paused cluster starts no plan and no run; an archived one is history alone.
     - `default_options` is a preset for the form (namespace, mode, field manager).
     """
 
@@ -26,13 +28,21 @@ class Cluster(models.Model):
     credential = SealedField(null=True)
     token_hash = models.CharField(max_length=64, blank=True)
     uid = models.CharField(max_length=80, blank=True)
+    account = models.JSONField(default=dict, blank=True)
     version = models.CharField(max_length=40, blank=True)
     default_options = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
 
+    paused_at = models.DateTimeField(null=True)
+    pause_reason = models.CharField(max_length=400, blank=True)
+    archived_at = models.DateTimeField(null=True)
+
     class Meta:
         ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(fields=["uid"], condition=~models.Q(uid=""), name="one_cluster_per_identity")
+        ]
 
     def __str__(self) -> str:
         return self.name

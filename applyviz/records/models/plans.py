@@ -20,7 +20,8 @@ class Plan(models.Model):
     - `digest` is keyed; `digest_key_id` says under which key. Same digest, same approvals.
     - `decisions` are the answers to conflicts that it carries out: {object, path, manager, way}.
     - `identity` is as whom it asks the cluster and would be run: {user, groups}, {} the cluster's own credential;
-      `denied` names what that identity may not do of what would be written.
+      `account` is as whom the cluster knows that credential: {user, groups}, {} when it does not say.
+    - `denied` names what that identity may not do of what would be written.
     - `rules` are the standing rules that were in force on its cluster when it was planned.
     - `tag_key` makes the tags by which masked values are compared within this plan.
     - `counts` is {operation: number}; `summary` what the sentence needs; `problems` what could not be
@@ -38,6 +39,7 @@ class Plan(models.Model):
     decisions = models.JSONField(default=list)
     rules = models.JSONField(default=list)
     identity = models.JSONField(default=dict)
+    account = models.JSONField(default=dict)
     denied = models.JSONField(default=list)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     digest = models.CharField(max_length=80, blank=True, db_index=True)

@@ -13,13 +13,39 @@ from applyviz.web.forms.reviews import MODES
 MOST_BYTES = 512 * 1024
 
 
-class AddClusterForm(forms.Form):
-    """Name, address word, and the kubeconfig; its content is vetted by the use case."""
+class CredentialForm(forms.Form):
+    """A kubeconfig; its content is vetted by the use case. `server_message` is what a server said of it."""
 
-    name = forms.CharField(label=_("Name"), max_length=120)
-    slug = forms.SlugField(label=_("Short name for addresses"), max_length=63)
+    server_message = ""
     kubeconfig = forms.FileField(label=_("Kubeconfig"))
     context = forms.CharField(label=_("Context"), required=False, max_length=250)
+
+    def clean_kubeconfig(self) -> bytes:
+        """Return the bytes of the file."""
+        given = self.cleaned_data["kubeconfig"]
+        if given.size > MOST_BYTES:
+            raise forms.ValidationError(_("A kubeconfig is smaller than 512 KiB."))
+        return bytes(given.read())
+
+
+class RenameForm(forms.Form):
+    """Another name for people."""
+
+    name = forms.CharField(label=_("Name"), max_length=120)
+
+
+class PauseForm(forms.Form):
+    """Why nothing starts for a while."""
+
+    reason = forms.CharField(label=_("Reason"), required=False, max_length=400)
+
+
+class AddClusterForm(CredentialForm):
+    """Name, address word, and the kubeconfig."""
+
+    field_order = ("name", "slug", "kubeconfig", "context")
+    name = forms.CharField(label=_("Name"), max_length=120)
+    slug = forms.SlugField(label=_("Short name for addresses"), max_length=63)
 
     def clean_slug(self) -> str:
         """Each short name is used once."""
@@ -27,13 +53,6 @@ class AddClusterForm(forms.Form):
         if Cluster.objects.filter(slug=slug).exists():
             raise forms.ValidationError(_("A cluster has this short name already."))
         return slug
-
-    def clean_kubeconfig(self) -> bytes:
-        """The bytes of the file."""
-        given = self.cleaned_data["kubeconfig"]
-        if given.size > MOST_BYTES:
-            raise forms.ValidationError(_("A kubeconfig is smaller than 512 KiB."))
-        return bytes(given.read())
 
 
 class AdoptForm(forms.Form):

@@ -22,6 +22,8 @@ from applyviz.web.presenters.documents import VERSION_WORDS
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectlists import TREE, ListChoice, Only
 from applyviz.web.presenters.objectpanes import PaneChoice, Tab
+from applyviz.workflow.access import Person
+from applyviz.workflow.clusters import list_usable
 from applyviz.workflow.watching import as_tool
 
 MODES = [
@@ -52,9 +54,10 @@ class NewReviewForm(SourceForm):
         validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
+        """Offer the clusters alone on which this person may open a review somewhere."""
         super().__init__(*args, **kwargs)
-        self.fields["cluster"].queryset = Cluster.objects.order_by("kind", "slug")  # type: ignore[attr-defined]
+        self.fields["cluster"].queryset = list_usable(for_user=for_user)  # type: ignore[attr-defined]
 
     @property
     def options(self) -> ApplyOptions:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import Cluster, PolicyVersion
@@ -39,6 +40,7 @@ class ClusterRow:
     version: str
     reviews: int
     policies: tuple[str, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,16 @@ class ClusterPage:
     findings: Findings
     is_cut: bool
     managers: tuple[tuple[str, str, int], ...]
+    manage_url: str
+    paused_at: datetime | None
+    pause_reason: str
+    archived_at: datetime | None
+
+
+def _name_state(cluster: Cluster) -> str:
+    if cluster.archived_at is not None:
+        return gettext("archived")
+    return gettext("paused") if cluster.paused_at is not None else ""
 
 
 def _present_cluster(cluster: Cluster, review_count: int, in_force: Sequence[PolicyVersion]) -> ClusterRow:
@@ -86,6 +98,7 @@ def _present_cluster(cluster: Cluster, review_count: int, in_force: Sequence[Pol
         version=cluster.version,
         reviews=review_count,
         policies=tuple(row.policy.slug for row in in_force if fits(row.cluster_pattern, cluster.slug)),
+        note=_name_state(cluster),
     )
 
 
@@ -93,7 +106,8 @@ def present_clusters(clusters: QuerySet[Cluster]) -> tuple[ClusterRow, ...]:
     """The rows of the list."""
     counted = clusters.annotate(review_count=Count("targets"), last=Max("targets__review__updated_at"))
     in_force = tuple(policies.list_in_force())
-    return tuple(_present_cluster(c, c.review_count, in_force) for c in counted)
+    rows = sorted(counted, key=lambda cluster: cluster.archived_at is not None)
+    return tuple(_present_cluster(c, c.review_count, in_force) for c in rows)
 
 
 def _distinct(owners: Iterable[Owner]) -> tuple[OwnerChip, ...]:
@@ -146,6 +160,10 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
         findings=present_findings(cluster, for_user=for_user),
         is_cut=inventory.is_cut,
         managers=_count_managers(inventory, cluster),
+        manage_url=reverse("clusters:manage-cluster", args=[cluster.slug]) if can_add(for_user) else "",
+        paused_at=cluster.paused_at,
+        pause_reason=cluster.pause_reason,
+        archived_at=cluster.archived_at,
     )
 
 
@@ -174,6 +192,7 @@ class StatePage:
     rights: tuple[RightRow, ...]
     own: tuple[tuple[Any, Look], ...]
     problem: str
+    server_message: str = ""
     is_impersonated: bool = False
 
 
@@ -214,5 +233,6 @@ def present_state(cluster: Cluster, state: ClusterState, *, for_user: Person) ->
         rights=rights,
         own=tuple((text, _verdict(access.can(for_user, action))) for action, text in _OWN),
         problem=state.problem,
+        server_message=state.server_message,
         is_impersonated=state.is_impersonated,
     )

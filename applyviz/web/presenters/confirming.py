@@ -137,7 +137,7 @@ def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
         need.missing <= (1 if not need.demand.team or need.demand.team in mine else 0) for need in found.needs
     )
     may_apply = access.can(person, Action.APPLY, access.places_of(plan.review))
-    return is_enough and may_apply and not approvals.find_timing_blockers(found.policy)
+    return is_enough and may_apply and not approvals.find_start_blockers(plan, found.policy)
 
 
 def _can_object(plan: Plan, person: Person) -> bool:

@@ -64,7 +64,7 @@ def present_consent(plan: Plan, found: Quorum, *, for_user: Person) -> Consent:
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.standing),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
-        closed=approvals.find_timing_blockers(found.policy),
+        closed=approvals.find_start_blockers(plan, found.policy),
         glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if can_break else "",
     )
 

@@ -100,7 +100,8 @@ def _name_stop(plan: Plan, standing: Standing) -> str:
         return _("changes requested")
     if standing.is_outdated:
         return _("policy changed")
-    return _("not complete") if count_effects(plan) else _("nothing to apply")
+    is_calm = not any(plan.counts.get(operation) for operation in (Operation.REFUSED, Operation.ERROR))
+    return _("nothing to apply") if is_calm and not count_effects(plan) else _("not complete")
 
 
 def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:

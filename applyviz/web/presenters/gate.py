@@ -97,7 +97,7 @@ def _present_consent(plan: Plan) -> tuple[JSONObject, int]:
         "missing": found.missing,
         "given_by": [approval.by_name for approval in found.standing],
         "still_needed": [str(need) for need in found.needs if need.missing],
-        "closed": list(approvals.find_timing_blockers(found.policy)),
+        "closed": list(approvals.find_start_blockers(plan, found.policy)),
     }
     return said, found.missing
 

@@ -125,7 +125,7 @@ def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool
     if asked := said.objections.get(plan.pk):
         return _("changes requested by %(names)s") % {"names": ", ".join(asked)}, is_author
     if plan.pk in said.agreed:
-        closed = approvals.find_timing_blockers(policies.find_policy(plan))
+        closed = approvals.find_start_blockers(plan, policies.find_policy(plan))
         if closed:
             return _("approved; %(why)s") % {"why": "; ".join(closed)}, False
         return _("approved, waits to be applied"), can_approve

@@ -22,6 +22,7 @@ from applyviz.web.presenters.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, Result
 from applyviz.web.presenters.runtables import BAD, NOT_READY, ObjectTable, needs_attention, present_table
 from applyviz.workflow import access, clock, inverse
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.cluster_states import find_stop
 from applyviz.workflow.runs import find_run_before
 from applyviz.workflow.runs.rules import RunRules
 
@@ -219,6 +220,8 @@ def _mark(facts: list[object]) -> str:
 
 def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
     """How a finished run ended, or for which one it waits, in one sentence."""
+    if run.state == RunState.QUEUED and (stop := find_stop(run.plan.target.cluster)):
+        return _("It waits: %(why)s.") % {"why": stop[0]}
     before = find_run_before(run) if run.state == RunState.QUEUED else None
     if before is not None:
         said = _("It waits for run %(number)d, which was confirmed before and changes the same objects.")

@@ -30,7 +30,7 @@ def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
 def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum, acts: NextActs) -> Standing:
     """Who agreed, what is missing, and what keeps this person from the button."""
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
-    objections, closed = approvals.list_objections(plan), approvals.find_timing_blockers(found.policy)
+    objections, closed = approvals.list_objections(plan), approvals.find_start_blockers(plan, found.policy)
     latest = plan.review.latest_plan
     hazards = acknowledgements.find_open(plan)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)

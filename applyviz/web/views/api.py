@@ -50,7 +50,7 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Open a review of some files; its first plan is being made."""
     given = read_body(request)
     form = ReviewForm(given)
-    cluster, wrong = collect(lambda: find_cluster(clusters.list_clusters(for_user=caller.person), check(form)))
+    cluster, wrong = collect(lambda: find_cluster(clusters.list_usable(for_user=caller.person), check(form)))
     folder = given.get("kustomization")
     bundle, unread = collect(lambda: read_files(given, folder if isinstance(folder, str) else ""))
     if cluster is None or bundle is None:

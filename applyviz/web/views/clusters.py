@@ -18,6 +18,7 @@ from applyviz.web.presenters.findings import present_findings
 from applyviz.web.presenters.holdings import present_holdings
 from applyviz.web.presenters.timelines import read_address
 from applyviz.web.views.doors import PageRequest, is_fragment, needs, seen_errand
+from applyviz.web.views.managing import add_refusal
 from applyviz.workflow import clusters as use_cases
 from applyviz.workflow import errands, scans
 from applyviz.workflow.access import Action
@@ -119,8 +120,7 @@ def add_cluster(request: PageRequest) -> HttpResponse:
         except errands.UnfinishedError:
             raise
         except ApplyVizError as error:
-            for reason in getattr(error, "reasons", None) or (str(error),):
-                form.add_error(None, reason)
+            add_refusal(form, error)
         else:
             messages.success(request, _("Cluster %(name)s was added.") % {"name": form.cleaned_data["name"]})
             return redirect("clusters:show-cluster", slug)

@@ -39,5 +39,8 @@ def _lead_on(request: PageRequest, errand: Errand, answer: JSONValue) -> HttpRes
         case ErrandKind.ADD_CLUSTER:
             messages.success(request, _("Cluster %(name)s was added.") % {"name": errand.question["name"]})
             return redirect("clusters:show-cluster", answer["cluster"])
+        case ErrandKind.CREDENTIAL:
+            messages.success(request, _("The credential was replaced."))
+            return redirect("clusters:manage-cluster", answer["cluster"])
         case _:
             return redirect("home")

@@ -37,7 +37,7 @@ def list_reviews(request: PageRequest) -> HttpResponse:
 @needs(Action.WRITE, "GET", "POST")
 def add_review(request: PageRequest) -> HttpResponse:
     """Open a review from files, a folder, a paste or a link."""
-    form = NewReviewForm(request.POST or None, request.FILES or None)
+    form = NewReviewForm(request.POST or None, request.FILES or None, for_user=request.user)
     context: dict[str, object] = {"form": form}
     if request.method == "POST" and form.is_valid():
         source = sources.read_source(form)

@@ -16,12 +16,14 @@ from applyviz.workflow.errands.carrying import carry_out, end_late, find_unfinis
 from applyviz.workflow.errands.questions import (
     add_cluster,
     adopt,
+    check_connection,
     compare_objects,
     find_facts,
     read_adoption,
     read_holdings,
     read_inventory,
     read_state,
+    replace_credential,
     undo_run,
 )
 from applyviz.workflow.errands.sandboxes import answer_kubectl, answer_watch
@@ -36,6 +38,7 @@ __all__ = [
     "answer_kubectl",
     "answer_watch",
     "carry_out",
+    "check_connection",
     "compare_objects",
     "end_late",
     "find_errand",
@@ -46,5 +49,6 @@ __all__ = [
     "read_holdings",
     "read_inventory",
     "read_state",
+    "replace_credential",
     "undo_run",
 ]

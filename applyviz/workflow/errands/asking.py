@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from applyviz import origins
-from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.errors import ApplyVizError, ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.queue import TaskName
 from applyviz.records.enums import ErrandKind, ErrandState
@@ -65,17 +65,18 @@ class UnansweredError(UnfinishedError):
 
 
 class RefusedError(WorkflowError):
-    """The worker refused; `reasons` are why, each a sentence."""
+    """The worker refused; `reasons` are why, each a sentence, `detail` what a server said in its own words."""
 
-    def __init__(self, reasons: tuple[str, ...], status: int) -> None:
+    def __init__(self, reasons: tuple[str, ...], status: int, detail: str = "") -> None:
         super().__init__("; ".join(reasons))
-        self.reasons, self.status = reasons, status
+        self.reasons, self.status, self.detail = reasons, status, detail
 
     @classmethod
     def of(cls, error: ApplyVizError) -> RefusedError:
         """What a use case refused, or a cluster, or a file that cannot be taken."""
         reasons = tuple(getattr(error, "reasons", ())) or (str(error),)
-        return cls(reasons, error.status if isinstance(error, WorkflowError) else 409)
+        status = error.status if isinstance(error, WorkflowError) else 409
+        return cls(reasons, status, error.detail if isinstance(error, ClusterError) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def read_answer(errand: Errand) -> JSONValue:
     if errand.state == ErrandState.DONE:
         return errand.result
     if errand.state == ErrandState.REFUSED:
-        raise RefusedError(tuple(errand.reasons), errand.status)
+        raise RefusedError(tuple(errand.reasons), errand.status, (errand.result or {}).get("detail", ""))
     raise WaitingError(errand) if errand.state == ErrandState.WAITING else UnansweredError(errand)
 
 

@@ -64,7 +64,8 @@ def _answer(errand: Errand) -> None:
 
 
 def _refuse(errand: Errand, refused: RefusedError) -> None:
-    _settle(errand, ErrandState.REFUSED, reasons=list(refused.reasons), status=refused.status)
+    said = {"detail": refused.detail} if refused.detail else None
+    _settle(errand, ErrandState.REFUSED, reasons=list(refused.reasons), status=refused.status, result=said)
 
 
 def carry_out(errand_id: int) -> None:

@@ -20,6 +20,7 @@ from applyviz.sandbox.http import WatchPosition
 from applyviz.workflow import (
     access,
     adoption,
+    cluster_lifecycle,
     clusters,
     comparisons,
     fields,
@@ -124,6 +125,16 @@ def _add_cluster(asked: Asked) -> Act:
     return lambda: {"cluster": act().slug}
 
 
+def _credential(asked: Asked) -> Act:
+    act = cluster_lifecycle.prepare_upload(asked.place, **asked.content, kubeconfig=asked.secret, by=asked.person)
+    return lambda: {"cluster": act().slug}
+
+
+def _connection(asked: Asked) -> Act:
+    found = cluster_lifecycle.check_connection(asked.place, by=asked.person)
+    return lambda: to_json(found)
+
+
 def _sandbox(asked: Asked) -> Act:
     cluster = cast(Cluster, asked.cluster)  # who may talk to it, its token decides
     said = json.loads(asked.secret)
@@ -145,6 +156,8 @@ _HANDLERS: dict[ErrandKind, Callable[[Asked], Act]] = {
     ErrandKind.ADOPT: _adopt,
     ErrandKind.UNDO: _undo,
     ErrandKind.ADD_CLUSTER: _add_cluster,
+    ErrandKind.CREDENTIAL: _credential,
+    ErrandKind.CONNECTION: _connection,
     ErrandKind.SANDBOX: _sandbox,
 }
 

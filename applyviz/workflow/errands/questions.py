@@ -15,6 +15,7 @@ from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.workflow import comparisons, fields, inverse
 from applyviz.workflow.access import Person
 from applyviz.workflow.adoption import Adoption
+from applyviz.workflow.cluster_lifecycle import ConnectionCheck
 from applyviz.workflow.comparisons import Differing
 from applyviz.workflow.errands.asking import Question, ask, peek, send
 from applyviz.workflow.fields import FieldFacts
@@ -95,3 +96,15 @@ def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Pe
     """Add a live cluster from an uploaded kubeconfig, which is sealed at once; gives its slug."""
     said = {"slug": slug, "name": name, "context": context}
     return cast(str, send(Question(ErrandKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"])
+
+
+def replace_credential(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Person) -> str:
+    """Put an uploaded kubeconfig in place of a cluster's credential, sealed at once; returns the cluster's slug."""
+    question = Question(ErrandKind.CREDENTIAL, by, cluster, {"context": context}, secret=kubeconfig)
+    return cast(str, send(question)["cluster"])
+
+
+def check_connection(cluster: Cluster, *, by: Person, after: int = 0) -> ConnectionCheck:
+    """Ask a cluster with its own credential who it is; returns what was found, a failure too."""
+    found: ConnectionCheck = from_json(ConnectionCheck, ask(Question(ErrandKind.CONNECTION, by, cluster), after=after))
+    return found

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from applyviz.records.models import ApplyRun, BreakGlass, JournalEntry
-from applyviz.workflow import access, approval_macs, approvals, identities, policies, quorum, standing
+from applyviz.workflow import (
+    access,
+    approval_macs,
+    approvals,
+    cluster_states,
+    identities,
+    policies,
+    quorum,
+    standing,
+)
 from applyviz.workflow.access import Action
 from applyviz.workflow.places import Place
 
@@ -46,6 +55,8 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     """
     places = policies.list_places(run.plan)
     blockers = list(_find_people(run, places))
+    if run.plan.target.cluster.archived_at is not None:
+        blockers += cluster_states.find_stop(run.plan.target.cluster)
     blockers += identities.find_moved(run.plan)
     blockers += standing.find_blockers(run.plan)
     policy = policies.find_policy(run.plan)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from django.db import InterfaceError, InternalError, OperationalError, transaction
 
-from applyviz.clusters import connect, discovery
+from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
@@ -88,23 +88,25 @@ def _check_plan(claim: Claim, results: list[ObjectResult]) -> None:
 
 
 def _check_target(claim: Claim, reader: ClusterReader) -> None:
-    facts = discovery.read_facts(reader)
-    if not facts.uid:
-        raise RunStoppedError("the cluster did not say who it is")
-    if facts.uid != claim.run.plan.cluster_uid:
-        raise RunStoppedError("this is another cluster than the one that was planned for")
+    plan = claim.run.plan
+    cluster = plan.target.cluster
+    facts.require_same(reader, uid=plan.cluster_uid, server=cluster.server, name=cluster.name)
+    account = {} if plan.identity else facts.read_account(reader)
+    if account and account != plan.account:
+        raise RunStoppedError(
+            f"the credential of {cluster.name} belongs to another account ({account['user']}) than this plan was "
+            "made for: re-plan"
+        )
 
 
 def _check_permissions(claim: Claim, reader: ClusterReader, results: list[ObjectResult]) -> None:
     """An identity that may no longer write what was approved writes nothing of it."""
     identity = identities.read_identity(claim.run.plan)
-    if identity.is_own:
-        return
     left = [result for result in results if result.outcome in Outcome.unfinished()]
     requests = [r for result in left for r in changes.read_masked_core(result.change).requests]
     denied = permissions.find_denied(reader, permissions.list_needs(requests))
     if denied:
-        raise RunStoppedError("; ".join(permissions.name_denied(identity, [str(need) for need in denied])))
+        raise RunStoppedError("; ".join(permissions.name_denied(identity, permissions.describe_denied(denied))))
 
 
 def _read_again(work: _Work, change: ObjectChange | None, sleep: Callable[[float], None]) -> ObjectChange | None:

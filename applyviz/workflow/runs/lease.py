@@ -129,12 +129,19 @@ def _refuse(run_id: int, now: datetime) -> None:
 
 def _must_wait(run_id: int) -> bool:
     """Whether a run is not for this worker, or not yet; one that was asked to stop is for everybody."""
-    run = ApplyRun.objects.select_related("plan").filter(pk=run_id, state__in=RunState.unfinished()).first()
+    run = (
+        ApplyRun.objects.select_related("plan__target__cluster")
+        .filter(pk=run_id, state__in=RunState.unfinished())
+        .first()
+    )
     if run is None or run.cancel_requested_at is not None:
         return False
     newer = formats.find_newer_run(run)
     if newer:
         logger.warning("%s: it is left to a worker of that version", newer)
+        return True
+    if run.state == RunState.QUEUED and run.plan.target.cluster.paused_at is not None:
+        logger.info("Run %s waits: its cluster is paused", run.number)
         return True
     before = turns.find_run_before(run)
     if before is not None:

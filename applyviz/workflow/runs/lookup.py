@@ -41,5 +41,7 @@ def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
 
 def find_unfinished(*, now: datetime) -> list[int]:
     """Runs that no worker has: never claimed for a while, or the lease ran out."""
-    lost = Q(state=RunState.RUNNING, lease_until__lt=now) | Q(state=RunState.QUEUED, created_at__lt=now - _PATIENCE)
+    may_start = Q(plan__target__cluster__paused_at=None) | Q(cancel_requested_at__isnull=False)
+    lost = Q(state=RunState.RUNNING, lease_until__lt=now)
+    lost |= Q(may_start, state=RunState.QUEUED, created_at__lt=now - _PATIENCE)
     return list(ApplyRun.objects.filter(lost).order_by("created_at").values_list("pk", flat=True))

@@ -10,7 +10,17 @@ from django.utils.translation import gettext as _
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
-from applyviz.workflow import access, approvals, audit, clock, failpoints, identities, outbox, policies, quorum
+from applyviz.workflow import (
+    access,
+    approvals,
+    audit,
+    clock,
+    failpoints,
+    identities,
+    outbox,
+    policies,
+    quorum,
+)
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.locks import hold_review
@@ -39,7 +49,7 @@ def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
         blockers.append(_("you need the role approver or operator"))
     found = quorum.count_quorum(plan)
     blockers += [str(need) for need in found.needs if need.missing]
-    blockers += approvals.find_timing_blockers(found.policy)
+    blockers += approvals.find_start_blockers(plan, found.policy)
     return tuple(blockers)
 
 

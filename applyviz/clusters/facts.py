@@ -1,0 +1,118 @@
+"""Who a cluster is and as whom it knows us: asked before anything else, so that a cluster that cannot say so is named.
+
+The identity of a cluster is the uid of its namespace kube-system, whatever its address and whichever credential is
+used. What is wrong is one sentence (what happened, where, why, what to do next); what the server said stands apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.errors import ClusterError, ForbiddenError, UnreachableError
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONValue, get_at
+
+_KUBE_SYSTEM = Request("GET", "/api/v1/namespaces/kube-system", purpose="read")
+_VERSION = Request("GET", "/version", purpose="read")
+_WHO_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_WHO_BODY = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_WHO = Request("POST", _WHO_PATH, {"dryRun": "All"}, "application/json", _WHO_BODY, purpose="access")
+
+_UNAUTHORIZED = (
+    "The server {server} does not accept the credential (401): its token or client certificate is wrong, was revoked, "
+    "or has expired. Replace the credential of the cluster."
+)
+_NO_VERSION = (
+    "The credential may not read /version of {server} (403). Bind the role system:public-info-viewer to its account, "
+    "or replace the credential."
+)
+_NO_UID = (
+    "The credential may not read namespace kube-system of {server} (403), whose uid is the identity of the cluster. "
+    "Allow its account to get this namespace, or replace the credential."
+)
+_NO_KUBERNETES = (
+    "What answers at {server} is no Kubernetes API server: it says nothing of its version or of namespace "
+    "kube-system. Correct the address in the credential."
+)
+_FAILING = "The server {server} answered {status}. Check that the API server is healthy, then try again."
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a cluster says of itself: identity (uid of kube-system) and version, "" when unknown; why, as `problem`."""
+
+    uid: str
+    version: str
+    problem: ClusterError | None = field(default=None, compare=False)
+
+
+def read_facts(reader: ClusterReader, server: str = "") -> ClusterFacts:
+    """Ask for identity and version; what cannot be read is empty, and `problem` says why.
+
+    - `server` is the address that sentences name.
+    """
+    namespace, version = reader.try_send_all([_KUBE_SYSTEM, _VERSION])
+    found = ClusterFacts(
+        uid=str(get_at(namespace.body, ("metadata", "uid"), "")) if namespace.is_ok else "",
+        version=str(get_at(version.body, ("gitVersion",), "")) if version.is_ok else "",
+    )
+    if found.version and found.uid:
+        return found
+    problem = explain(namespace if found.version else version, server, _NO_UID if found.version else _NO_VERSION)
+    return ClusterFacts(found.uid, found.version, problem)
+
+
+def require_answer(reader: ClusterReader, server: str = "") -> None:
+    """Raise `ClusterError` with its one sentence when a cluster does not answer at all; a 403 is an answer."""
+    version = reader.try_send(_VERSION)
+    if not version.is_ok and version.status != HTTPStatus.FORBIDDEN:
+        raise explain(version, server, _NO_VERSION)
+
+
+def explain(answer: Answer, server: str = "", forbidden: str = _NO_VERSION) -> ClusterError:
+    """The error for an answer that is no success; `forbidden` is the sentence for a 403."""
+    facts = {"server": server or "the cluster"}
+    detail = str(get_at(answer.body, ("detail",), "") or answer.message)[:1000]
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        return ForbiddenError(_UNAUTHORIZED.format(**facts), 401, detail=detail)
+    if answer.status == HTTPStatus.FORBIDDEN:
+        return ForbiddenError(forbidden.format(**facts), 403, detail=detail)
+    if answer.status == 0 and answer.message[:1].isupper():  # the sentence of a connection that failed
+        return UnreachableError(answer.message, 0, retryable=True, detail=str(get_at(answer.body, ("detail",), "")))
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= 500:
+        text = _FAILING.format(**facts, status=_name_status(answer.status))
+        return UnreachableError(text, answer.status, retryable=True, detail=detail)
+    return ClusterError(_NO_KUBERNETES.format(**facts), answer.status, detail=detail)
+
+
+def _name_status(status: int) -> str:
+    return f"{status} {HTTPStatus(status).phrase}" if status in HTTPStatus._value2member_map_ else str(status)
+
+
+def read_account(reader: ClusterReader) -> dict[str, JSONValue]:
+    """As whom the cluster knows who asks: {user, groups}; {} when it does not say."""
+    told = reader.try_send(_WHO)
+    info = get_at(told.body, ("status", "userInfo"), {}) if told.is_ok else {}
+    if not isinstance(info, Mapping) or not isinstance(info.get("username"), str):
+        return {}
+    groups = info.get("groups")
+    return {"user": info["username"], "groups": sorted(str(group) for group in groups or ())}
+
+
+def require_same(reader: ClusterReader, *, uid: str, server: str, name: str) -> ClusterFacts:
+    """What a cluster says of itself, once it is the one with this uid ("": whichever answers).
+
+    - Raises `ClusterError` with one sentence when it does not answer, or is another one.
+    """
+    found = read_facts(reader, server)
+    if found.problem is not None:
+        raise found.problem
+    if uid and found.uid != uid:
+        raise ClusterError(
+            f"The server {server or name} is another cluster now: its identity is {found.uid}, and {name} is {uid}. "
+            f"Nothing was asked of it. Correct the credential of {name}, or add the other cluster under its own name."
+        )
+    return found
