@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -31,9 +30,10 @@ def product(control_plane) -> Product:
     return Product(control_plane)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(product: Product, ask: tuple[str, ...], seconds: float = 20) -> None:
+    """Ask kubectl again and again, until it says yes."""
     deadline = time.monotonic() + seconds
-    while not is_so():
+    while product.plane.kubectl(*ask, check=False).stdout.strip() != "yes":
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
@@ -48,7 +48,7 @@ def make_token(product: Product, account: str, *rules: tuple[str, ...]) -> str:
         kubectl("create", "clusterrolebinding", role, f"--clusterrole={role}", f"--serviceaccount={full}", check=False)
     for _name, verbs, _resources in rules:  # the server reads new roles a moment later
         ask = ("auth", "can-i", verbs.partition(",")[0], "configmaps", f"--as=system:serviceaccount:{full}")
-        wait_until(lambda ask=ask: kubectl(*ask, check=False).stdout.strip() == "yes")
+        wait_until(product, ask)
     path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
     body = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
     told = product.plane.kubectl("create", "--raw", path, "-f", "-", stdin=body)

@@ -31,7 +31,7 @@ class Api:
 
     def __init__(self, box: Cluster) -> None:
         self.box, self.user, self.denied = box, "deployer", frozenset[str]()
-        self.answer = None
+        self.answer: Answer | None = None
         self.is_down = False
 
     def connect(self, cluster: Cluster) -> SandboxTransport:
