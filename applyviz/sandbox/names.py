@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject
 from applyviz.sandbox.status import FieldError, FieldErrorType, forbidden, invalid, required
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -142,16 +142,61 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> It
 
 
 def _validate_owners(owners: list[JSONObject] | None, path: str) -> Iterator[FieldError]:
-    controllers: list[str] = []
+    first = ""
     for owner in owners or ():
-        for name in ("apiVersion", "kind", "name", "uid"):
+        version = owner.get("apiVersion") or ""
+        if not version or version.count("/") > 1:
+            yield invalid(f"{path}.apiVersion", version, "version must not be empty")
+        for name in ("kind", "name", "uid"):
             if not owner.get(name):
-                word = "version must not be empty" if name == "apiVersion" else "must not be empty"
-                yield invalid(f"{path}.{name}", "", word)
+                yield invalid(f"{path}.{name}", "", "must not be empty")
+        if (version, owner.get("kind")) in _NO_OWNERS:
+            group = version if "/" in version else f"/{version}"
+            detail = f"{group}, Kind=Event is disallowed from being an owner"
+            yield _refuse_owners(path, _in_go_order(owner), detail)
         if owner.get("controller"):
-            controllers.append(f"{owner.get('apiVersion')}, Kind={owner.get('kind')}")
-            if len(controllers) > 1:
-                yield invalid(path, owners, "Only one reference can have Controller set to true")
+            shown = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            if first:
+                both = f'Found "true" in references for {first} and {shown}'
+                detail = f"Only one reference can have Controller set to true. {both}"
+                yield _refuse_owners(path, [_in_go_order(o) for o in owners or ()], detail)
+            first = first or shown
+
+
+_NO_OWNERS = frozenset({("v1", "Event"), ("events.k8s.io/v1", "Event"), ("events.k8s.io/v1beta1", "Event")})
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+def _in_go_order(owner: JSONObject) -> JSONValue:
+    """An owner reference as Go writes the struct."""
+    return {name: owner[name] for name in _OWNER_FIELDS if name in owner}
+
+
+def _refuse_owners(path: str, value: JSONValue, detail: str) -> FieldError:
+    """The value stands in its own order, where others are sorted."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return FieldError(FieldErrorType.INVALID, path, f"Invalid value: {text}: {detail}")
+
+
+def deduplicate_owners(meta: MutableObject) -> tuple[str, ...]:
+    """Drop owner references that are there already; gives the warning about them."""
+    kept: list[JSONObject] = []
+    repeated: list[str] = []
+    for owner in meta.get("ownerReferences") or ():
+        if owner in kept:
+            repeated.append(str(owner.get("uid", "")))
+        else:
+            kept.append(owner)
+    if not repeated:
+        return ()
+    meta["ownerReferences"] = kept
+    return (f"{_REPEATED_OWNERS}; duplicate UID(s) observed: {', '.join(repeated)}",)
+
+
+_REPEATED_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests"
+)
 
 
 def mask_trailing_dash(prefix: str) -> str:

@@ -25,6 +25,8 @@ _WITHOUT_GENERATION = frozenset(
         "resourceclaimtemplates", "volumeattributesclasses", "apiservices",
     }
 )  # fmt: skip
+# They begin to count and never go on.
+_FIRST_GENERATION = frozenset({"priorityclasses"})
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
@@ -137,7 +139,9 @@ def _count_generation(target: Target, obj: MutableObject, live: JSONObject) -> N
         is_changed = any(not is_same_json(obj.get(name), live.get(name)) for name in counted)
     if target.plural == "deployments" and meta.get("annotations") != before.get("annotations"):
         is_changed = True
-    meta["generation"] = before.get("generation", 1) + is_changed
+    if target.plural == "endpointslices" and meta.get("labels") != before.get("labels"):
+        is_changed = True
+    meta["generation"] = before.get("generation", 1) + (is_changed and target.plural not in _FIRST_GENERATION)
 
 
 def _has_other_content(obj: JSONObject, live: JSONObject) -> bool:
@@ -175,8 +179,9 @@ def _create_job(obj: MutableObject) -> None:
     if spec.get("manualSelector"):
         return
     labels = spec["template"]["metadata"].setdefault("labels", {})
-    labels["batch.kubernetes.io/controller-uid"] = labels["controller-uid"] = uid
-    labels["batch.kubernetes.io/job-name"] = labels["job-name"] = name
+    for key, value in (("controller-uid", uid), ("job-name", name)):
+        labels.setdefault(key, value)  # one that somebody chose is refused later
+        labels.setdefault(f"batch.kubernetes.io/{key}", value)
     selector = spec.setdefault("selector", {})
     selector.setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.sandbox.jsontext import find_fault
 from applyviz.sandbox.names import config_key_problems, label_1035_problems
 from applyviz.sandbox.rules_claims import validate_claim_spec
 from applyviz.sandbox.rules_workloads import IMMUTABLE, check_int_or_percent, check_whole, validate_selector
@@ -49,6 +50,8 @@ def _config_map(obj: JSONObject) -> Iterator[FieldError]:
     yield from _keys(obj, "data", "binaryData")
 
 
+_SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
+_MOST_PRIORITY = 1_000_000_000
 _SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -75,13 +78,18 @@ def _secret(obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _registry_credentials(encoded: str, path: str) -> Iterator[FieldError]:
-    """Registry credentials are JSON; the value itself is never told."""
-    text = base64.b64decode(encoded).decode(errors="replace").strip()
-    try:
-        json.loads(text)
-    except ValueError:
-        first = f"invalid character '{text[:1]}' looking for beginning of value"
-        yield invalid(path, "<secret contents redacted>", first if text else "unexpected end of JSON input")
+    """Registry credentials are a JSON object; the value itself is never shown."""
+    text = base64.b64decode(encoded)
+    problem = find_fault(text)
+    if not problem:
+        found = json.loads(text)
+        word = _GO_WORDS.get(type(found))
+        problem = f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}" if word else ""
+    if problem:
+        yield invalid(path, "<secret contents redacted>", problem)
+
+
+_GO_WORDS = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}
 
 
 def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
@@ -245,6 +253,15 @@ def _definition_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError
             yield invalid("spec." + ".".join(path), value, IMMUTABLE)
 
 
+def _priority_class(obj: JSONObject) -> Iterator[FieldError]:
+    name, value = obj["metadata"].get("name", ""), obj.get("value") or 0
+    if name.startswith("system-") and name not in _SYSTEM_CLASSES:
+        detail = "priority class names with 'system-' prefix are reserved for system use only. error: "
+        yield forbidden("metadata.name", f"{detail}{name} is not a known system priority class")
+    elif value > _MOST_PRIORITY and name not in _SYSTEM_CLASSES:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {_MOST_PRIORITY}")
+
+
 def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
     if obj.get("value") != live.get("value"):
         yield forbidden("value", "may not be changed in an update.")
@@ -273,6 +290,7 @@ def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
 
 
 CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "priorityclasses": _priority_class,
     "configmaps": _config_map,
     "secrets": _secret,
     "persistentvolumeclaims": _claim,

@@ -253,7 +253,33 @@ def _validate_job_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _job(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _validate_generated_selector(obj)
     yield from _validate_job_spec(obj["spec"], "spec")
+    yield from _validate_selected(obj["spec"])
+
+
+def _validate_selected(spec: JSONObject) -> Iterator[FieldError]:
+    """The selector of a job chooses the pods that it makes, whoever wrote it."""
+    labels = spec["template"].get("metadata", {}).get("labels") or {}
+    if not selects(spec.get("selector") or {}, labels):
+        yield invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+
+
+def _validate_generated_selector(obj: JSONObject) -> Iterator[FieldError]:
+    """The labels by which the server tells the pods of one job from those of others are there, and selected."""
+    spec, meta = obj["spec"], obj["metadata"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    labels, path = spec["template"].get("metadata", {}).get("labels") or {}, "spec.template.metadata.labels"
+    uid, name, prefix = meta.get("uid", ""), meta.get("name", ""), "batch.kubernetes.io/"
+    wanted = {"controller-uid": uid, "job-name": name, f"{prefix}controller-uid": uid, f"{prefix}job-name": name}
+    for key, value in wanted.items():
+        if key not in labels:
+            yield required(f"{path}[{key}]", f"must be '{value}'")
+        elif labels[key] != value:
+            yield invalid(f"{path}[{key}]", labels, f"must be '{value}'")
+    if not selects(spec["selector"], wanted):
+        yield invalid("spec.selector", spec["selector"], "`selector` not auto-generated")
 
 
 _CRON_FIELD = re.compile(r"[-*/,0-9A-Za-z?LW#]+\Z")

@@ -13,6 +13,7 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.sandbox import (
     rules_autoscaling,
     rules_config,
+    rules_discovery,
     rules_limits,
     rules_network,
     rules_storage,
@@ -53,6 +54,7 @@ _CREATE: Mapping[str, Rule] = {
     **rules_config.CREATE,
     **rules_storage.CREATE,
     **rules_limits.CREATE,
+    **rules_discovery.CREATE,
     **rules_autoscaling.CREATE,
 }
 _UPDATE: Mapping[str, UpdateRule] = {
@@ -61,6 +63,7 @@ _UPDATE: Mapping[str, UpdateRule] = {
     **rules_config.UPDATE,
     **rules_storage.UPDATE,
     **rules_limits.UPDATE,
+    **rules_discovery.UPDATE,
 }
 
 # Their rules for a change ask all that their rules for a new object ask, the metadata too.

@@ -24,6 +24,7 @@ from applyviz.sandbox.allotment import allot_service
 from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.definitions import namespace_key, settle
+from applyviz.sandbox.names import deduplicate_owners
 from applyviz.sandbox.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.payloads import Payload
 from applyviz.sandbox.preparing import prepare_create, prepare_update
@@ -200,6 +201,7 @@ class Writer:
         cluster, target, obj = self._cluster, write.target, body.obj
         meta = obj["metadata"]
         self._check_namespace(write, obj)
+        body = Body(obj, (*body.warnings, *deduplicate_owners(meta)))
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
             meta.pop(name, None)
         meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
@@ -223,6 +225,7 @@ class Writer:
         cluster, target, obj = self._cluster, write.target, body.obj
         if target.struct is None and not obj.get("apiVersion"):
             raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        body = Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
         _restore_server_fields(obj, live)
         prepare_update(target, obj, live, write.route.subresource)
         _check_version(write, obj, live)
