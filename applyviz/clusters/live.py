@@ -34,6 +34,7 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.values import JSONValue
 
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
@@ -77,7 +78,7 @@ def _parse(status: int, raw: bytes) -> JSONValue:
             raise UnreachableError(f"the server answered {status} with nothing", status)
         return None
     try:
-        return json.loads(raw)
+        return json.loads(raw, parse_int=read_integer)
     except ValueError as error:
         if 200 <= status < 300:
             raise UnreachableError(f"the server answered {status} with something that is not JSON", status) from error

@@ -83,7 +83,11 @@ def read_files(command: ApplyCommand, invocation: Invocation) -> tuple[Inputs, l
     if not invocation.folder:
         command = replace(command, filenames=tuple(_inside(f, invocation.files) for f in command.filenames))
     inputs = read_inputs(command, material)
-    files = [parse_manifests(t.text.encode(), t.name, limits=_LIMITS) for t in inputs.texts if inputs.is_usable]
+    files = [
+        parse_manifests(t.text.encode("utf-8", "surrogateescape"), t.name, limits=_LIMITS)
+        for t in inputs.texts
+        if inputs.is_usable
+    ]
     return inputs, files
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.engine.objects.errors import ConflictError, OwnershipError
+from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.ownership import migrate, serverside, updates
@@ -168,17 +169,12 @@ def compare_answers(expected: JSONObject, got: JSONObject) -> str:
     return "" if is_same_json(expected["result"], got["result"]) else "another result"
 
 
-def _read_integer(text: str) -> int | float:
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else float(text)
-
-
 def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterator[CaseResult]:
     """Answer every case of a file of one family and say whether it agrees."""
     kinds = Kinds(crds)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            case = json.loads(line, parse_int=_read_integer)
+            case = json.loads(line, parse_int=read_integer)
             name = f"{path.name} line {number}"
             try:
                 got = answer(family, case["input"], kinds)

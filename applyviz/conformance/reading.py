@@ -17,6 +17,7 @@ from applyviz.conformance.stories import Exchange, Invocation, Story, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import APPLY_PATCH
+from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, clone, get_at, is_same_json
 from applyviz.engine.requests.argv import is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
@@ -45,7 +46,7 @@ def _seen_manifest(exchange: Exchange) -> JSONValue:
     if exchange.content_type.startswith(APPLY_PATCH):
         return exchange.body
     text = get_at(exchange.body, ("metadata", "annotations", _LAST_APPLIED))
-    return json.loads(text) if isinstance(text, str) else None
+    return json.loads(text, parse_int=read_integer) if isinstance(text, str) else None
 
 
 def _identity(obj: JSONObject) -> tuple[JSONValue, JSONValue, JSONValue]:
@@ -85,7 +86,7 @@ def _judge(name: str, document: ManifestDocument, seen: JSONObject) -> CaseResul
 def _run_invocation(story: Story, invocation: Invocation) -> Iterator[CaseResult]:
     documents: list[ManifestDocument] = []
     for source in _texts(story, invocation):
-        documents.extend(parse_manifests(source.text.encode(), source.name).documents)
+        documents.extend(parse_manifests(source.text.encode("utf-8", "surrogateescape"), source.name).documents)
     by_identity: dict[str, list[ManifestDocument]] = {}
     for document in documents:
         by_identity.setdefault(canonical_json(_identity(document.obj)), []).append(document)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
@@ -156,7 +157,7 @@ def read_story(data: JSONObject) -> Story:
 def load_json(path: Path) -> JSONValue:
     """Load a JSON file, gzip'd or not."""
     data = path.read_bytes()
-    return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data, parse_int=read_integer)
 
 
 def load_story(path: Path) -> Story:
@@ -170,4 +171,4 @@ def load_lines(path: Path) -> Iterator[tuple[int, JSONObject]]:
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            yield number, json.loads(line)
+            yield number, json.loads(line, parse_int=read_integer)

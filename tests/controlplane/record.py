@@ -4,7 +4,9 @@
     python manage.py conformance FOLDER --show 3
 
 A scenario is a map of a YAML list: `name`, `title`, `about`, `files` (name → text), `env`, and `steps`: shell commands,
-or maps of `run`, `write` (files that change before it) and `gone` (files that go). `$NS` is its namespace.
+or maps of `run`, `write` (files that change before it) and `gone` (files that go). `$NS` is its namespace. A file may
+be a map of `text` and `encoding`, and of `mark` for bytes before it (hex); bytes that are not UTF-8 stand in a story as
+Python escapes them (surrogates).
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ fed = sys.stdin.buffer.read() if any(a in ("-", "-f-", "-Rf-", "--filename=-") f
 files = {{}}
 for path in sorted(root.rglob("*")):
     if path.is_file():
-        files[str(path.relative_to(root))] = path.read_bytes().decode("utf-8", "replace")
+        files[str(path.relative_to(root))] = path.read_bytes().decode("utf-8", "surrogateescape")
 told = {{"argv": argv, "files": files}}
 if pathlib.Path.cwd() != root:
     told["cwd"] = str(pathlib.Path.cwd().relative_to(root))
 if fed is not None:
-    told["stdin"] = fed.decode("utf-8", "replace")
+    told["stdin"] = fed.decode("utf-8", "surrogateescape")
 rendered = {{}}
 for flag, value in zip(argv, argv[1:] + [""]):
     flag, _, own = flag.partition("=")
@@ -64,6 +66,12 @@ def read_scenarios(paths: list[Path]) -> Iterator[JSONObject]:
     for path in paths:
         for file in sorted(path.glob("*.yaml")) if path.is_dir() else [path]:
             yield from yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def _encode(file: str | Mapping[str, str]) -> bytes:
+    if isinstance(file, str):
+        return file.encode()
+    return bytes.fromhex(file.get("mark", "")) + file["text"].encode(file["encoding"])
 
 
 class Stage:
@@ -92,10 +100,10 @@ class Stage:
             **scenario.get("env", {}),
         }
 
-    def write(self, files: Mapping[str, str]) -> None:
+    def write(self, files: Mapping[str, str | Mapping[str, str]]) -> None:
         for name, text in files.items():
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.work / name).write_text(text, encoding="utf-8")
+            (self.work / name).write_bytes(_encode(text))
 
     def run(self, command: str) -> JSONObject:
         done = subprocess.run(
@@ -159,7 +167,7 @@ def tell(scenario: JSONObject, recorder: Recorder, kubectl: Path) -> JSONObject:
 
 def write_story(story: JSONObject, out: Path) -> None:
     """Write a story as the corpora hold them; the same story gives the same bytes."""
-    text = json.dumps(story, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(story, sort_keys=True, separators=(",", ":"))
     (out / f"{story['name']}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 

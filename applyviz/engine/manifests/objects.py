@@ -109,22 +109,27 @@ class DocumentReader:
             "apiVersion": _as_text(value.get("apiVersion")),
             "kind": list_kind.removesuffix("List"),
         }
+        broken = [error for index, item in enumerate(items) if (error := self._find_item_error(item, index))]
+        if broken:  # one item that is none, or a list itself, and kubectl takes nothing of the list
+            yield from broken
+            return
         end_lines = self._end_lines(len(items))
         for index, item in enumerate(items):
-            path: PlainPath = ("items", index)
-            if item is None:
-                item = {}
-            if not isinstance(item, dict):
-                kind = name_of_type(item)
-                reason = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-                yield self._error(reason, path)
-            elif "items" in item:
-                yield self._error("a list inside a list cannot be read: no Items field in this object", path)
-            else:
-                if not _as_text(item.get("kind")) and not _as_text(item.get("apiVersion")):
-                    item = {**item, **inherited}
-                found = self._read_object(item, path, end_lines[index])
-                yield (replace(found, list_kind=list_kind) if isinstance(found, ManifestDocument) else found)
+            held = item or {}
+            if not _as_text(held.get("kind")) and not _as_text(held.get("apiVersion")):
+                held = {**held, **inherited}
+            found = self._read_object(held, ("items", index), end_lines[index])
+            yield (replace(found, list_kind=list_kind) if isinstance(found, ManifestDocument) else found)
+
+    def _find_item_error(self, item: JSONValue, index: int) -> ManifestError | None:
+        """Why an item of a list is no object that can be read, None when it may be one."""
+        if item is not None and not isinstance(item, dict):
+            kind = name_of_type(item)
+            reason = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            return self._error(reason, ("items", index))
+        if item and "items" in item:
+            return self._error("a list inside a list cannot be read: no Items field in this object", ("items", index))
+        return None
 
     def _end_lines(self, count: int) -> list[int]:
         # An item ends on the line before the next one starts; the last one with the document.

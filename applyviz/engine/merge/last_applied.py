@@ -11,11 +11,10 @@ import json
 from typing import Any
 
 from applyviz.engine.objects.errors import MergeError
-from applyviz.engine.objects.golang import render_json
+from applyviz.engine.objects.golang import read_integer, render_json
 from applyviz.engine.objects.values import JSONObject, JSONValue
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-_INT64_DIGITS = 18
 
 
 def find(obj: JSONObject) -> dict[str, Any] | None:
@@ -29,7 +28,7 @@ def find(obj: JSONObject) -> dict[str, Any] | None:
     if not isinstance(text, str):
         return None
     try:
-        value = json.loads(text, parse_int=_parse_int, parse_constant=_refuse) if text else {}
+        value = json.loads(text, parse_int=read_integer, parse_constant=_refuse) if text else {}
     except (ValueError, RecursionError):
         raise MergeError("invalid JSON document") from None
     if value is not None and not isinstance(value, dict):
@@ -39,12 +38,6 @@ def find(obj: JSONObject) -> dict[str, Any] | None:
 
 def _refuse(constant: str) -> JSONValue:
     raise ValueError(constant)
-
-
-def _parse_int(text: str) -> int | float:
-    """Integers that do not fit 64 bits are floats in Go."""
-    number = int(text)
-    return number if len(text) <= _INT64_DIGITS or -(1 << 63) <= number < 1 << 63 else float(text)
 
 
 def render(manifest: JSONObject) -> str:

@@ -95,6 +95,16 @@ def _lengthen(match: re.Match[str]) -> str:
     return {"\\b": "\\u0008", "\\f": "\\u000c"}.get(match[0], match[0])
 
 
+_INT64_DIGITS = 18
+
+
+def read_integer(text: str) -> int | float:
+    """An integer of a JSON text as Go holds it where it knows no types: beyond 64 bits it is a float."""
+    if len(text) <= _INT64_DIGITS:
+        return int(text)
+    return float(text) if len(text) > _INT64_DIGITS + 2 or not -(1 << 63) <= int(text) < 1 << 63 else int(text)
+
+
 def json_number(value: JSONValue) -> str:
     """A number as Go's JSON writes it: 1.0 is 1, exponents are short."""
     if not isinstance(value, float):

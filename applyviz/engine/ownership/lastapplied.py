@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSet
-from applyviz.engine.objects.golang import render_json
+from applyviz.engine.objects.golang import read_integer, render_json
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import Bookkeeper
@@ -35,14 +35,9 @@ def find_annotations(obj: JSONObject) -> dict[str, str] | None:
     return {k: v or "" for k, v in found.items()}
 
 
-def _parse_integer(text: str) -> int | float:
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else float(text)
-
-
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text, parse_int=_parse_integer)
+        return json.loads(text, parse_int=read_integer)
     except (ValueError, RecursionError):
         return None
 
