@@ -169,7 +169,7 @@ def test_other_documents_of_the_file_stay():
 
 def test_items_of_a_list_kind_are_found_by_where_they_stand():
     source = (
-        "apiVersion: v1\nkind: List\nitems:\n- 5\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n"
+        "apiVersion: v1\nkind: List\nitems:\n- {}\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n"
         "  data: {x: a}\n- kind: ConfigMap\n  apiVersion: v1\n  metadata: {name: b}\n  data: {x: a}\n"
     )
 
