@@ -177,7 +177,7 @@ def test_items_of_a_list_kind_are_found_by_where_they_stand():
 
     with pytest.raises(ManifestError):  # a file with a broken item is not touched
         editing.edit_source(source, document, ("data", "x"), "new")
-    whole = source.replace("- 5\n", "")
+    whole = source.replace("- {}\n", "")
     assert edit(whole, ("data", "x"), "new", number=1) == whole[:-3] + "new}\n"
 
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.objects.golang import element_string, json_number, json_string, quote, render_json, render_number
+from applyviz.engine.objects.golang import (
+    element_string,
+    json_number,
+    json_string,
+    quote,
+    read_integer,
+    render_json,
+    render_number,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -67,3 +75,25 @@ def test_json_keeps_its_value(value):
 
 def test_maps_that_python_cannot_encode_are_written_all_the_same():
     assert render_json({"a": MappingProxyType({"b": 1})}) == '{"a":{"b":1}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-12", -12),
+        ("999999999999999999", 999999999999999999),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+        ("9223372036854775808", 2.0**63),
+        ("-9223372036854775809", -(2.0**63)),
+        ("9223372036854776000", 2.0**63),
+        ("100000000000000000000", 1e20),
+        ("1" + "0" * 5000, float("inf")),
+    ],
+)
+def test_integers_beyond_64_bits_are_floats_as_in_go(text, number):
+    found = read_integer(text)
+
+    assert (found, type(found)) == (number, type(number))
+    assert len(text) > 21 or json_number(found) == json_number(json.loads(text, parse_int=read_integer))
