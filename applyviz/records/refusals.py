@@ -5,14 +5,14 @@ Conditions are SQL that SQLite and PostgreSQL read alike; `guards.py` makes trig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from applyviz.records.enums import AuditAction
+from applyviz.records.refusal import HUMAN, Guard
+from applyviz.records.refusals_of_rights import OF_RIGHTS
+
+__all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "Guard"]
 
 _APPROVED = "records_approval"
-# The person behind an account: linked accounts have one name.
-_HUMAN = "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = {0}), 'account-' || {0})"
-_ME = _HUMAN.format("NEW.by_id")
+_ME = HUMAN.format("NEW.by_id")
 # Whoever had a hand in a plan: rows that name them, and the column that does.
 _PLAN = "FROM records_plan p JOIN records_review r ON r.id = p.review_id"
 _INVOLVED = (
@@ -88,18 +88,8 @@ _PRUNES = " AND ".join(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """One refusal: on which table and event, under which condition ("" always), and what is said."""
-
-    name: str
-    table: str
-    event: str
-    condition: str
-    message: str
-
-
 GUARDS = (
+    *OF_RIGHTS,
     Guard("audit_no_update", "records_auditentry", "UPDATE", f"NOT ({_PRUNES})", "audit entries are never changed"),
     Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
     Guard(
@@ -107,8 +97,7 @@ GUARDS = (
         _APPROVED,
         "INSERT",
         " OR ".join(
-            f"EXISTS ({rows} AND ({_HUMAN.format(who)} = {_ME} OR {_OWNED.format(who, _ME)}))"
-            for rows, who in _INVOLVED
+            f"EXISTS ({rows} AND ({HUMAN.format(who)} = {_ME} OR {_OWNED.format(who, _ME)}))" for rows, who in _INVOLVED
         ),
         "nobody approves what they wrote, edited, decided or requested",
     ),
@@ -116,7 +105,7 @@ GUARDS = (
         "approval_once_per_human",
         _APPROVED,
         "INSERT",
-        f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {_HUMAN.format('a.by_id')} = {_ME})",
+        f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {HUMAN.format('a.by_id')} = {_ME})",
         "one person approves once; a unique consent under any account",
     ),
     Guard(
@@ -138,7 +127,7 @@ GUARDS = (
         _APPROVED,
         "UPDATE",
         "NEW.spent_at IS NOT NULL AND OLD.spent_at IS NULL AND ("
-        + " OR ".join(f"EXISTS ({rows} AND {_HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED)
+        + " OR ".join(f"EXISTS ({rows} AND {HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED)
         + ")",
         "nobody approves what they wrote, edited, decided or requested: such a consent is never spent",
     ),
@@ -146,7 +135,7 @@ GUARDS = (
         "approval_once_per_run",
         _APPROVED,
         "UPDATE",
-        f"NEW.run_id IS NOT NULL AND EXISTS ({_SAME_RUN} AND {_HUMAN.format('a.by_id')} = {_ME})",
+        f"NEW.run_id IS NOT NULL AND EXISTS ({_SAME_RUN} AND {HUMAN.format('a.by_id')} = {_ME})",
         "one person counts once in a run, under any account",
     ),
     Guard(
@@ -215,27 +204,6 @@ GUARDS = (
     Guard("policy_no_update", "records_policyversion", "UPDATE", "", "versions of policies are never changed"),
     Guard("policy_no_delete", "records_policyversion", "DELETE", "", "versions of policies are never deleted"),
     Guard(
-        "grant_is_fixed",
-        "records_grant",
-        "UPDATE",
-        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.role <> NEW.role"
-        " OR OLD.person_id IS DISTINCT FROM NEW.person_id OR OLD.team_id IS DISTINCT FROM NEW.team_id"
-        " OR OLD.cluster_pattern <> NEW.cluster_pattern OR OLD.namespace_pattern <> NEW.namespace_pattern"
-        " OR OLD.is_cluster_scoped <> NEW.is_cluster_scoped OR OLD.since <> NEW.since",
-        "a grant is only ever ended, once",
-    ),
-    Guard("grant_no_delete", "records_grant", "DELETE", "", "grants are never deleted"),
-    Guard(
-        "member_is_fixed",
-        "records_teammember",
-        "UPDATE",
-        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.team_id <> NEW.team_id"
-        " OR OLD.person_id <> NEW.person_id OR OLD.since <> NEW.since",
-        "a membership is only ever ended, once",
-    ),
-    Guard("link_no_delete", "records_accountlink", "DELETE", "", "accounts that are one human stay one"),
-    Guard("member_no_delete", "records_teammember", "DELETE", "", "memberships are never deleted"),
-    Guard(
         "approval_of_a_person",
         _APPROVED,
         "INSERT",
@@ -255,8 +223,8 @@ GUARDS = (
         "UPDATE",
         "NEW.agreed_by_id IS NOT NULL AND "
         f"({_IS_PROGRAM.format('NEW.agreed_by_id')}"
-        f" OR {_HUMAN.format('NEW.agreed_by_id')} = {_HUMAN.format('NEW.proposed_by_id')}"
-        f" OR {_OWNED.format('NEW.proposed_by_id', _HUMAN.format('NEW.agreed_by_id'))})",
+        f" OR {HUMAN.format('NEW.agreed_by_id')} = {HUMAN.format('NEW.proposed_by_id')}"
+        f" OR {_OWNED.format('NEW.proposed_by_id', HUMAN.format('NEW.agreed_by_id'))})",
         "nobody agrees to a standing rule of their own, under any account; a program agrees to none",
     ),
     Guard(

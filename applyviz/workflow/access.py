@@ -22,7 +22,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import Role
-from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace, ServiceAccount
+from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace, ServiceAccount, TeamMember
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.places import Place, fits, holds_at, is_everywhere, select_covered
 
@@ -122,6 +122,16 @@ def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[Place] | Non
     places = tuple(at)
     # Nothing is known of a thing without places: then only a grant that holds everywhere is enough.
     return bool(places) and all(any(holds_at(grant, place) for grant in fitting) for place in places)
+
+
+def rests_on_sole(user: Person, action: Action, at: Iterable[Place]) -> bool:
+    """Whether a right rests on grants that the sole administrator made, in any of these places."""
+    if _is_superuser(user):
+        return False
+    fitting = [grant for grant in list_grants(user) if grant.role in _GRANTED[action] and not grant.is_sole]
+    joined = TeamMember.objects.filter(person=user, ended_at=None, is_sole=True).values_list("team_id", flat=True)
+    sole_teams = frozenset(joined) if any(grant.team_id for grant in fitting) else frozenset()
+    return not _suffices([grant for grant in fitting if grant.team_id not in sole_teams], action, at)
 
 
 def can(user: Visitor, action: Action, at: Iterable[Place] | None = None) -> bool:

@@ -167,6 +167,10 @@ def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person can never approve this plan; empty when they can."""
     if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
         return (_("you need the role approver"),)
+    if policies.find_policy(plan).refuses_sole and access.rests_on_sole(
+        for_user, Action.APPROVE, policies.list_places(plan)
+    ):
+        return (_("the policy refuses approvals by people whose role only the sole administrator granted"),)
     if quorum.is_involved(plan, for_user):
         return (_("nobody approves what they wrote, edited, decided or requested"),)
     return ()
@@ -234,10 +238,10 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
             note=note,
             created_at=now,
             expires_at=now + lasts if lasts else None,
+            is_sole=access.rests_on_sole(by, Action.APPROVE, policies.list_places(plan)),
         )
-        approval_macs.vouch(
-            made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail={"note": note})
-        )
+        detail = {"note": note, **({"sole administrator": True} if made.is_sole else {})}
+        approval_macs.vouch(made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail=detail))
         try:
             with transaction.atomic():
                 made.save(force_insert=True)

@@ -110,6 +110,11 @@ def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
     return kept
 
 
+def keep_counted(policy: Policy, given: Iterable[Approval]) -> list[Approval]:
+    """Return the approvals that a policy lets count: it may refuse those that rest on the sole administrator."""
+    return [approval for approval in given if not (policy.refuses_sole and approval.is_sole)]
+
+
 def list_dropped(plan: Plan) -> list[Approval]:
     """Approvals of earlier plans of the review that a plan which does something else does not keep."""
     rows = Approval.objects.filter(Q(plan__number__lt=plan.number), plan__review=plan.review_id, revoked_at=None)
@@ -127,7 +132,7 @@ def count_quorum(plan: Plan, policy: Policy | None = None) -> Quorum:
     """What a plan needs by its policy, and what it has."""
     policy = policy or policies.find_policy(plan)
     dangers = policies.list_dangers(plan, policy)
-    standing = list_standing(plan)
+    standing = keep_counted(policy, list_standing(plan))
     return Quorum(policy, dangers, tuple(standing), meet(policies.list_demands(policy, dangers), standing))
 
 

@@ -1,7 +1,8 @@
 """Accounts, teams and grants: who is there, who is in which team, who was given which role where.
 
 An administrator does it, and each step is in the history. Nothing is taken back silently: memberships and grants are
-ended with a moment. Nobody grants a role to themselves, and the last administrator stays.
+ended with a moment. Nobody grants a role to themselves, to a team of theirs or under another account of theirs, and
+the last administrator stays. What approves, runs or administers waits for a second administrator (`administrators`).
 """
 
 from __future__ import annotations
@@ -10,40 +11,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AccountLink, Grant, ServiceAccount, Team, TeamMember
-from applyviz.workflow import access, audit, clock, people
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.enums import AuditAction, PendingKind, Role
+from applyviz.records.models import AccountLink, Grant, PendingChange, ServiceAccount, Team, TeamMember
+from applyviz.workflow import access, administrators, audit, claims, clock, pending, people, rights_changes
 from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.places import PATTERN, Place, holds_at
+from applyviz.workflow.errors import NotAllowedError, NotValidError, NotVisibleError
+from applyviz.workflow.places import Place, holds_at
+from applyviz.workflow.rights_changes import Actors
+from applyviz.workflow.scopes import Scope
+
+__all__ = [
+    "Invited", "Scope", "add_member", "add_person", "count_as_one", "create_team", "end_grant", "end_member",
+    "get_person", "get_team", "grant_role", "link_accounts", "list_grants", "list_people", "list_teams", "retire_team",
+    "roles_at", "set_active",
+]  # fmt: skip
+_ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a grant holds."""
+class Invited:
+    """A new account, and the secret of the link by which the invited person claims it; it is shown once."""
 
-    cluster_pattern: str = "*"
-    namespace_pattern: str = "*"
-    is_cluster_scoped: bool = True
-
-    def check(self) -> None:
-        """Raise `NotValidError` for a pattern that nothing could fit."""
-        for pattern in (self.cluster_pattern, self.namespace_pattern):
-            if not PATTERN.fullmatch(pattern):
-                raise NotValidError(
-                    _("%(pattern)r is no pattern: small letters, digits, dots, dashes, `*` and `?`")
-                    % {"pattern": pattern}
-                )
-
-    def __str__(self) -> str:
-        text = f"{self.cluster_pattern}/{self.namespace_pattern}"
-        return f"{text} and what has no namespace" if self.is_cluster_scoped else text
+    person: Person
+    token: str
 
 
 def list_people(*, for_user: Visitor) -> QuerySet[Person]:
@@ -78,7 +73,7 @@ def get_team(slug: str, *, for_user: Visitor) -> Team:
 def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:
     """All grants in force."""
     access.require(for_user, Action.OVERSEE)
-    return Grant.objects.filter(ended_at=None).select_related("person", "team", "by")
+    return Grant.objects.filter(ended_at=None).select_related("person", "team", "by", "confirmed_by")
 
 
 def roles_at(person: Person, moment: datetime, at: Place | None = None) -> frozenset[Role]:
@@ -107,35 +102,41 @@ def count_as_one(accounts: Iterable[Person]) -> None:
         AccountLink.objects.update_or_create(person=person, defaults={"human": name})
 
 
-def add_person(*, by: Person, name: str, email: str, password: str) -> Person:
-    """Make an account; it can do nothing until a role is granted."""
+def add_person(*, by: Person, name: str, email: str) -> Invited:
+    """Make an account that can do nothing yet; the invited person sets its password by the link.
+
+    - Nobody else ever knows that password: the link works once, and for some days.
+    """
     access.require(by, Action.MANAGE)
-    try:
-        validate_password(password, Person(username=name, email=email))
-    except ValidationError as error:
-        raise NotValidError(" ".join(error.messages)) from error
     with transaction.atomic():
         try:
             with transaction.atomic():
-                made = Person.objects.create_user(name, email, password)
+                made = Person.objects.create_user(name, email)
         except IntegrityError as error:
             raise NotValidError(_("there is an account %(name)s already") % {"name": name}) from error
         _link_mailbox(made)
         audit.record(AuditAction.PERSON_ADDED, by=by, about=audit.Subject(), detail={"account": name, "mail": email})
-    return made
+        return Invited(made, claims.make_link(made, by=by))
 
 
-def set_active(person: Person, *, by: Person, is_active: bool) -> None:
-    """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile."""
+def set_active(person: Person, *, by: Person, is_active: bool) -> PendingChange | None:
+    """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile.
+
+    - Gives what waits for a second administrator: to deactivate one, and to activate who approves, runs or administers.
+    """
     access.require(by, Action.MANAGE)
-    if person.pk == by.pk:
-        raise NotAllowedError(_("nobody closes their own account"))
-    with transaction.atomic():
-        changed = Person.objects.filter(pk=person.pk, is_active=not is_active).update(is_active=is_active)
-        if not changed:
-            raise NotPossibleError(_("the account is so already"))
-        detail = {"account": person.get_username(), "active": is_active}
-        audit.record(AuditAction.PERSON_CHANGED, by=by, about=audit.Subject(), detail=detail)
+    if administrators.is_same_human(person, by):
+        raise NotAllowedError(_("nobody deactivates or activates their own account"))
+    is_delicate = administrators.holds_sensitive(person) if is_active else _is_administrator(person)
+    if is_delicate and administrators.needs_second():
+        kind = PendingKind.ACTIVATE if is_active else PendingKind.DEACTIVATE
+        return pending.ask(kind, by=by, given={"person": person.pk}, told={"account": person.get_username()})
+    rights_changes.set_active(person, is_active=is_active, actors=Actors(by))
+    return None
+
+
+def _is_administrator(person: Person) -> bool:
+    return any(one.pk == person.pk for one in administrators.list_current())
 
 
 def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
@@ -144,6 +145,9 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
     accounts = list(accounts)
     if len({person.pk for person in accounts}) < 2:
         raise NotValidError(_("name at least two accounts"))
+    if administrators.needs_second() and any(administrators.was_ever(person) for person in accounts):
+        # Else one of two could make both one human, and be the only one there has ever been.
+        raise NotAllowedError(_("accounts of administrators are linked by a command: manage.py people link"))
     with transaction.atomic():
         count_as_one(accounts)
         detail = {"one human": sorted(person.get_username() for person in accounts)}
@@ -163,103 +167,90 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
     return team
 
 
-def retire_team(team: Team, *, by: Person) -> None:
-    """End a team: it grants nothing any more; policies that name it can no longer be met."""
+def retire_team(team: Team, *, by: Person) -> PendingChange | None:
+    """Archive a team: it grants nothing any more; policies that name it can no longer be met.
+
+    - Gives what waits for a second administrator, for a team that administers.
+    """
     access.require(by, Action.MANAGE)
-    with transaction.atomic():
-        if not Team.objects.filter(pk=team.pk, retired_at=None).update(retired_at=clock.now()):
-            raise NotPossibleError(_("the team is retired already"))
-        audit.record(
-            AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail={"team": team.slug, "retired": True}
-        )
+    if administrators.gives(team, _ADMINISTERS) and administrators.needs_second():
+        return pending.ask(PendingKind.ARCHIVE_TEAM, by=by, given={"team": team.pk}, told={"team": team.slug})
+    rights_changes.archive_team(team, actors=Actors(by))
+    return None
 
 
-def add_member(team: Team, person: Person, *, by: Person) -> TeamMember:
-    """Put somebody into a team."""
+def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | PendingChange:
+    """Put somebody into a team.
+
+    - Gives what waits for a second administrator, for a team that approves, runs or administers.
+    """
     access.require(by, Action.MANAGE)
-    if person.pk == by.pk:
-        raise NotAllowedError(_("nobody puts themselves into a team"))
+    if administrators.is_same_human(person, by):
+        raise NotAllowedError(_("nobody puts themselves into a team, under any account"))
     if ServiceAccount.objects.filter(person=person).exists():
         raise NotAllowedError(_("a service account is in no team: teams agree, programs ask"))
-    with transaction.atomic():
-        try:
-            with transaction.atomic():
-                member = TeamMember.objects.create(team=team, person=person, since=clock.now())
-        except IntegrityError as error:
-            raise NotPossibleError(_("%(name)s is in this team already") % {"name": person.get_username()}) from error
-        detail = {"team": team.slug, "joined": person.get_username()}
-        audit.record(AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail=detail)
-    return member
+    if administrators.gives(team, administrators.SENSITIVE) and administrators.needs_second():
+        told: dict[str, JSONValue] = {"team": team.slug, "joins": person.get_username()}
+        return pending.ask(PendingKind.MEMBER, by=by, given={"team": team.pk, "person": person.pk}, told=told)
+    return rights_changes.add_member(team, person, actors=Actors(by))
 
 
-def end_member(member: TeamMember, *, by: Person) -> None:
-    """Take somebody out of a team, from now on."""
+def end_member(member: TeamMember, *, by: Person) -> PendingChange | None:
+    """Take somebody out of a team, from now on; gives what waits for a second administrator."""
     access.require(by, Action.MANAGE)
-    with transaction.atomic():
-        if not TeamMember.objects.filter(pk=member.pk, ended_at=None).update(ended_at=clock.now()):
-            raise NotPossibleError(_("the membership ended already"))
-        _require_administrator()
-        detail = {"team": member.team.slug, "left": member.person.get_username()}
-        audit.record(AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail=detail)
+    if administrators.gives(member.team, _ADMINISTERS) and administrators.needs_second():
+        told: dict[str, JSONValue] = {"team": member.team.slug, "leaves": member.person.get_username()}
+        return pending.ask(PendingKind.END_MEMBER, by=by, given={"member": member.pk}, told=told)
+    rights_changes.end_member(member, actors=Actors(by))
+    return None
 
 
-def _describe(grant: Grant) -> dict[str, str]:
-    whom = grant.person.get_username() if grant.person else f"team {grant.team.slug if grant.team else ''}"
-    where = Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)
-    return {"role": grant.role, "to": whom, "where": str(where)}
+def _require_grantable(role: Role, *, by: Person, person: Person | None, team: Team | None, scope: Scope) -> None:
+    scope.check()
+    if (person is None) == (team is None):
+        raise NotValidError(_("a role goes to a person or to a team"))
+    if person is not None and administrators.is_same_human(person, by):
+        raise NotAllowedError(_("nobody grants a role to themselves, under any account"))
+    if team is not None and administrators.is_in_team(by, team):
+        raise NotAllowedError(_("nobody grants a role to a team that they are in, under any account"))
+    service = ServiceAccount.objects.filter(person=person).select_related("owner").first() if person else None
+    if service is not None and role not in access.OF_PROGRAMS:
+        raise NotAllowedError(_("a service account is never %(label)s") % {"label": role.label})
+    if service is not None and administrators.is_same_human(service.owner, by):
+        raise NotAllowedError(_("nobody grants a role to a service account of their own"))
+    if role is Role.ADMINISTRATOR and scope != Scope():
+        raise NotValidError(_("an administrator is one everywhere"))
 
 
 def grant_role(
     role: Role, *, by: Person, person: Person | None = None, team: Team | None = None, scope: Scope
-) -> Grant:
+) -> Grant | PendingChange:
     """Give a role to a person or to a team.
 
-    - Raises `NotAllowedError` for oneself, `NotValidError` for an administrator of a part, or for what is no pattern.
+    - Gives what waits for a second administrator: what approves, runs, administers or runs without approval, once
+      there have ever been two. Before, such a grant is marked.
+    - Raises `NotAllowedError` for oneself, a team or a program of one's own, under any account.
+    - Raises `NotValidError` for an administrator of a part, or for what is no pattern.
     """
     access.require(by, Action.MANAGE)
-    scope.check()
-    if (person is None) == (team is None):
-        raise NotValidError(_("a role goes to a person or to a team"))
-    if person is not None and person.pk == by.pk:
-        raise NotAllowedError(_("nobody grants a role to themselves"))
-    service = ServiceAccount.objects.filter(person=person).first() if person is not None else None
-    if service is not None and role not in access.OF_PROGRAMS:
-        raise NotAllowedError(_("a service account is never %(label)s") % {"label": role.label})
-    if service is not None and service.owner_id == by.pk:
-        raise NotAllowedError(_("nobody grants a role to a service account of their own"))
-    if role is Role.ADMINISTRATOR and scope != Scope():
-        raise NotValidError(_("an administrator is one everywhere"))
-    with transaction.atomic():
-        grant = Grant.objects.create(
-            role=role,
-            person=person,
-            team=team,
-            cluster_pattern=scope.cluster_pattern,
-            namespace_pattern=scope.namespace_pattern,
-            is_cluster_scoped=scope.is_cluster_scoped,
-            since=clock.now(),
-            by=by,
-        )
-        audit.record(AuditAction.ROLE_GRANTED, by=by, about=audit.Subject(), detail=_describe(grant))
-    return grant
+    _require_grantable(role, by=by, person=person, team=team, scope=scope)
+    if role in administrators.SENSITIVE and administrators.needs_second():
+        given = {
+            "role": role.value,
+            "person": person.pk if person else None,
+            "team": team.pk if team else None,
+            "scope": [scope.cluster_pattern, scope.namespace_pattern, scope.is_cluster_scoped],
+        }
+        told = rights_changes.describe_grant(role, person, team, scope)
+        return pending.ask(PendingKind.GRANT, by=by, given=given, told=told)
+    return rights_changes.add_grant(role, actors=Actors(by), person=person, team=team, scope=scope)
 
 
-def _require_administrator() -> None:
-    """Raise unless somebody is left who can manage."""
-    whole = Q(role=Role.ADMINISTRATOR, ended_at=None)
-    by_grant = Q(grants__in=Grant.objects.filter(whole)) | Q(
-        memberships__ended_at=None, memberships__team__in=Grant.objects.filter(whole).values("team")
-    )
-    if not Person.objects.filter(Q(is_superuser=True) | by_grant, is_active=True).exists():
-        raise NotPossibleError(_("this would leave nobody who manages people and policies"))
-
-
-def end_grant(grant: Grant, *, by: Person) -> None:
-    """Take a role back, from now on."""
+def end_grant(grant: Grant, *, by: Person) -> PendingChange | None:
+    """Take a role back, from now on; gives what waits for a second administrator, for an administrator's."""
     access.require(by, Action.MANAGE)
-    with transaction.atomic():
-        ended = Grant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=clock.now(), ended_by=by)
-        if not ended:
-            raise NotPossibleError(_("the grant ended already"))
-        _require_administrator()
-        audit.record(AuditAction.ROLE_ENDED, by=by, about=audit.Subject(), detail=_describe(grant))
+    if grant.role == Role.ADMINISTRATOR and administrators.needs_second():
+        told = rights_changes.describe_grant(grant.role, grant.person, grant.team, rights_changes.scope_of(grant))
+        return pending.ask(PendingKind.END_GRANT, by=by, given={"grant": grant.pk}, told=told)
+    rights_changes.end_grant(grant, actors=Actors(by))
+    return None

@@ -17,7 +17,6 @@ class PersonForm(forms.Form):
 
     name = forms.RegexField(r"^[\w.@+-]{1,150}$", label=_("Name"))
     email = forms.EmailField(label=_("Mail address"), required=False)
-    password = forms.CharField(label=_("First password"), max_length=400, strip=False, widget=forms.PasswordInput)
 
 
 class TeamForm(forms.Form):

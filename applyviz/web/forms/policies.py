@@ -22,7 +22,7 @@ T = TypeVar("T")
 ON_FAILURE = [(OnFailure.STOP.value, _("stop")), (OnFailure.CARRY_ON.value, _("carry on with what does not need it"))]
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_calculated", "may_run_unknown",
-    "concurrency", "waits_for_rollout", "rollout_seconds",
+    "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole",
 )  # fmt: skip
 
 
@@ -49,6 +49,9 @@ class PolicyForm(forms.Form):
     approving_team = forms.ChoiceField(label=_("of team"), required=False)
     many_objects = _number(_("Many objects are more than"), 1, 100_000, 50)
     approval_hours = _number(_("An approval lasts, in hours"), 0, 8760, 72)
+    refuses_sole = forms.BooleanField(
+        label=_("Refuse approvals that rest on a grant by the sole administrator"), required=False
+    )
     may_run_calculated = forms.BooleanField(
         label=_("Changes that no server confirmed may run"), required=False, initial=True
     )

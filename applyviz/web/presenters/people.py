@@ -9,9 +9,10 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from applyviz.records.models import AccountLink, Grant, Team
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.models import AccountLink, Grant, PendingChange, Team
 from applyviz.web.presenters.words import say_scope
-from applyviz.workflow import people, teams
+from applyviz.workflow import confirming, people, teams
 from applyviz.workflow.access import Person, Visitor
 from applyviz.workflow.teams import Scope
 
@@ -26,6 +27,8 @@ class GrantRow:
     since: datetime
     by: str
     through: str = ""
+    confirmed_by: str = ""
+    is_sole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ def present_grant(grant: Grant, *, through: str = "") -> GrantRow:
         since=grant.since,
         by=grant.by.get_username() if grant.by else "",
         through=through,
+        confirmed_by=grant.confirmed_by.get_username() if grant.confirmed_by else "",
+        is_sole=grant.is_sole,
     )
 
 
@@ -119,3 +124,36 @@ def present_teams(found: Iterable[Team], *, for_user: Visitor, has_grants: bool)
         )
         for team in found
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """One change that waits for a second administrator; `blocker` says why this one cannot confirm it."""
+
+    number: int
+    what: str
+    told: str
+    by: str
+    at: datetime
+    expires_at: datetime
+    blocker: str
+
+
+def present_pending(found: Iterable[PendingChange], *, for_user: Person) -> tuple[PendingRow, ...]:
+    """Return the rows of what waits for a second administrator."""
+    return tuple(
+        PendingRow(
+            number=change.pk,
+            what=str(change.get_kind_display()),
+            told=", ".join(f"{name}: {_say(value)}" for name, value in change.told.items()),
+            by=change.asked_by.get_username(),
+            at=change.asked_at,
+            expires_at=change.expires_at,
+            blocker=confirming.find_blocker(change, by=for_user),
+        )
+        for change in found
+    )
+
+
+def _say(value: JSONValue) -> str:
+    return ", ".join(str(one) for one in value) if isinstance(value, list) else str(value)

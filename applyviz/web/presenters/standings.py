@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import Plan
+from applyviz.records.models import Approval, Plan
 from applyviz.web.presenters.decks import Standing
 from applyviz.web.presenters.nextacts import NextActs
 from applyviz.web.presenters.objectlinks import link_change
@@ -27,6 +27,13 @@ def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
     return (_("yours would not count: %(lacking)s") % {"lacking": "; ".join(str(n) for n in found.needs if n.missing)},)
 
 
+def name_approver(approval: Approval) -> str:
+    """Who approved; marked where the role rests on a grant by the sole administrator."""
+    if not approval.is_sole:
+        return approval.by_name
+    return _("%(name)s (role granted by the sole administrator)") % {"name": approval.by_name}
+
+
 def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum, acts: NextActs) -> Standing:
     """Who agreed, what is missing, and what keeps this person from the button."""
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
@@ -38,7 +45,7 @@ def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum,
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
     return Standing(
         glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
-        approved_by=tuple(a.by_name for a in (*found.standing, *spent)),
+        approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
         needed=found.needed,
         missing=found.missing,
         plan_blockers=approvals.find_plan_blockers(plan, policy=found.policy, hazards=hazards),

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -14,11 +14,11 @@ from django.utils.translation import ngettext
 
 from applyviz import origins
 from applyviz.web import proof
-from applyviz.web.forms.accounts import PasswordForm, ProofForm, SignInForm
-from applyviz.web.views.doors import PageRequest, needs
-from applyviz.workflow import sessions, signing
+from applyviz.web.forms.accounts import NewPasswordForm, PasswordForm, ProofForm, SignInForm
+from applyviz.web.views.doors import PageRequest, needs, render_refusal
+from applyviz.workflow import claims, sessions, signing
 from applyviz.workflow.access import Action, Person
-from applyviz.workflow.errors import NotValidError
+from applyviz.workflow.errors import NotValidError, WorkflowError
 
 
 def remember_session(request: HttpRequest, person: Person, before: str = "") -> None:
@@ -111,4 +111,34 @@ def _change(request: PageRequest, form: PasswordForm) -> bool:
         return False
     update_session_auth_hash(request, request.user)
     remember_session(request, request.user, before=before)
+    return True
+
+
+def claim(request: HttpRequest, token: str) -> HttpResponse:
+    """Set the first password of an account by its one-time link; the link alone opens this page.
+
+    - Whoever is signed in signs out first, so that nobody claims another account by mistake.
+    """
+    if request.method not in ("GET", "POST"):
+        return HttpResponseNotAllowed(["GET", "POST"])
+    if request.user.is_authenticated:
+        return render_refusal(request, 403, _("You are signed in. Sign out first, then open the link again."))
+    try:
+        found = claims.find_claim(token)
+        form = NewPasswordForm(request.POST or None)
+        if request.method == "POST" and form.is_valid() and _claim(request, token, form):
+            messages.success(request, _("The account is yours. Sign in with your new password."))
+            return redirect("login")
+    except WorkflowError as error:
+        return render_refusal(request, error.status, str(error))
+    context = {"form": form, "name": found.person.get_username()}
+    return render(request, "accounts/claim.html", context, status=422 if request.method == "POST" else 200)
+
+
+def _claim(request: HttpRequest, token: str, form: NewPasswordForm) -> bool:
+    try:
+        claims.claim_account(token, password=form.cleaned_data["new"], address=proof.find_address(request))
+    except NotValidError as error:
+        form.add_error("new", str(error))
+        return False
     return True

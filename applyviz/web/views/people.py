@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.forms import Form
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import Role
+from applyviz.records.models import PendingChange
+from applyviz.web import proof
 from applyviz.web.forms.people import ChoiceOfTeamForm, GrantForm, MemberForm, PersonForm, TeamForm
-from applyviz.web.presenters.people import present_people, present_teams
+from applyviz.web.presenters.people import present_pending, present_people, present_teams
 from applyviz.web.views.doors import PageRequest, needs
 from applyviz.web.views.settingspages import render_settings
-from applyviz.workflow import access, teams
-from applyviz.workflow.access import Action
+from applyviz.workflow import access, claims, confirming, pending, teams
+from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotValidError, NotVisibleError, WorkflowError
 
 
@@ -46,13 +50,62 @@ def add_person(request: PageRequest) -> HttpResponse:
     """Make an account."""
     form = PersonForm(request.POST or None)
 
-    def act() -> None:
-        teams.add_person(by=request.user, **form.cleaned_data)
-
-    if _try(request, form, act, _("The account is made; it needs a role.")):
-        return redirect("settings:show-person", form.cleaned_data["name"])
+    if request.method == "POST" and form.is_valid():
+        try:
+            invited = teams.add_person(by=request.user, **form.cleaned_data)
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            return _show_link(request, invited.person, invited.token)
     status = 422 if request.method == "POST" else 200
     return render_settings(request, "add_person", {"form": form}, status=status)
+
+
+def _show_link(request: PageRequest, person: Person, token: str) -> HttpResponse:
+    """The one page that ever shows a one-time link."""
+    link = request.build_absolute_uri(reverse("claim", args=[token]))
+    context = {"name": person.get_username(), "link": link, "days": claims.LASTS.days}
+    return render_settings(request, "invited", context)
+
+
+@needs(Action.MANAGE, "POST")
+def invite_again(request: PageRequest, name: str) -> HttpResponse:
+    """Make another one-time link to an account that nobody has claimed yet."""
+    person = teams.get_person(name, for_user=request.user)
+    return _show_link(request, person, claims.make_link(person, by=request.user))
+
+
+def _tell(request: PageRequest, outcome: object, done: str) -> None:
+    """Say that it is done, or that it waits for a second administrator."""
+    if isinstance(outcome, PendingChange):
+        messages.warning(request, _("A second administrator has to confirm this; nothing has changed yet."))
+    else:
+        messages.success(request, done)
+
+
+@needs(Action.OVERSEE)
+def list_pending(request: PageRequest) -> HttpResponse:
+    """What waits for a second administrator."""
+    rows = present_pending(pending.list_waiting(for_user=request.user), for_user=request.user)
+    return render_settings(request, "pending", {"rows": rows})
+
+
+@needs(Action.MANAGE, "POST")
+def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
+    """Confirm what another administrator asked for."""
+    if not proof.is_fresh(request):
+        return redirect(f"{reverse('prove')}?{urlencode({'next': reverse('settings:list-pending')})}")
+    confirming.confirm_change(pending.get_waiting(number), by=request.user)
+    messages.success(request, _("It is confirmed and done."))
+    return redirect("settings:list-pending")
+
+
+@needs(Action.MANAGE, "POST")
+def decline_pending(request: PageRequest, number: int) -> HttpResponse:
+    """Decline what another administrator asked for, or take back what one asked for."""
+    pending.decline(pending.get_waiting(number), by=request.user)
+    messages.success(request, _("It is declined."))
+    return redirect("settings:list-pending")
 
 
 @needs(Action.OVERSEE)
@@ -65,6 +118,7 @@ def show_person(request: PageRequest, name: str) -> HttpResponse:
         "team_form": ChoiceOfTeamForm(for_user=request.user),
         "link_form": MemberForm(for_user=request.user),
         "is_self": person.pk == request.user.pk,
+        "is_unclaimed": not person.has_usable_password() and not hasattr(person, "service"),
     }
     return render_settings(request, "person", context)
 
@@ -75,8 +129,8 @@ def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
     person, form = teams.get_person(name, for_user=request.user), GrantForm(request.POST)
     if not form.is_valid():
         raise NotValidError(_("choose a role and where it holds"))
-    teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
-    messages.success(request, _("The role is granted."))
+    made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
+    _tell(request, made, _("The role is granted."))
     return redirect("settings:show-person", name)
 
 
@@ -86,8 +140,7 @@ def end_grant(request: PageRequest, grant: int) -> HttpResponse:
     found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
     if found is None:
         raise NotVisibleError(_("there is no such grant"))
-    teams.end_grant(found, by=request.user)
-    messages.success(request, _("The grant is ended."))
+    _tell(request, teams.end_grant(found, by=request.user), _("The grant is ended."))
     if found.person is not None:
         return redirect("settings:show-person", found.person.get_username())
     return redirect("settings:list-teams")
@@ -97,8 +150,8 @@ def end_grant(request: PageRequest, grant: int) -> HttpResponse:
 def set_active(request: PageRequest, name: str) -> HttpResponse:
     """Close an account, or open it again."""
     person = teams.get_person(name, for_user=request.user)
-    teams.set_active(person, by=request.user, is_active=not person.is_active)
-    messages.success(request, _("The account is changed."))
+    made = teams.set_active(person, by=request.user, is_active=not person.is_active)
+    _tell(request, made, _("The account is changed."))
     return redirect("settings:show-person", name)
 
 
@@ -154,8 +207,8 @@ def add_member(request: PageRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         raise NotValidError(_("choose a person"))
     person = teams.get_person(form.cleaned_data["person"], for_user=request.user)
-    teams.add_member(team, person, by=request.user)
-    messages.success(request, _("%(name)s is in the team.") % {"name": person.get_username()})
+    made = teams.add_member(team, person, by=request.user)
+    _tell(request, made, _("%(name)s is in the team.") % {"name": person.get_username()})
     return redirect("settings:show-team", slug)
 
 
@@ -166,8 +219,7 @@ def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
     found = team.members.filter(pk=member).select_related("team", "person").first()
     if found is None:
         raise NotVisibleError(_("there is no such member"))
-    teams.end_member(found, by=request.user)
-    messages.success(request, _("The membership is ended."))
+    _tell(request, teams.end_member(found, by=request.user), _("The membership is ended."))
     return redirect("settings:show-team", slug)
 
 
@@ -177,14 +229,14 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
     team, form = teams.get_team(slug, for_user=request.user), GrantForm(request.POST)
     if not form.is_valid():
         raise NotValidError(_("choose a role and where it holds"))
-    teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
-    messages.success(request, _("The role is granted."))
+    made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
+    _tell(request, made, _("The role is granted."))
     return redirect("settings:show-team", slug)
 
 
 @needs(Action.MANAGE, "POST")
 def retire_team(request: PageRequest, slug: str) -> HttpResponse:
     """End a team."""
-    teams.retire_team(teams.get_team(slug, for_user=request.user), by=request.user)
-    messages.success(request, _("The team is retired."))
+    made = teams.retire_team(teams.get_team(slug, for_user=request.user), by=request.user)
+    _tell(request, made, _("The team is archived."))
     return redirect("settings:list-teams")

@@ -43,6 +43,7 @@ class Rules:
 
     - `asking_teams`: who may ask (members of any of them; none named: every author); `approvals` from members of
       `approving_team` ("" anybody who may approve).
+    - `refuses_sole`: approvals by people whose role rests on a grant of the sole administrator do not count.
     - `approval_hours` 0: approvals last; `windows` none: always.
     - `concurrency`: objects of one step that are written at once; `rollout_seconds`: the deadline of the wait.
     """
@@ -55,6 +56,7 @@ class Rules:
     windows: Windows = ()
     freezes: tuple[Freeze, ...] = ()
     approval_hours: int = 0
+    refuses_sole: bool = False
     may_run_calculated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
@@ -102,6 +104,7 @@ class Policy:
     windows: tuple[Windows, ...] = ()
     freezes: tuple[Freeze, ...] = ()
     approval_lasts: timedelta | None = None
+    refuses_sole: bool = False
     may_run_calculated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
@@ -136,6 +139,7 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
         windows=tuple(dict.fromkeys(r.windows for r in rules if r.windows)),
         freezes=tuple(dict.fromkeys(f for r in rules for f in r.freezes)),
         approval_lasts=timedelta(hours=min(lasting)) if lasting else None,
+        refuses_sole=any(r.refuses_sole for r in rules),
         may_run_calculated=all(r.may_run_calculated for r in rules),
         may_run_unknown=all(r.may_run_unknown for r in rules),
         on_failure=OnFailure.STOP if stops else OnFailure.CARRY_ON,

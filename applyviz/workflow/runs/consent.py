@@ -65,7 +65,7 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     if BreakGlass.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
     genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
-    spent = quorum.keep_distinct(run.plan, genuine)
+    spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
     needs = quorum.meet(policies.list_demands(policy, policies.list_dangers(run.plan, policy)), spent)
     if any(need.missing for need in needs):
         blockers.append("the policy asks for more approvals than were given")

@@ -1,0 +1,74 @@
+"""Accounts and roles on the machine: the first administrator, and recovery when nobody is left who could; audited."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
+
+from applyviz.records.enums import Role
+from applyviz.workflow import claims, confirming, pending, recovery
+from applyviz.workflow.access import Person
+from applyviz.workflow.errors import WorkflowError
+
+
+def _find(name: str) -> Person:
+    found = Person.objects.filter(username=name).first()
+    if found is None:
+        raise CommandError(f"there is no account {name}")
+    return found
+
+
+class Command(BaseCommand):
+    """`manage.py people pending | confirm | invite | grant | link`."""
+
+    help = "Confirm what waits for a second administrator; invite, grant and link accounts. Everything is audited."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name what there is to do."""
+        what = parser.add_subparsers(dest="what", required=True)
+        what.add_parser("pending", help="list what waits for a second administrator")
+        confirm = what.add_parser("confirm", help="confirm it in place of a second administrator")
+        confirm.add_argument("number", type=int)
+        invite = what.add_parser("invite", help="print a one-time link to an account, made if there is none")
+        invite.add_argument("name")
+        grant = what.add_parser("grant", help="grant a role everywhere")
+        grant.add_argument("name")
+        grant.add_argument("role", choices=Role.values)
+        link = what.add_parser("link", help="say that accounts are one human's")
+        link.add_argument("names", nargs="+")
+        for parser_of_one in (confirm, invite, grant, link):
+            parser_of_one.add_argument("--reason", required=True, help="why, for the history")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it."""
+        try:
+            getattr(self, f"_{options['what']}")(options)
+        except WorkflowError as error:
+            raise CommandError(str(error)) from error
+
+    def _pending(self, options: dict[str, Any]) -> None:
+        for change in pending.read_waiting():
+            told = ", ".join(f"{name}: {value}" for name, value in change.told.items())
+            self.stdout.write(f"{change.pk}  {change.get_kind_display()}  {told}  asked by {change.asked_by}")
+
+    def _confirm(self, options: dict[str, Any]) -> None:
+        confirming.recover(pending.get_waiting(options["number"]), reason=options["reason"])
+        self.stdout.write("It is confirmed and done.")
+
+    def _invite(self, options: dict[str, Any]) -> None:
+        person = recovery.get_or_add(options["name"], reason=options["reason"])
+        token = claims.recover(person, reason=options["reason"])
+        self.stdout.write(f"{settings.APPLYVIZ_URL.rstrip('/')}{reverse('claim', args=[token])}")
+        self.stdout.write(f"It works once, for {claims.LASTS.days} days.")
+
+    def _grant(self, options: dict[str, Any]) -> None:
+        recovery.grant_role(_find(options["name"]), Role(options["role"]), reason=options["reason"])
+        self.stdout.write(f"{options['name']} is {options['role']} everywhere.")
+
+    def _link(self, options: dict[str, Any]) -> None:
+        recovery.link_accounts([_find(name) for name in options["names"]], reason=options["reason"])
+        self.stdout.write("They count as one human.")
