@@ -21,12 +21,20 @@ rules:
 
 
 def make_account(page: Page, name: str) -> str:
-    """An administrator makes an account without any role; gives its password."""
+    """An administrator invites somebody, who claims the account by the link; gives the password that they chose."""
     password = secrets.token_urlsafe(12)
     page.goto("/settings/people/new/")
     page.get_by_label("Name").fill(name)
-    page.get_by_label("First password").fill(password)
     page.get_by_role("button", name="Make the account").click()
+    assert page.context.browser is not None
+    invited = page.context.browser.new_page()
+    invited.goto(page.locator("[data-claim]").inner_text())
+    invited.get_by_label("New password", exact=True).fill(password)
+    invited.get_by_label("New password again").fill(password)
+    invited.get_by_role("button", name="Set password").click()
+    expect(invited.get_by_role("heading", level=1)).to_have_text("Sign in")
+    invited.close()
+    page.get_by_role("link", name="Go to the account").click()
     expect(page.get_by_text("No role: nothing here is visible to them.")).to_be_visible()
     return password
 

@@ -124,6 +124,11 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
         (_("More for dangers"), more or _("nothing more")),
         (_("Many objects"), _("more than %(n)d") % {"n": rules.many_objects}),
         (_("An approval lasts"), lasts),
+        *(
+            [(_("Sole administrator"), _("approvals that rest on their grants do not count"))]
+            if rules.refuses_sole
+            else []
+        ),
         (_("May run"), _describe_certainty(rules)),
         (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always open")),
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
