@@ -209,8 +209,6 @@ def _require_grantable(role: Role, *, by: Person, person: Person | None, team: T
     scope.check()
     if (person is None) == (team is None):
         raise NotValidError(_("a role goes to a person or to a team"))
-    if person is not None and administrators.is_same_human(person, by):
-        raise NotAllowedError(_("nobody grants a role to themselves, under any account"))
     if team is not None and administrators.is_in_team(by, team):
         raise NotAllowedError(_("nobody grants a role to a team that they are in, under any account"))
     service = ServiceAccount.objects.filter(person=person).select_related("owner").first() if person else None
@@ -218,6 +216,8 @@ def _require_grantable(role: Role, *, by: Person, person: Person | None, team: T
         raise NotAllowedError(_("a service account is never %(label)s") % {"label": role.label})
     if service is not None and administrators.is_same_human(service.owner, by):
         raise NotAllowedError(_("nobody grants a role to a service account of their own"))
+    if person is not None and administrators.is_same_human(person, by):
+        raise NotAllowedError(_("nobody grants a role to themselves, under any account"))
     if role is Role.ADMINISTRATOR and scope != Scope():
         raise NotValidError(_("an administrator is one everywhere"))
 
