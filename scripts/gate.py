@@ -188,9 +188,9 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
             print(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", file=out)
         for conflict in one["conflicts"]:
             print(f"    ! {conflict['field']} is owned by {conflict['field_manager']}", file=out)
-        for hazard in one["hazards"]:
-            if hazard["severity"] != "info":
-                print(f"    ! {hazard['text']}", file=out)
+        for risk in one["risks"]:
+            if risk["level"] != "info":
+                print(f"    ! {risk['text']}", file=out)
         if one["error"]:
             print(f"    x {one['error']}", file=out)
     for problem in plan["problems"]:

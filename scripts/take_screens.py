@@ -135,21 +135,21 @@ def take_over(alice: Walk) -> str:
     alice.page.locator("[data-way='1']").first.check()
     alice.page.get_by_role("button", name="Show what would be sent").click()
     alice.page.get_by_role("button", name=re.compile("Decide 1 field")).click()
-    alice.page.locator(".track", has_text=re.compile("nothing to decide|take note|not complete")).wait_for(
+    alice.page.locator(".track", has_text=re.compile("nothing to decide|acknowledge|not complete")).wait_for(
         timeout=60_000
     )
     return alice.page.url.partition("#")[0]
 
 
-def take_note_of_dangers(bob: Walk, address: str) -> None:
-    """Open what is dangerous and take note of it, as consent asks."""
+def acknowledge_risks(bob: Walk, address: str) -> None:
+    """Open what has a high risk and acknowledge it, as an approval needs."""
     bob.page.goto(address)
-    missing = bob.page.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
+    missing = bob.page.locator("[data-deck] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
     for _ in range(MOST_DANGERS):
         if not missing.count():
             return
         bob.page.goto(missing.first.get_attribute("href") or address)
-        note = bob.page.get_by_role("button", name=re.compile("[Tt]ake note"))
+        note = bob.page.get_by_role("button", name="Acknowledge", exact=True)
         if note.count():  # what was only to be opened asks for nothing more
             note.first.click()
             bob.page.locator(".messages").wait_for()
@@ -169,7 +169,7 @@ def show_what_a_look_found(bob: Walk) -> None:
 
 def walk_as_approver(bob: Walk, address: str) -> None:
     """Consent on a phone, the run, the history, the cluster."""
-    take_note_of_dangers(bob, address)
+    acknowledge_risks(bob, address)
     bob.take("08-review-approver")
     bob.page.get_by_role("link", name=re.compile("Approve plan")).click()
     bob.page.set_viewport_size(PHONE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -22,7 +24,8 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import approval_macs, audit, viewing
+from applyviz.workflow import acknowledgements, approval_macs, audit, viewing
+from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.policies import BUILT_IN, Rules, rules_to_json
 
 
@@ -122,11 +125,19 @@ def build_emergency(plan: Plan, by: User, **values: object) -> BreakGlass:
     return made
 
 
+def acknowledge_all(plan: Plan, person: User) -> None:
+    """One person acknowledges every high risk of a plan that nobody acknowledged yet."""
+    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
+        acknowledgements.acknowledge_hazards(plan, kind, by=person)
+
+
 def open_dangers(plan: Plan, *people: User) -> None:
-    """These people look at every object with a danger, as who approves must."""
+    """These people look at every object with a high risk, as who approves must, and acknowledge what they may."""
     for person in people:
         for row in viewing.find_unopened(plan, by=person):
             viewing.record_viewed(row, plan, by=person)
+        with suppress(NotPossibleError, NotAllowedError, NotVisibleError):
+            acknowledge_all(plan, person)
 
 
 def server_side(**values: object) -> ApplyOptions:

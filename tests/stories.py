@@ -24,8 +24,8 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
-from tests.builders import make_person, open_dangers
+from applyviz.workflow import clusters, plans, reviews, runs
+from tests.builders import acknowledge_all, make_person, open_dangers
 
 SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
 
@@ -135,9 +135,8 @@ class Team:
         return review.plans.get()
 
     def start(self, plan: Plan) -> ApplyRun:
-        """Bob takes note of what is dangerous, approves and starts; no worker has picked it up yet."""
-        for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-            acknowledgements.acknowledge_hazards(plan, kind, by=self.bob)
+        """Bob acknowledges every high risk, approves and starts; no worker has picked it up yet."""
+        acknowledge_all(plan, self.bob)
         open_dangers(plan, self.bob)
         return runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
 

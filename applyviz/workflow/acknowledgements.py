@@ -1,37 +1,36 @@
-"""Hazards that somebody must take note of before a plan can be approved.
+"""Risks that somebody must acknowledge before a plan can be approved: every high one of what will be written.
 
-Which they are is computed (`engine/hazards`: dangers of what will be written). Taking note is a person's own
-act; it holds in its review while what happens to the object stays the same, and can be withdrawn.
+An acknowledgement is a person's own act; it holds in its review while what happens to the object stays the same, and
+can be undone. A risk of the whole plan holds for the digest of the plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.hazards.model import Hazard, HazardKind
 from applyviz.engine.hazards.rules import needs_acknowledgement
-from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.serialize import from_json
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Acknowledgement, ObjectChange, Plan
-from applyviz.workflow import access, audit, changes
+from applyviz.workflow import access, audit, changes, policies, risks
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.locks import hold_review
+from applyviz.workflow.policies import Policy
 from applyviz.workflow.viewing import name_object
+
+PLAN_ITSELF = -1
 
 
 @dataclass(frozen=True, slots=True)
 class OpenHazard:
-    """One kind of hazard of one object (its `position` in the plan) that nobody took note of yet."""
+    """One kind of risk of one object (its `position` in the plan, or `PLAN_ITSELF`) that needs an acknowledgement."""
 
     position: int
     object_key: str
@@ -44,33 +43,31 @@ class OpenHazard:
         return self.object_key, self.effect, self.kind.value
 
 
-def _list_dangerous(plan: Plan) -> Iterator[tuple[ObjectChange, list[JSONObject]]]:
-    """What will be written and is dangerous, with its hazards; of a document no more is read than that.
-
-    - An object that is refused is judged when it is decided.
-    """
-    rows = plan.changes.filter(worst_hazard=Severity.DANGER.value, has_effect=True)
-    rows = rows.exclude(operation=Operation.REFUSED.value).defer("document", "sealed")
-    for row in rows.annotate(found=KeyTransform("hazards", "document")):
-        yield row, row.found or []
-
-
 def find_kinds(hazards: Iterable[Hazard]) -> tuple[HazardKind, ...]:
-    """The kinds among hazards that must be taken note of."""
+    """The kinds among risks that must be acknowledged."""
     return tuple(dict.fromkeys(hazard.kind for hazard in hazards if needs_acknowledgement(hazard)))
 
 
-def list_required(plan: Plan) -> tuple[OpenHazard, ...]:
-    """Every hazard of a plan that must be taken note of, whether somebody did or not."""
-    return tuple(
-        OpenHazard(row.position, name_object(row), row.effect, kind)
-        for row, found in _list_dangerous(plan)
-        for kind in find_kinds(from_json(Hazard, hazard) for hazard in found)
-    )
+def list_required(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHazard, ...]:
+    """Every risk of a plan that must be acknowledged, whether somebody did or not, in the order of the plan."""
+    many = (policy or policies.find_policy(plan)).many_objects
+    found = [risk for risk in risks.list_risks(plan, many=many) if risk.needs_acknowledgement]
+    if not found:
+        return ()
+    wanted = {position for risk in found if not risk.is_of_plan for position in risk.positions}
+    rows = {row.position: row for row in plan.changes.filter(position__in=wanted).defer("document", "sealed")}
+    required = [
+        OpenHazard(position, name_object(rows[position]), rows[position].effect, risk.kind)
+        for risk in found
+        if not risk.is_of_plan
+        for position in risk.positions
+    ]
+    required += [OpenHazard(PLAN_ITSELF, "", plan.digest, risk.kind) for risk in found if risk.is_of_plan]
+    return tuple(sorted(required, key=lambda one: (one.position == PLAN_ITSELF, one.position)))
 
 
 def list_standing(plan: Plan) -> list[Acknowledgement]:
-    """Who took note of what in the review of a plan, the oldest first; each holds for the effect that it names."""
+    """Who acknowledged what in the review of a plan, the oldest first; each holds for the effect that it names."""
     rows = Acknowledgement.objects.filter(review=plan.review_id, withdrawn_at=None)
     return list(rows.select_related("by", "plan"))
 
@@ -80,11 +77,11 @@ def name_standing(rows: Iterable[Acknowledgement]) -> set[tuple[str, str, str]]:
     return {(row.object_key, row.effect, row.hazard) for row in rows}
 
 
-def find_open(plan: Plan) -> tuple[OpenHazard, ...]:
-    """The hazards of a finished plan that still block its approval; empty when all are taken note of."""
+def find_open(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHazard, ...]:
+    """The risks of a finished plan that still block its approval; empty when all are acknowledged."""
     if plan.state != PlanState.COMPLETE:
         return ()
-    required = list_required(plan)
+    required = list_required(plan, policy=policy)
     known = name_standing(list_standing(plan)) if required else set()
     return tuple(hazard for hazard in required if hazard.identity not in known)
 
@@ -101,12 +98,12 @@ def _require_open(plan: Plan) -> None:
         )
 
 
-def _subject(plan: Plan, row: ObjectChange) -> audit.Subject:
+def _subject(plan: Plan, row: ObjectChange | None) -> audit.Subject:
     return audit.Subject(
         cluster=plan.target.cluster.slug,
         review=plan.review.number,
         plan=plan.number,
-        ref=changes.ref_of(row),
+        ref=changes.ref_of(row) if row is not None else None,
         plan_digest=plan.digest,
     )
 
@@ -126,7 +123,7 @@ def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -
             created_at=timezone.now(),
         )
         detail = {"hazard": hazard.kind.value, "note": note}
-        about = _subject(plan, rows[hazard.position])
+        about = _subject(plan, rows.get(hazard.position))
         audit.record(AuditAction.HAZARD_ACKNOWLEDGED, by=by, about=about, detail=detail)
     try:
         with transaction.atomic():
@@ -136,26 +133,27 @@ def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -
 
 
 def acknowledge_hazards(
-    plan: Plan, kind: HazardKind, *, by: Person, position: int | None = None, note: str = ""
+    plan: Plan, kind: HazardKind, *, by: Person, positions: Collection[int] | None = None, note: str = ""
 ) -> int:
-    """Take note of one kind of hazard: of one object, or of all that have it; gives how many that were.
+    """Acknowledge one kind of risk of some objects (None: of all that have it); returns for how many.
 
+    - `positions` are the objects whose risk the person was shown, `PLAN_ITSELF` for one of the whole plan.
     - Raises `NotPossibleError` when there is none (left), or the plan is not the one that counts.
     """
     access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
     with transaction.atomic():
         _require_open(plan)
         mine = name_standing(a for a in list_standing(plan) if a.by_id == by.pk)
-        wanted = [h for h in list_required(plan) if h.kind is kind and position in (None, h.position)]
+        wanted = [h for h in list_required(plan) if h.kind is kind and (positions is None or h.position in positions)]
         chosen = [hazard for hazard in wanted if hazard.identity not in mine]
         if not chosen:
-            raise NotPossibleError(_("there is no such hazard to acknowledge, or you did so already"))
+            raise NotPossibleError(_("there is no such risk to acknowledge, or you did so already"))
         _keep(plan, chosen, by=by, note=note)
     return len(chosen)
 
 
 def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, position: int) -> None:
-    """Take one's own acknowledgement back.
+    """Undo one's own acknowledgement.
 
     - Raises `NotPossibleError` when there is none of this person, or the review is no longer open.
     """
@@ -163,20 +161,20 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
     with transaction.atomic():
         _require_open(plan)
         row = plan.changes.defer("document", "sealed").filter(position=position).first()
-        if row is None:
+        if row is None and position != PLAN_ITSELF:
             raise NotPossibleError(
                 _("plan %(number)s has no object %(position)s") % {"number": plan.number, "position": position}
             )
         mine = Acknowledgement.objects.filter(
             review=plan.review_id,
-            effect=row.effect,
-            object_key=name_object(row),
+            effect=row.effect if row is not None else plan.digest,
+            object_key=name_object(row) if row is not None else "",
             hazard=kind.value,
             by=by,
             withdrawn_at=None,
         )
         if not mine.update(withdrawn_at=timezone.now()):
-            raise NotPossibleError(_("you have no acknowledgement here that could be withdrawn"))
+            raise NotPossibleError(_("you have no acknowledgement here to undo"))
         audit.record(
             AuditAction.ACKNOWLEDGEMENT_WITHDRAWN,
             by=by,
@@ -186,7 +184,7 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
 
 
 def name_open(hazards: Sequence[OpenHazard]) -> tuple[str, ...]:
-    """What hazards that nobody took note of mean for who approves."""
-    count = len(hazards)
-    text = ngettext("%(n)d danger is not taken note of", "%(n)d dangers are not taken note of", count)
+    """What risks that nobody acknowledged mean for who approves; those of one kind count once, as they are shown."""
+    count = len({hazard.kind for hazard in hazards})
+    text = ngettext("%(n)d risk to acknowledge", "%(n)d risks to acknowledge", count)
     return (text % {"n": count},) if count else ()

@@ -146,7 +146,9 @@ def find_plan_blockers(
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
-    blockers += acknowledgements.name_open(acknowledgements.find_open(plan) if hazards is None else hazards)
+    blockers += acknowledgements.name_open(
+        acknowledgements.find_open(plan, policy=policy) if hazards is None else hazards
+    )
     blockers += [
         _("%(name)s requests changes") % {"name": objection.by.get_username()} for objection in list_objections(plan)
     ]
@@ -179,7 +181,7 @@ def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
 def name_unopened(rows: Sequence[ObjectChange]) -> tuple[str, ...]:
     """What objects that must be opened mean for who approves."""
     count = len(rows)
-    text = ngettext("open %(n)d object with a danger first", "open %(n)d objects with a danger first", count)
+    text = ngettext("view %(n)d high-risk object first", "view %(n)d high-risk objects first", count)
     return (text % {"n": count},) if rows else ()
 
 

@@ -11,7 +11,6 @@ from applyviz.engine.hazards.model import Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning import plan as engine
-from applyviz.engine.planning.dangers import classify
 from applyviz.engine.planning.serialize import change_from_json, change_to_json, core_from_json
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
@@ -23,6 +22,11 @@ _LOUDNESS = [Severity.DANGER, Severity.WARNING, Severity.INFO]
 def _worst(change: engine.ObjectChange) -> str:
     found = {hazard.severity for hazard in change.hazards}
     return next((severity.value for severity in _LOUDNESS if severity in found), "")
+
+
+def _list_kinds(change: engine.ObjectChange) -> list[list[str]]:
+    """Kind and level of each risk, as `workflow.risks` gathers them for a plan."""
+    return [list(one) for one in dict.fromkeys((h.kind.value, h.severity.value) for h in change.hazards)]
 
 
 def count_open(change: engine.ObjectChange) -> int:
@@ -48,7 +52,9 @@ def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> 
         "conflicts": count_open(change),
         "hazards": len(change.hazards),
         "worst_hazard": _worst(change),
-        "dangers": [danger.value for danger in classify(change)],
+        "dangers": [
+            [kind, level] for kind, level in dict.fromkeys((h.kind.value, h.severity.value) for h in masked.hazards)
+        ],
         "error": masked.error,
         "effect": digest_effect(change),
         "document": change_to_json(masked),

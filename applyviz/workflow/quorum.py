@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.utils.translation import ngettext
 
-from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.records.enums import Role
 from applyviz.records.models import Approval, Decision, Grant, Plan
 from applyviz.workflow import access, approval_macs, clock, people, policies
@@ -48,7 +48,7 @@ class Quorum:
     """What a plan needs and what it has."""
 
     policy: Policy
-    dangers: dict[DangerClass, int]
+    dangers: dict[HazardKind, int]
     standing: tuple[Approval, ...]
     needs: tuple[Need, ...]
 

@@ -6,7 +6,6 @@ Ticks are a reader's own and no part of the history.
 
 from __future__ import annotations
 
-from django.db.models import Q
 from django.utils import timezone
 
 from applyviz.engine.hazards.model import Severity
@@ -46,9 +45,9 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
 
 
 def find_unopened(plan: Plan, *, by: Visitor) -> tuple[ObjectChange, ...]:
-    """The objects with a danger that a person has not opened: whoever approves has had each before their eyes."""
-    is_dangerous = Q(worst_hazard=Severity.DANGER.value) | ~Q(dangers=[])
-    rows = plan.changes.filter(is_dangerous, has_effect=True).defer("document", "sealed")
+    """The objects with a high risk that a person has not opened: who approves has seen each of them."""
+    rows = plan.changes.filter(worst_hazard=Severity.DANGER.value, has_effect=True).defer("document", "sealed")
+    rows = rows.exclude(operation=Operation.REFUSED.value)
     found = list(rows)
     seen = list_viewed(plan, by=by) if found else frozenset()
     return tuple(row for row in found if name_object(row) not in seen)

@@ -10,8 +10,8 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import acknowledgements, clusters, plans, reviews, runs
-from tests.builders import grant_role, open_dangers
+from applyviz.workflow import clusters, plans, reviews, runs
+from tests.builders import acknowledge_all, grant_role, open_dangers
 from tests.controlplane.comparison import JSONObject, make_comparable, read_objects
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.stories import DEFINITIONS, Files, Story
@@ -68,8 +68,7 @@ class Product:
         plan = self.plan(files, options)
         errors = [f"{change}: {change.error}" for change in plan.changes.all() if change.error]
         assert errors == []
-        for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-            acknowledgements.acknowledge_hazards(plan, kind, by=self.bob)
+        acknowledge_all(plan, self.bob)
         open_dangers(plan, self.bob)
         started = runs.approve_and_run(plan, by=self.bob, digest=plan.digest)
         runs.execute_run(started.pk)

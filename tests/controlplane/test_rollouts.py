@@ -10,8 +10,8 @@ import yaml
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import ApplyRun
-from applyviz.workflow import acknowledgements, runs
-from tests.builders import open_dangers
+from applyviz.workflow import runs
+from tests.builders import acknowledge_all, open_dangers
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product
@@ -38,8 +38,7 @@ def _deployment(name: str, **spec: object) -> str:
 def _run(product: Product, files: dict[str, str], seconds: int) -> ApplyRun:
     """Carry a set out that waits for its rollouts, each so long."""
     plan = product.plan(files, ApplyOptions(namespace="default"))
-    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-        acknowledgements.acknowledge_hazards(plan, kind, by=product.bob)
+    acknowledge_all(plan, product.bob)
     open_dangers(plan, product.bob)
     run = runs.approve_and_run(plan, by=product.bob, digest=plan.digest, waits_for_rollout=True)
     ApplyRun.objects.filter(pk=run.pk).update(rules={**run.rules, "rollout_seconds": seconds})

@@ -118,16 +118,16 @@ def sign_in(product, browser):
 
 
 def open_dangers(page: Page) -> None:
-    """Open and take note of whatever stands in the way of consent, one after the other, each page loaded whole."""
+    """Open and acknowledge whatever stands in the way of consent, one after the other, each page loaded whole."""
     approve = page.get_by_role("link", name=re.compile("Approve plan"))
-    missing = page.locator("[data-deck] a", has_text=re.compile("with a danger first|not taken note of"))
-    take_note = page.get_by_role("button", name="Take note", exact=True)
+    missing = page.locator("[data-deck] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
+    acknowledge = page.get_by_role("button", name="Acknowledge", exact=True)
     for _ in range(10):
         expect(approve.or_(missing.first)).to_be_visible()
         if not missing.count():
             return
         page.goto(missing.first.get_attribute("href") or "")
-        if take_note.count():
-            take_note.first.click()
-            expect(page.locator(".messages")).to_contain_text("You took note")
+        if acknowledge.count():
+            acknowledge.first.click()
+            expect(page.locator(".messages")).to_contain_text("Acknowledged")
     raise AssertionError(f"something still stands in the way: {page.locator('[data-deck]').inner_text()}")

@@ -89,7 +89,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     expect(bob.locator(".messages")).to_contain_text("Your approval is revoked.")
     open_consent(bob, review, 1)
     expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
-    expect(bob.locator(".dangers")).to_contain_text("Rights change")
+    expect(bob.locator(".dangers")).to_contain_text("RBAC changes")
     bob.get_by_text("Ask for changes instead").click()
     bob.get_by_label("What should be otherwise").fill("Let them list as well.")
     bob.get_by_role("button", name="Request changes").click()

@@ -62,6 +62,7 @@ def make_change(plan: Plan, position: int, change: engine.ObjectChange) -> Objec
         conflicts=len(change.conflicts),
         hazards=len(change.hazards),
         worst_hazard=change.hazards[0].severity.value if change.hazards else "",
+        dangers=[[h.kind.value, h.severity.value] for h in change.hazards],
         error=change.error,
         effect="effect",
         document=change_to_json(change),

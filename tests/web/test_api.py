@@ -114,7 +114,7 @@ def test_conflict_dangers_and_blockers_are_told(team, program):
     told = program.get("reviews/1/").json()
 
     assert (told["status"], told["counts"]["conflicts"]) == ("blocked", 1)
-    assert told["dangers"] == {"namespace": 1, "cluster-scoped": 1}
+    assert told["risks"] == {"namespace": 1}
     assert told["blockers"][0] == "1 object has undecided conflicts"
     refused = next(o for o in told["objects"] if o["operation"] == "refused")
     assert refused["conflicts"] == [{"field": ".data.a", "field_manager": "somebody", "operation": "Apply"}]

@@ -1,4 +1,4 @@
-"""Hazards that must be taken note of: by a person, for what happens to an object, on record."""
+"""High risks are acknowledged: by a person, for what happens to an object or by the whole plan, on record."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import acknowledgements
+from applyviz.workflow import acknowledgements, approvals
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
-from tests.builders import make_person
+from tests.builders import make_person, make_policy
 from tests.web import builders, rows
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +51,7 @@ def test_dangers_of_what_is_written_are_open(alice, plan):
 
 
 def test_one_object_or_all_are_acknowledged(alice, bob, plan):
-    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob, position=1, note="at night") == 1
+    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob, positions=[1], note="at night") == 1
     assert name_open(plan) == [(0, KIND)]
     assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob) == 1
     assert name_open(plan) == []
@@ -92,8 +92,8 @@ def test_nothing_is_acknowledged_twice_or_where_nothing_is(bob, plan):
     acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
 
     for position, kind in ((0, KIND), (2, KIND), (0, HazardKind.PRUNE_SHARE), (99, KIND)):
-        with pytest.raises(NotPossibleError, match="no such hazard"):
-            acknowledgements.acknowledge_hazards(plan, kind, by=bob, position=position)
+        with pytest.raises(NotPossibleError, match="no such risk"):
+            acknowledgements.acknowledge_hazards(plan, kind, by=bob, positions=[position])
 
 
 def test_who_may_acknowledge(plan):
@@ -108,3 +108,39 @@ def test_plan_that_was_replaced_takes_none(bob, plan):
 
     with pytest.raises(NotPossibleError, match="plan 2 took the place"):
         acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+
+
+def test_only_objects_whose_risk_was_shown_are_acknowledged(bob, alice):
+    plan = rows.make_plan(alice, [build("one"), build("two"), build("three")])
+
+    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob, positions=[0, 2]) == 2
+
+    assert name_open(plan) == [(1, KIND)]
+
+
+def test_many_objects_are_a_risk_of_the_plan_that_is_acknowledged_and_undone(bob, alice):
+    make_policy(many_objects=2)
+    calm = replace(DANGER, severity=Severity.INFO)
+    plan = rows.make_plan(alice, [build(name, calm) for name in ("one", "two", "three")])
+    here = acknowledgements.PLAN_ITSELF
+    itself = [(here, HazardKind.MANY_OBJECTS)]
+
+    assert name_open(plan) == itself
+    assert "1 risk to acknowledge" in approvals.find_plan_blockers(plan)
+    acknowledgements.acknowledge_hazards(
+        plan, HazardKind.MANY_OBJECTS, by=bob, positions=[acknowledgements.PLAN_ITSELF]
+    )
+    assert name_open(plan) == []
+    entry = AuditEntry.objects.get(action=AuditAction.HAZARD_ACKNOWLEDGED)
+    assert (entry.kind, entry.name, entry.detail["hazard"]) == ("", "", "many-objects")
+
+    acknowledgements.withdraw_acknowledgement(plan, HazardKind.MANY_OBJECTS, by=bob, position=here)
+    assert name_open(plan) == itself
+
+
+@pytest.mark.parametrize("kind", [HazardKind.DELETED, HazardKind.REPLACED, HazardKind.FORCED])
+def test_deleting_replacing_and_forcing_are_acknowledged(alice, kind):
+    plan = rows.make_plan(alice, [build("one", Hazard(kind, Severity.DANGER))])
+
+    assert name_open(plan) == [(0, kind)]
+    assert "1 risk to acknowledge" in approvals.find_plan_blockers(plan)

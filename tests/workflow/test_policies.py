@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, PolicyVersion
 from applyviz.workflow import approvals, policies
 from applyviz.workflow.errors import NotAllowedError, NotValidError
 from applyviz.workflow.places import Place
-from applyviz.workflow.policies import BUILT_IN, DangerDemand, Demand, OnFailure, Rules, editing
+from applyviz.workflow.policies import BUILT_IN, POLICY_RISKS, DangerDemand, Demand, OnFailure, Rules, editing
 from applyviz.workflow.policies.rules import find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening, parse_freeze, parse_window
 from applyviz.workflow.teams import Scope, create_team
@@ -28,7 +28,7 @@ RULES = st.builds(
     approvals=st.integers(0, 4),
     approving_team=st.sampled_from(["", "sre", "security"]),
     for_dangers=st.lists(
-        st.builds(DangerDemand, st.sampled_from(DangerClass), st.integers(1, 4), st.sampled_from(["", "sre"])),
+        st.builds(DangerDemand, st.sampled_from(POLICY_RISKS), st.integers(1, 4), st.sampled_from(["", "sre"])),
         max_size=3,
     ).map(tuple),
     many_objects=st.integers(1, 90),
@@ -58,7 +58,7 @@ def test_together_is_never_laxer_than_any_alone(several):
 
     for rules in several:
         alone = find_strictest([("p", 1, rules)])
-        for danger in (None, *DangerClass):
+        for danger in (None, *POLICY_RISKS):
             dangers = {danger} if danger else set()
             asked = {d.team: d.approvals for d in policies.list_demands(together, dangers)}
             assert all(asked[d.team] >= d.approvals for d in policies.list_demands(alone, dangers))
@@ -161,14 +161,14 @@ def test_built_in_policy_asks_for_one_approval():
 
 @pytest.mark.django_db
 def test_many_objects_are_a_danger():
-    make_policy(many_objects=2, for_dangers=(DangerDemand(DangerClass.MANY, 2),))
+    make_policy(many_objects=2, for_dangers=(DangerDemand(HazardKind.MANY_OBJECTS, 2),))
     plan = make_plan_row(make_person("alice"), changes=3)
     policy = policies.find_policy(plan)
 
     dangers = policies.list_dangers(plan, policy)
 
-    assert dangers == {DangerClass.MANY: 3}
-    assert policies.list_demands(policy, dangers) == (Demand(2, "", "many objects"),)
+    assert dangers == {HazardKind.MANY_OBJECTS: 3}
+    assert policies.list_demands(policy, dangers) == (Demand(2, "", "many-objects"),)
 
 
 def test_each_edit_is_a_version_and_an_entry(dana):

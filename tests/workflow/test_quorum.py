@@ -8,6 +8,7 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import AccountLink, Approval, Decision, TeamMember
 from applyviz.workflow import approvals, clock, people, plans, quorum, reviews, runs, teams
@@ -108,9 +109,9 @@ def test_approvals_of_a_team_are_asked_for(bob):
 
 
 def test_danger_asks_for_more(bob):
-    make_policy(approvals=1, for_dangers=(DangerDemand("rbac", 2),))
+    make_policy(approvals=1, for_dangers=(DangerDemand(HazardKind.RBAC_CHANGED, 2),))
     calm = make_plan_row(make_person("alice"), policy_version="strict@1")
-    grave = make_plan_row(make_person("ann"), policy_version="strict@1", dangers=["rbac"])
+    grave = make_plan_row(make_person("ann"), policy_version="strict@1", dangers=[["rbac", "high"]])
 
     assert quorum.count_quorum(calm).needed == 1
     assert quorum.count_quorum(grave).needed == 2

@@ -51,10 +51,10 @@ def test_plan_without_digest_takes_no_tick(alice, bob):  # noqa: F811 the cast
 def test_danger_must_be_opened_before_consent(alice, bob):  # noqa: F811 the cast
     plan = _plan(alice)
 
-    with pytest.raises(NotAllowedError, match="open 1 object with a danger first"):
+    with pytest.raises(NotAllowedError, match="view 1 high-risk object first"):
         approvals.approve_plan(plan, by=bob, digest=plan.digest)
     viewing.record_viewed(plan.changes.get(position=0), plan, by=bob)
-    with pytest.raises(NotPossibleError, match="1 danger is not taken note of"):
+    with pytest.raises(NotPossibleError, match="1 risk to acknowledge"):
         approvals.approve_plan(plan, by=bob, digest=plan.digest)
     (hazard,) = acknowledgements.find_open(plan)
     acknowledgements.acknowledge_hazards(plan, hazard.kind, by=bob)

@@ -17,15 +17,18 @@ from applyviz.engine.schema.model import KindSchema
 
 
 class Severity(StrEnum):
-    """How loud a hazard is: `danger` must be opened before approval."""
+    """The level of a risk; a high one must be acknowledged, and opened by who approves."""
 
     INFO = "info"
-    WARNING = "warning"
-    DANGER = "danger"
+    WARNING = "medium"
+    DANGER = "high"
 
 
 class HazardKind(StrEnum):
-    """The list of `product` hazards; the sentence of each is in `hazards/sentences.py`."""
+    """The one list of risks, for pages, acknowledgement, policies and counts; words are in `hazards/sentences.py`.
+
+    - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
+    """
 
     NO_LAST_APPLIED = "no-last-applied"
     REMOVAL_WILL_NOT_HAPPEN = "removal-will-not-happen"
@@ -46,7 +49,17 @@ class HazardKind(StrEnum):
     ANNOTATION_TOO_LONG = "annotation-too-long"
     BELONGS_TO_OTHER = "belongs-to-other"
     PRUNE_SHARE = "prune-share"
+    RBAC_CHANGED = "rbac"
+    CRD_CHANGED = "crd"
+    API_SERVICE_CHANGED = "api-service"
+    ADMISSION_RULES_CHANGED = "webhook"
+    NAMESPACE_CHANGED = "namespace"
     CLUSTER_SCOPED = "cluster-scoped"
+    SYSTEM_NAMESPACE = "kube-system"
+    DELETED = "prune"
+    REPLACED = "replace"
+    FORCED = "force"
+    MANY_OBJECTS = "many-objects"
     SECRET_CONTENT = "secret-content"
     INVISIBLE_CHARACTERS = "invisible-characters"
     ADMISSION_CHANGED = "admission-changed"

@@ -17,10 +17,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource, ResourceSource
 
-_WATCHING: Final = (
-    GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),
-    GroupVersionKind("policy", "v1", "PodDisruptionBudget"),
-)
+_WATCHING: Final = (GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),)
 _DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 _FOUNDATIONS: Final = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
 _WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"))

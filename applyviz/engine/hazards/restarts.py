@@ -1,8 +1,8 @@
-"""A change of the pod template replaces pods; a disruption budget may hold that up.
+"""A change of the pod template replaces pods.
 
 Rule: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#updating-a-deployment (any change
-below `spec.template` starts a rollout) and https://kubernetes.io/docs/concepts/workloads/pods/disruptions/.
-Evictions obey budgets, rollouts of a Deployment do not ask them; what a budget holds is told, not judged.
+below `spec.template` starts a rollout). Left out on purpose: disruption budgets, because they limit evictions and
+no rollout asks them (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
 """
 
 from __future__ import annotations
@@ -12,43 +12,9 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.walking import is_within, position_of
 from applyviz.engine.objects.paths import fields
-from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
 
 _WORKLOADS = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
-
-
-def _matches(selector: JSONValue, labels: JSONObject) -> bool:
-    if not isinstance(selector, Mapping):
-        return False
-    wanted = selector.get("matchLabels") or {}
-    if not all(labels.get(k) == v for k, v in wanted.items()):
-        return False
-    return all(_matches_expression(e, labels) for e in selector.get("matchExpressions") or ())
-
-
-def _matches_expression(expression: JSONObject, labels: JSONObject) -> bool:
-    name, values = str(expression.get("key")), expression.get("values") or ()
-    match expression.get("operator"):
-        case "In":
-            return labels.get(name) in values
-        case "NotIn":
-            return labels.get(name) not in values
-        case "Exists":
-            return name in labels
-        case "DoesNotExist":
-            return name not in labels
-    return False
-
-
-def _budgets(subject: Subject, labels: JSONObject) -> list[str]:
-    names = []
-    for obj in subject.neighbours.of_kind("PodDisruptionBudget"):
-        ref = ObjectRef.from_object(obj)
-        is_here = not ref.namespace or ref.namespace == subject.ref.namespace
-        if is_here and _matches(get_at(obj, ("spec", "selector")), labels):
-            names.append(ref.name)
-    return list(dict.fromkeys(names))
 
 
 def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
@@ -72,7 +38,7 @@ def _strategy(subject: Subject) -> str:
 
 
 def find(subject: Subject) -> Iterator[Hazard]:
-    """Pods that will be replaced, how, and which budgets watch over them."""
+    """Pods that will be replaced, and how."""
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
     if kind not in _WORKLOADS or subject.ref.gvk.group != "apps" or live is None or result is None:
         return
@@ -88,8 +54,7 @@ def find(subject: Subject) -> Iterator[Hazard]:
     )
     if pods == 0:
         return
-    labels = get_at(now, ("metadata", "labels")) or {}
-    facts = {"pods": str(pods), "strategy": strategy, "budgets": ", ".join(_budgets(subject, labels))}
+    facts = {"pods": str(pods), "strategy": strategy}
     severity = Severity.DANGER if strategy == "Recreate" else Severity.WARNING
     position = position_of(subject, ("spec", "template"))
     yield Hazard(HazardKind.PODS_RESTART, severity, fields("spec", "template"), facts, position)

@@ -6,7 +6,7 @@ to hazards; it does no I/O and says nothing when what it needs is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from applyviz.engine.hazards import (
@@ -63,10 +63,14 @@ _LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 def find_hazards(subject: Subject) -> tuple[Hazard, ...]:
     """Every hazard of one change; equally loud ones in the order of the rules."""
-    found = [hazard for rule in RULES for hazard in rule(subject)]
-    return tuple(sorted(found, key=lambda hazard: _LOUDNESS[hazard.severity]))
+    return sort_hazards(hazard for rule in RULES for hazard in rule(subject))
+
+
+def sort_hazards(hazards: Iterable[Hazard]) -> tuple[Hazard, ...]:
+    """The same hazards, worst first."""
+    return tuple(sorted(hazards, key=lambda hazard: _LOUDNESS[hazard.severity]))
 
 
 def needs_acknowledgement(hazard: Hazard) -> bool:
-    """Whether somebody must take note of a hazard before what has it is approved: every danger."""
+    """Whether somebody must acknowledge a risk before what has it is approved: every high one."""
     return hazard.severity is Severity.DANGER

@@ -36,7 +36,17 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.ANNOTATION_TOO_LONG: "Annotations too long",
     HazardKind.BELONGS_TO_OTHER: "Belongs to somebody else",
     HazardKind.PRUNE_SHARE: "Prune removes much",
-    HazardKind.CLUSTER_SCOPED: "Rights, or the whole cluster",
+    HazardKind.RBAC_CHANGED: "RBAC changes",
+    HazardKind.CRD_CHANGED: "CRD schema changes",
+    HazardKind.API_SERVICE_CHANGED: "API service changes",
+    HazardKind.ADMISSION_RULES_CHANGED: "Admission policy or webhook changes",
+    HazardKind.NAMESPACE_CHANGED: "Namespace changes",
+    HazardKind.CLUSTER_SCOPED: "Cluster-scoped object",
+    HazardKind.SYSTEM_NAMESPACE: "In a system namespace",
+    HazardKind.DELETED: "Object deleted",
+    HazardKind.REPLACED: "Replaced (delete and re-create)",
+    HazardKind.FORCED: "Fields forced (force-conflicts)",
+    HazardKind.MANY_OBJECTS: "Many objects",
     HazardKind.SECRET_CONTENT: "Content of a Secret changes",
     HazardKind.INVISIBLE_CHARACTERS: "Unseen characters",
     HazardKind.ADMISSION_CHANGED: "The server changed a value",
@@ -45,21 +55,7 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.CONVERSION_NOT_ASKED: "A conversion was not asked",
 }
 # A workload that is not replaced step by step stops first.
-_LOUD_TITLES = {HazardKind.PODS_RESTART: "Stops, then starts again"}
-_REACH_TITLES = {
-    "access": "Rights change",
-    "admission": "Admission changes",
-    "definition": "Definition of a kind changes",
-    "namespace": "Namespace changes",
-    "cluster": "Belongs to the whole cluster",
-}
-_REACHES = {
-    "access": "{kind} {name} decides who may do what.",
-    "admission": "{kind} {name} decides what the API server accepts.",
-    "definition": "CustomResourceDefinition {name} decides the shape of every object of its kind.",
-    "namespace": "Namespace {name} holds everything that is in it.",
-    "cluster": "{kind} {name} belongs to the whole cluster.",
-}
+_LOUD_TITLES = {HazardKind.PODS_RESTART: "Downtime"}
 
 
 def _retyped(f: Facts) -> Templates:
@@ -98,10 +94,9 @@ _RESTARTS = {
 
 def _restart(f: Facts) -> Templates:
     pods = _RESTARTS.get(f.get("pods", ""), "{pods} pods restart because the pod template changes: ")
-    is_at_once = f.get("strategy") == "Recreate"
-    how = "all of them stop before new ones start." if is_at_once else "they are replaced step by step."
-    held = ("PodDisruptionBudget {budgets} may hold it up.",) if f.get("budgets") else ()
-    return (pods + how, *held)
+    if f.get("strategy") == "Recreate":
+        return (pods + "all of them stop before new ones start.",)
+    return (pods + "they are replaced step by step.",)
 
 
 _SIBLING = {
@@ -184,7 +179,23 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
     ),
     HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may take the change back.",
     HazardKind.PRUNE_SHARE: _prune,
-    HazardKind.CLUSTER_SCOPED: lambda f: (_REACHES[f["reach"]],),
+    HazardKind.RBAC_CHANGED: "{kind} {name} decides who may do what.",
+    HazardKind.CRD_CHANGED: "CustomResourceDefinition {name} decides the shape of every object of its kind.",
+    HazardKind.API_SERVICE_CHANGED: "APIService {name} decides which server answers for its API group.",
+    HazardKind.ADMISSION_RULES_CHANGED: "{kind} {name} decides what the API server accepts.",
+    HazardKind.NAMESPACE_CHANGED: "Namespace {name} holds everything that is in it.",
+    HazardKind.CLUSTER_SCOPED: "{kind} {name} belongs to the whole cluster.",
+    HazardKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
+    HazardKind.DELETED: "{kind} {name} is deleted.",
+    HazardKind.REPLACED: (
+        "{kind} {name} is deleted and created again: it gets a new uid, and what is only in the live object is lost."
+    ),
+    HazardKind.FORCED: lambda f: (
+        "The request overwrites fields of {owners} (force-conflicts)."
+        if f.get("owners")
+        else "The request is sent with force-conflicts, and overwrites no field of anybody else.",
+    ),
+    HazardKind.MANY_OBJECTS: "{count} objects change in one run; the policy calls more than {limit} many.",
     HazardKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
     HazardKind.INVISIBLE_CHARACTERS: (
         "The text holds characters that are not seen or that reorder what is seen: {characters}."
@@ -206,9 +217,8 @@ def title(kind: HazardKind, severity: Severity | None = None) -> str:
 
 
 def title_of(hazard: Hazard) -> str:
-    """A few words for one hazard, as exact as its facts allow."""
-    reach = _REACH_TITLES.get(hazard.facts.get("reach", "")) if hazard.kind is HazardKind.CLUSTER_SCOPED else None
-    return reach or title(hazard.kind, hazard.severity)
+    """A few words for one hazard."""
+    return title(hazard.kind, hazard.severity)
 
 
 def find_templates(hazard: Hazard) -> Templates:

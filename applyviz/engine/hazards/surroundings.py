@@ -24,6 +24,7 @@ _MARKS = (
     ("labels", "helm.toolkit.fluxcd.io/name", "Flux Helm release"),
     ("labels", "addon.kops.k8s.io/name", "kOps addon"),
 )
+_SYSTEM_PREFIX = "kube-"
 _RBAC = frozenset(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
 _WEBHOOKS = frozenset(
     (
@@ -33,7 +34,6 @@ _WEBHOOKS = frozenset(
         "MutatingAdmissionPolicyBinding",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
-        "APIService",
     )
 )
 
@@ -83,17 +83,19 @@ def find_same_set(subject: Subject) -> Iterator[Hazard]:
         yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, fields("kind"), facts)
 
 
-def _reach_of(subject: Subject) -> tuple[str, Severity] | None:
-    kind = subject.ref.gvk.kind
-    if kind in _RBAC and subject.ref.gvk.group == "rbac.authorization.k8s.io":
-        return "access", Severity.DANGER
-    if kind in _WEBHOOKS:
-        return "admission", Severity.DANGER
-    if kind == "CustomResourceDefinition":
-        return "definition", Severity.DANGER
-    if kind == "Namespace":
-        return "namespace", Severity.WARNING
-    return ("cluster", Severity.WARNING) if not subject.is_namespaced else None
+def _reach_of(subject: Subject) -> tuple[HazardKind, Severity] | None:
+    group, kind = subject.ref.gvk.group, subject.ref.gvk.kind
+    if kind in _RBAC and group == "rbac.authorization.k8s.io":
+        return HazardKind.RBAC_CHANGED, Severity.DANGER
+    if kind in _WEBHOOKS and group == "admissionregistration.k8s.io":
+        return HazardKind.ADMISSION_RULES_CHANGED, Severity.DANGER
+    if kind == "CustomResourceDefinition" and group == "apiextensions.k8s.io":
+        return HazardKind.CRD_CHANGED, Severity.DANGER
+    if kind == "APIService" and group == "apiregistration.k8s.io":
+        return HazardKind.API_SERVICE_CHANGED, Severity.DANGER
+    if kind == "Namespace" and not group:
+        return HazardKind.NAMESPACE_CHANGED, Severity.WARNING
+    return (HazardKind.CLUSTER_SCOPED, Severity.WARNING) if not subject.is_namespaced else None
 
 
 def _is_changed(subject: Subject) -> bool:
@@ -105,11 +107,17 @@ def _is_changed(subject: Subject) -> bool:
 
 
 def find_reach(subject: Subject) -> Iterator[Hazard]:
-    """A change that reaches beyond a namespace, or decides what others may do."""
+    """A change that reaches beyond a namespace, decides what others may do, or touches what Kubernetes runs on."""
+    if not _is_changed(subject):
+        return
+    facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
     reach = _reach_of(subject)
-    if reach is not None and _is_changed(subject):
-        facts = {"reach": reach[0], "kind": subject.ref.gvk.kind, "name": subject.ref.name}
-        yield Hazard(HazardKind.CLUSTER_SCOPED, reach[1], (), facts)
+    if reach is not None:
+        yield Hazard(reach[0], reach[1], (), facts)
+    is_namespace = reach is not None and reach[0] is HazardKind.NAMESPACE_CHANGED
+    namespace = subject.ref.name if is_namespace else subject.ref.namespace
+    if namespace.startswith(_SYSTEM_PREFIX):
+        yield Hazard(HazardKind.SYSTEM_NAMESPACE, Severity.WARNING, (), {**facts, "namespace": namespace})
 
 
 def find_secret(subject: Subject) -> Iterator[Hazard]:

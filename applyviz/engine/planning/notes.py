@@ -20,6 +20,7 @@ from applyviz.engine.planning.desk import unknown_kind
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.planning.progress import moved_live
 from applyviz.engine.planning.releases import Intent, Release, find_releases
+from applyviz.engine.planning.risks import add_write_risks
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 
@@ -130,4 +131,4 @@ def add_notes(
     reasons = _explain(change, member, document, options, memo)
     releases = _find_releases(change, member, reasons, options, context)
     noted = replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)
-    return _tell_conversion(noted)
+    return _tell_conversion(add_write_risks(noted, manager=options.field_manager))

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from applyviz.engine.hazards.model import Hazard, Subject
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity, Subject
 from applyviz.engine.hazards.pruning import find_prune_hazards
-from applyviz.engine.hazards.rules import find_hazards
+from applyviz.engine.hazards.rules import find_hazards, sort_hazards
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, PlanError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.risks import name_object
 from applyviz.engine.planning.verdicts import Verdict, judge_dry_run
 from applyviz.engine.requests import applyset
 from applyviz.engine.requests.calls import Target
@@ -107,12 +108,13 @@ def plan_deletion(
         neighbours=context.neighbours,
         applyset=context.applyset,
     )
+    deleted = Hazard(HazardKind.DELETED, Severity.DANGER, facts=name_object(ref))
     change = ObjectChange(
         ref=ref,
         operation=Operation.PRUNE,
         versions=Versions(last_applied=_read_last_applied(found.obj), live=found.obj),
         requests=(request,),
-        hazards=(*hazards, *find_hazards(subject)),
+        hazards=sort_hazards((deleted, *hazards, *find_hazards(subject))),
         certainty_reason=context.dry_run_reason or "no dry run was asked for",
         schema_origin=kind.origin if kind is not None else SchemaOrigin.NONE,
         method="delete",

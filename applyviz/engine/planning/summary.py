@@ -1,6 +1,7 @@
-"""The sentence over a plan: how much changes, which pods restart, what stops, what may hold it up.
+"""The sentence over a plan: how much changes, which pods restart, and which workloads are down, deleted or scaled to 0.
 
-Rule: a change of the pod template replaces pods; `Recreate`, a deletion and a scale to zero stop a workload.
+Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again,
+none runs in between.
 Everything is read from the changes and their hazards, nothing is calculated twice.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.refs import ObjectRef
@@ -16,6 +17,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
+_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 _TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
 _EFFECTS = {
     Operation.CREATE: "created",
@@ -44,14 +46,14 @@ class Restart:
     ref: ObjectRef
     pods: int
     strategy: str
-    budgets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
     """What a plan does, in figures and in a sentence.
 
-    - `counts`: objects per operation; `stopped`: workloads without a pod in between or afterwards.
+    - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`:
+      those without one afterwards.
     - `calculated`: changes that no server confirmed; `pods_restarted`: as far as their number is known.
     - `pending`: restarts of refused objects, which come once their conflicts are decided; counted nowhere else.
     """
@@ -61,12 +63,12 @@ class PlanSummary:
     restarts: tuple[Restart, ...] = ()
     images: tuple[ImageChange, ...] = ()
     stopped: tuple[ObjectRef, ...] = ()
-    budgets: tuple[str, ...] = ()
+    deleted: tuple[ObjectRef, ...] = ()
+    scaled_down: tuple[ObjectRef, ...] = ()
     conflicts: int = 0
     calculated: int = 0
     pods_restarted: int = 0
     images_changed: int = 0
-    workloads_stopped: int = 0
     pending: tuple[Restart, ...] = ()
 
 
@@ -75,8 +77,7 @@ def _read_restart(change: ObjectChange) -> Restart | None:
         if hazard.kind is HazardKind.PODS_RESTART:
             facts = hazard.facts
             pods = facts.get("pods", "")
-            budgets = tuple(b for b in facts.get("budgets", "").split(", ") if b)
-            return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""), budgets)
+            return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""))
     return None
 
 
@@ -108,14 +109,19 @@ def _replicas(obj: JSONObject | None) -> int:
 
 
 def _is_stopped(change: ObjectChange, restart: Restart | None) -> bool:
-    if change.ref.gvk.kind not in _WORKLOADS:
-        return False
-    if change.operation in (Operation.RECREATE, Operation.PRUNE):
-        return True
-    if restart is not None and restart.strategy == "Recreate":
-        return True
+    is_down = change.operation is Operation.RECREATE or (restart is not None and restart.strategy == "Recreate")
+    return is_down and change.ref.gvk.kind in _WORKLOADS
+
+
+def _is_deleted(change: ObjectChange) -> bool:
+    return change.operation is Operation.PRUNE and change.ref.gvk.kind in _WORKLOADS
+
+
+def _is_scaled_down(change: ObjectChange) -> bool:
     is_update = change.operation is Operation.UPDATE and change.versions.after is not None
-    return is_update and _replicas(change.versions.live) > 0 and _replicas(change.versions.after) == 0
+    if not is_update or change.ref.gvk.kind not in _SCALED:
+        return False
+    return _replicas(change.versions.live) > 0 and _replicas(change.versions.after) == 0
 
 
 def _number(count: int, one: str, many: str = "") -> str:
@@ -127,17 +133,20 @@ def _list_kinds(restarts: Iterable[Restart]) -> str:
     return " and ".join(_number(count, kind) for kind, count in kinds.most_common())
 
 
-def _list_impact(restarts: tuple[Restart, ...], images: int, stopped: int, budgets: tuple[str, ...]) -> Iterator[str]:
-    if restarts:
-        verb = "restarts" if len(restarts) == 1 else "restart"
-        yield f"{_list_kinds(restarts)} {verb} {_number(sum(r.pods for r in restarts), 'pod')}"
-    if stopped:
-        yield f"{_number(stopped, 'workload')} {'stops' if stopped == 1 else 'stop'} meanwhile"
-    if images:
-        yield f"{_number(images, 'image')} {'changes' if images == 1 else 'change'}"
-    if budgets:
-        count = len(budgets)
-        yield "a PodDisruptionBudget may hold it up" if count == 1 else f"{count} PodDisruptionBudgets may hold it up"
+def _list_impact(summary: PlanSummary) -> Iterator[str]:
+    if summary.restarts:
+        verb = "restarts" if len(summary.restarts) == 1 else "restart"
+        yield f"{_list_kinds(summary.restarts)} {verb} {_number(summary.pods_restarted, 'pod')}"
+    for refs, text in (
+        (summary.stopped, "down meanwhile"),
+        (summary.deleted, "deleted"),
+        (summary.scaled_down, "scaled to 0"),
+    ):
+        if refs:
+            yield f"{_number(len(refs), 'workload')} {text}"
+    if summary.images_changed:
+        verb = "changes" if summary.images_changed == 1 else "change"
+        yield f"{_number(summary.images_changed, 'image')} {verb}"
 
 
 def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
@@ -160,21 +169,19 @@ def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
     restarts = tuple(r for _, r in found if r is not None)
     pending = tuple(r for c, r in read if r is not None and c.operation is Operation.REFUSED)
     images = tuple(image for c in changes for image in _list_images(c))
-    stopped = tuple(c.ref for c, restart in found if _is_stopped(c, restart))
-    budgets = tuple(dict.fromkeys(b for r in restarts for b in r.budgets))
     counts = Counter(c.operation.value for c in changes)
-    impact = list(_list_impact(restarts, len(images), len(stopped), budgets))
-    return PlanSummary(
-        sentence=_write_sentence(counts, impact),
+    summary = PlanSummary(
+        sentence="",
         counts=dict(counts),
         restarts=restarts,
         images=images,
-        stopped=stopped,
-        budgets=budgets,
+        stopped=tuple(c.ref for c, restart in found if _is_stopped(c, restart)),
+        deleted=tuple(c.ref for c in changes if _is_deleted(c)),
+        scaled_down=tuple(c.ref for c in changes if _is_scaled_down(c)),
         conflicts=sum(len(c.conflicts) for c in changes),
         calculated=sum(c.certainty is Certainty.CALCULATED for c in changes),
         pods_restarted=sum(r.pods for r in restarts),
         images_changed=len(images),
-        workloads_stopped=len(stopped),
         pending=pending,
     )
+    return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

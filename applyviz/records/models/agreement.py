@@ -41,9 +41,10 @@ class Decision(models.Model):
 
 
 class Acknowledgement(models.Model):
-    """Somebody took note of one kind of hazard of one object.
+    """Somebody acknowledged one kind of risk of one object, or (without an `object_key`) of a whole plan.
 
-    It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same.
+    It holds in its review while `effect`, the keyed hash of what happens to the object, stays the same; for a plan
+    that is its digest.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="+")
@@ -67,7 +68,7 @@ class Acknowledgement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.by_id} took note of {self.hazard} on {self.object_key}"
+        return f"{self.by_id} acknowledged {self.hazard} of {self.object_key}"
 
 
 class Comment(models.Model):

@@ -69,7 +69,7 @@ class ObjectChange(models.Model):
     """Everything about one object in a plan.
 
     - `document` is the masked JSON that pages, exports and audit read; `sealed` the whole of it.
-    - `dangers` are the classes for which a policy may ask for more (`engine/planning/dangers.py`).
+    - `dangers` holds kind and level of each of its risks (`workflow/risks.py`).
     - `effect` is the keyed hash of what this change does; the runner compares it with live.
     """
 

@@ -1,4 +1,4 @@
-"""Decisions: the ways chosen for the fields of one object, one way for many conflicts, standing rules, hazards."""
+"""Decisions: the ways chosen for the fields of one object, one way for many conflicts, standing rules, risks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import ObjectChange
+from applyviz.workflow.acknowledgements import PLAN_ITSELF
 from applyviz.workflow.decisions import Choice, Scope
 
 _WAYS = [(way.value, way.value) for way in Way]
@@ -105,8 +106,15 @@ class NoteForm(forms.Form):
 
 
 class HazardForm(forms.Form):
-    """Which hazard is taken note of: of one object, or of all that have it when no position is named."""
+    """Which risk is acknowledged: of one object, or of the plan itself; `shown` are the others that were listed."""
 
     kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in HazardKind])
-    position = forms.IntegerField(required=False, min_value=0)
+    position = forms.IntegerField(min_value=PLAN_ITSELF)
     note = forms.CharField(required=False, max_length=2000)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The objects whose risk was shown and is acknowledged."""
+        data = self.data
+        shown = data.getlist("shown") if isinstance(data, QueryDict) and "all" in data else []
+        return (self.cleaned_data["position"], *(int(one) for one in shown if re.fullmatch("[0-9]{1,6}", one)))

@@ -10,11 +10,10 @@ from django.forms import BoundField
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.planning.dangers import DangerClass
 from applyviz.records.models import PolicyVersion
-from applyviz.web.presenters.dangers import CLASS_WORDS
+from applyviz.web.presenters.words import title_kind
 from applyviz.workflow.access import Visitor
-from applyviz.workflow.policies.rules import DangerDemand, OnFailure, Rules, rules_from_json
+from applyviz.workflow.policies.rules import POLICY_RISKS, DangerDemand, OnFailure, Rules, rules_from_json
 from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window
 from applyviz.workflow.teams import Scope, list_teams
 
@@ -72,18 +71,18 @@ class PolicyForm(forms.Form):
         anybody = [("", _("anybody who may approve")), *teams]
         self.fields["asking_teams"].choices = teams  # type: ignore[attr-defined]
         self.fields["approving_team"].choices = anybody  # type: ignore[attr-defined]
-        for danger in DangerClass:
-            number = forms.IntegerField(label=str(CLASS_WORDS[danger]), min_value=0, max_value=9, initial=0)
-            number.widget.attrs["aria-label"] = _("Approvals for: %(danger)s") % {"danger": CLASS_WORDS[danger]}
+        for danger in POLICY_RISKS:
+            number = forms.IntegerField(label=title_kind(danger), min_value=0, max_value=9, initial=0)
+            number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(danger)}
             self.fields[f"approvals_{danger.name}"] = number
             team = forms.ChoiceField(label=_("of team"), required=False, choices=anybody)
-            team.widget.attrs["aria-label"] = _("Team that approves: %(danger)s") % {"danger": CLASS_WORDS[danger]}
+            team.widget.attrs["aria-label"] = _("Team that approves: %(risk)s") % {"risk": title_kind(danger)}
             self.fields[f"team_{danger.name}"] = team
 
     @property
     def dangers(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
-        """Per danger its name and its two fields."""
-        return [(CLASS_WORDS[d], self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in DangerClass]
+        """Per risk its title and its two fields."""
+        return [(title_kind(d), self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in POLICY_RISKS]
 
     def _parse(self, name: str, parse: Callable[[str], T]) -> Iterator[T]:
         for line in str(self.cleaned_data.get(name) or "").splitlines():
@@ -119,7 +118,7 @@ class PolicyForm(forms.Form):
             asking_teams=tuple(chosen["asking_teams"]),
             for_dangers=tuple(
                 DangerDemand(d, chosen[f"approvals_{d.name}"], chosen[f"team_{d.name}"])
-                for d in DangerClass
+                for d in POLICY_RISKS
                 if chosen[f"approvals_{d.name}"]
             ),
             windows=chosen["windows"],

@@ -32,6 +32,7 @@ from applyviz.web.presenters.words import say_reason
 from applyviz.workflow import policies
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.comments import list_comments
+from applyviz.workflow.risks import gather_risks
 
 MOST_PRINTED = 300
 
@@ -145,7 +146,7 @@ def _list_dangers(plan: Plan) -> tuple[Danger, ...]:
         return ()
     changes = list(plan.changes.defer("document", "sealed"))
     many = policies.find_policy(plan).many_objects
-    return list_dangers(changes, read_plan(plan.pk, plan.digest).found, url_of=lambda position: "", many=many)
+    return list_dangers(changes, gather_risks(changes, many=many), url_of=lambda position: "")
 
 
 def present_record(plan: Plan) -> ChangeRecord:

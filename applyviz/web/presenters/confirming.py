@@ -20,11 +20,11 @@ from applyviz.web.presenters.decks import MODE_WORDS, can_wait, count_effects, n
 from applyviz.web.presenters.objects import ObjectItem, present_item
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Blocker
-from applyviz.web.presenters.readings import read_plan
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.workflow import access, approvals, people, quorum, viewing
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.quorum import Quorum
+from applyviz.workflow.risks import gather_risks
 
 LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE)
 
@@ -87,14 +87,11 @@ def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Opera
 
 
 def _present_dangers(plan: Plan, changes: Sequence[ObjectChange], many: int) -> tuple[Danger, ...]:
-    if not plan.digest:
-        return ()
     base = [plan.review.number, plan.number]
     return list_dangers(
         changes,
-        read_plan(plan.pk, plan.digest).found,
+        gather_risks(changes, many=many),
         url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
-        many=many,
     )
 
 

@@ -62,7 +62,7 @@ class Standing:
 
     @property
     def has_only_hazards(self) -> bool:
-        """Whether nothing but dangers that nobody took note of is in the way."""
+        """Whether nothing but risks that nobody acknowledged is in the way."""
         return bool(self.hazard_blockers) and set(self.plan_blockers) <= set(self.hazard_blockers)
 
     def link(self, blocker: str) -> str:
@@ -116,7 +116,7 @@ def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
         note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
         return Step(_("decide"), StepState.NOW, note)
     if standing.has_only_hazards and run is None:
-        return Step(_("take note"), StepState.NOW, standing.hazard_blockers[0])
+        return Step(_("acknowledge"), StepState.NOW, standing.hazard_blockers[0])
     if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
         return Step(_("plan"), StepState.NOW, _name_stop(plan, standing))
     return Step(_("planned"), StepState.DONE, _("nothing to decide"))

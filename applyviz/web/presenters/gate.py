@@ -113,8 +113,8 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     consent, missing = _present_consent(plan)
     options = options_from_json(plan.options)
     policy = policies.find_policy(plan)
-    # What somebody only has to take note of keeps nobody from waiting.
-    waits = acknowledgements.name_open(acknowledgements.find_open(plan)) if blockers else ()
+    # What somebody only has to acknowledge keeps nobody from waiting.
+    waits = acknowledgements.name_open(acknowledgements.find_open(plan, policy=policy)) if blockers else ()
     lasting = tuple(blocker for blocker in blockers if blocker not in waits)
     document: JSONObject = {
         "status": find_status(plan, run, lasting, missing + len(waits)).value,
@@ -130,7 +130,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "sentence": present_sentence(plan),
         "impact": list(present_impact(plan)) if plan.state == PlanState.COMPLETE else [],
         "counts": _count(plan),
-        "dangers": {danger.value: count for danger, count in policies.list_dangers(plan, policy).items()},
+        "risks": {kind.value: count for kind, count in policies.list_dangers(plan, policy).items()},
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,
@@ -178,10 +178,7 @@ def _present_object(row: ObjectChange, options: ApplyOptions) -> JSONObject:
         "certainty": row.certainty,
         "certainty_reason": change.certainty_reason,
         "error": row.error,
-        "dangers": row.dangers,
-        "hazards": [
-            {"kind": h.kind.value, "severity": h.severity.value, "text": render_hazard(h)} for h in change.hazards
-        ],
+        "risks": [{"kind": h.kind.value, "level": h.severity.value, "text": render_hazard(h)} for h in change.hazards],
         "conflicts": [
             {"field": render_path(c.path), "field_manager": c.manager, "operation": c.operation}
             for c in change.conflicts

@@ -47,9 +47,9 @@ FIELD_LOOKS: dict[FieldOperation, Look] = {
 }
 
 SEVERITY_LOOKS: dict[Severity, Look] = {
-    Severity.DANGER: Look("!", _("danger"), "remove"),
-    Severity.WARNING: Look("!", _("warning"), "warn"),
-    Severity.INFO: Look("i", _("note"), "calm"),
+    Severity.DANGER: Look("!", _("high risk"), "remove"),
+    Severity.WARNING: Look("!", _("medium risk"), "warn"),
+    Severity.INFO: Look("i", _("info"), "calm"),
 }
 
 CERTAINTY_LOOKS: dict[Certainty, Look] = {

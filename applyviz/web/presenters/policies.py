@@ -11,10 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.records.models import Plan, PolicyVersion
-from applyviz.web.presenters.dangers import CLASS_WORDS
-from applyviz.web.presenters.words import say_scope
+from applyviz.web.presenters.words import say_scope, title_kind
 from applyviz.workflow import clock
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
@@ -78,8 +77,8 @@ class Trial:
 
 
 def _name_cause(because: str) -> str | Promise:
-    """What a demand comes from: a danger by its words, or a policy."""
-    return CLASS_WORDS[DangerClass(because)] if because in set(DangerClass) else because
+    """What a demand comes from: a risk by its title, or a policy."""
+    return title_kind(HazardKind(because)) if because in set(HazardKind) else because
 
 
 def describe_demand(demand: Demand) -> str:
@@ -114,14 +113,14 @@ def _describe_certainty(rules: Rules) -> str:
 def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
     """The rules of one policy, each with its name."""
     more = "; ".join(
-        f"{CLASS_WORDS[d.danger]}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers
+        f"{title_kind(d.danger)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers
     )
     hours = rules.approval_hours
     lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("until it is spent")
     return (
         (_("Who may ask"), ", ".join(rules.asking_teams) or _("every author")),
         (_("Approvals"), describe_demand(Demand(rules.approvals, rules.approving_team))),
-        (_("More for dangers"), more or _("nothing more")),
+        (_("More for risks"), more or _("nothing more")),
         (_("Many objects"), _("more than %(n)d") % {"n": rules.many_objects}),
         (_("An approval lasts"), lasts),
         *(
@@ -141,7 +140,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
     rules = rules_from_json(version.rules)
     asks = describe_demand(Demand(rules.approvals, rules.approving_team))
     if rules.for_dangers:
-        asks = _("%(asks)s, more for dangers") % {"asks": asks}
+        asks = _("%(asks)s, more for some risks") % {"asks": asks}
     return PolicyRow(
         slug=version.policy.slug,
         url=reverse("settings:show-policy", args=[version.policy.slug]),
@@ -191,7 +190,7 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
         url=reverse("reviews:show-plan", args=[review, number]),
         holds=found.holds,
         version=found.policy.version,
-        dangers=tuple(f"{CLASS_WORDS[danger]}: {count}" for danger, count in found.dangers.items()),
+        dangers=tuple(f"{title_kind(danger)}: {count}" for danger, count in found.dangers.items()),
         demands=tuple(describe_demand(demand) for demand in found.demands),
         closed=found.closed,
     )

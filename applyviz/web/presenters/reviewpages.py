@@ -11,13 +11,13 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.hazards.model import Severity
+from applyviz.engine.hazards.model import Hazard, Severity
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
-from applyviz.web.presenters.acknowledging import present_acts
+from applyviz.web.presenters.acknowledging import present_acts, present_plan_acts
 from applyviz.web.presenters.comments import Talk, present_object_talk, present_review_talk
 from applyviz.web.presenters.comparing import present_replan_notice
 from applyviz.web.presenters.consent import list_notices
@@ -29,7 +29,7 @@ from applyviz.web.presenters.objectlinks import link_change, link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
 from applyviz.web.presenters.objects import draw_picture, needs_attention
-from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS
+from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
 from applyviz.web.presenters.policies import describe_demand
 from applyviz.web.presenters.readings import Reading, list_rows, read_plan
@@ -38,6 +38,7 @@ from applyviz.web.presenters.standings import find_standing
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.undo import present_undo
 from applyviz.web.presenters.watching import Watch, present_watch
+from applyviz.web.presenters.words import say_hazard, title_kind
 from applyviz.workflow import comments as use_cases
 from applyviz.workflow import errands, quorum, viewing
 from applyviz.workflow import fields as field_facts
@@ -45,6 +46,7 @@ from applyviz.workflow.access import Person
 from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.quorum import Quorum
+from applyviz.workflow.risks import PlanRisk, gather_risks
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +165,40 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     return (*list_notices(plan), *notices, *present_undo(plan))
 
 
+def _describe_plan_risk(risk: PlanRisk) -> str:
+    facts = {"count": str(len(risk.positions)), "limit": str(risk.limit)}
+    return say_hazard(Hazard(risk.kind, risk.level, facts=facts))
+
+
+def _present_plan_risks(plan: Plan, risks: Sequence[PlanRisk], person: Person) -> tuple[Notice, ...]:
+    """The risks of the plan as a whole, each with its acknowledgement."""
+    of_plan = [risk for risk in risks if risk.is_of_plan]
+    acts = present_plan_acts(plan, person) if of_plan else {}
+    return tuple(
+        Notice(
+            SEVERITY_LOOKS[risk.level],
+            title_kind(risk.kind),
+            say_hazard(
+                Hazard(risk.kind, risk.level, facts={"count": str(len(risk.positions)), "limit": str(risk.limit)})
+            ),
+            anchor=f"hazard-{risk.kind.value}",
+            act=acts.get(risk.kind),
+        )
+        for risk in of_plan
+    )
+
+
 def _present_brief(
-    plan: Plan, changes: Sequence[ObjectChange], reading: Reading, run: ApplyRun | None, found: Quorum
+    plan: Plan, changes: Sequence[ObjectChange], run: ApplyRun | None, found: Quorum, person: Person
 ) -> Brief:
     url_of = _link_objects(plan)
+    is_complete = plan.state == PlanState.COMPLETE
+    risks = gather_risks(changes, many=found.policy.many_objects) if is_complete else ()
     return Brief(
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        dangers=list_dangers(changes, reading.found, url_of=url_of, many=found.policy.many_objects)
-        if plan.state == PlanState.COMPLETE
-        else (),
-        notices=_present_notices(plan, run),
+        dangers=list_dangers(changes, risks, url_of=url_of) if is_complete else (),
+        notices=(*_present_notices(plan, run), *_present_plan_risks(plan, risks, person)),
         why=plan.review.reason,
         facts=_present_facts(plan, changes, found),
         picture=draw_picture(changes, url_of=url_of),
@@ -330,12 +355,15 @@ def present_page(
     run, found = _find_run(plan), quorum.count_quorum(plan)
     acts = present_next_acts(plan, found, run, for_user=for_user)
     said = list(use_cases.list_comments(plan))
-    attention = next((url_of(c.position) for c in changes if needs_attention(c)), "")
+    # A conflict blocks the plan whatever else needs attention, so what is blocked is led to it.
+    first = next((c for c in changes if c.operation == Operation.REFUSED), None)
+    first = first or next((c for c in changes if needs_attention(c)), None)
+    attention = url_of(first.position) if first is not None else ""
     shown = position if not is_open else None
     change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
         deck=present_deck(plan, options, find_standing(plan, for_user, attention, found, acts), run),
-        brief=_present_brief(plan, changes, reading, run, found),
+        brief=_present_brief(plan, changes, run, found, for_user),
         listing=_list(plan, changes, listed, reading, position, viewed),
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
         if shown is not None and change is not None

@@ -17,6 +17,9 @@ from applyviz.workflow.quorum import Quorum
 
 
 def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
+    if hazard.position == acknowledgements.PLAN_ITSELF:
+        address = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
+        return f"{address}#hazard-{hazard.kind.value}"
     return f"{link_change(plan, hazard.position)}#hazard-{hazard.kind.value}"
 
 
@@ -39,7 +42,7 @@ def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum,
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     objections, closed = approvals.list_objections(plan), approvals.find_start_blockers(plan, found.policy)
     latest = plan.review.latest_plan
-    hazards = acknowledgements.find_open(plan)
+    hazards = acknowledgements.find_open(plan, policy=found.policy)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))

@@ -74,6 +74,11 @@ def _list_names(refs: list[Any]) -> str:
     return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
 
 
+def _list_objects(refs: list[Any]) -> str:
+    names = list(dict.fromkeys(f"{_kind(ref)}/{_name(ref)}" for ref in refs))
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
 def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
     pods: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -114,21 +119,16 @@ def present_impact(plan: Plan) -> tuple[str, ...]:
     """What it does to running things, line by line."""
     summary: Mapping[str, Any] = plan.summary
     lines = list(_describe_restarts(summary.get("restarts", [])))
-    stopped, images = summary.get("stopped", []), summary.get("images", [])
-    budgets = summary.get("budgets", [])
+    stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
+    scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
     if stopped:
-        text = ngettext(
-            "%(n)d workload stops meanwhile: %(names)s", "%(n)d workloads stop meanwhile: %(names)s", len(stopped)
-        )
-        lines.append(text % {"n": len(stopped), "names": _list_names(stopped)})
+        lines.append(_("Downtime: %(names)s") % {"names": _list_objects(stopped)})
+    if deleted:
+        text = ngettext("%(n)d workload is deleted: %(names)s", "%(n)d workloads are deleted: %(names)s", len(deleted))
+        lines.append(text % {"n": len(deleted), "names": _list_objects(deleted)})
+    if scaled_down:
+        lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(scaled_down)})
     if images:
         lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
-    if budgets:
-        text = ngettext(
-            "PodDisruptionBudget %(names)s may hold it up",
-            "PodDisruptionBudgets %(names)s may hold it up",
-            len(budgets),
-        )
-        lines.append(text % {"names": ", ".join(budgets)})
     lines += _describe_pending(summary.get("pending", []))
     return tuple(lines)

@@ -1,4 +1,4 @@
-"""Taking note of hazards, and taking that back."""
+"""Acknowledging risks, and undoing that."""
 
 from __future__ import annotations
 
@@ -20,39 +20,37 @@ from applyviz.workflow.errors import NotPossibleError
 def _read(request: PageRequest) -> HazardForm:
     form = HazardForm(request.POST)
     if not form.is_valid():
-        raise NotPossibleError(_("the button names no hazard; look at the page again"))
+        raise NotPossibleError(_("the button names no risk; open the page again"))
     return form
 
 
-def _go_back(number: int, plan: int, position: int | None, kind: HazardKind) -> HttpResponse:
-    if position is None:
-        return redirect("reviews:show-plan", number, plan)
-    address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
+def _go_back(number: int, plan: int, position: int, kind: HazardKind) -> HttpResponse:
+    if position == acknowledgements.PLAN_ITSELF:
+        address = reverse("reviews:show-plan", args=[number, plan])
+    else:
+        address = reverse("reviews:show-object", args=[number, plan, position, "changes"])
     return redirect(f"{address}#hazard-{kind.value}")
 
 
 @needs(Action.ACKNOWLEDGE, "POST")
 def acknowledge(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Take note of a hazard of one object, or of every object that has it."""
+    """Acknowledge a risk of one object, of those that were listed beside it, or of the plan itself."""
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
-    kind, position = HazardKind(form.cleaned_data["kind"]), form.cleaned_data["position"]
-    is_all = "all" in request.POST
+    kind = HazardKind(form.cleaned_data["kind"])
     count = acknowledgements.acknowledge_hazards(
-        found, kind, by=request.user, position=None if is_all else position, note=form.cleaned_data["note"]
+        found, kind, by=request.user, positions=form.positions, note=form.cleaned_data["note"]
     )
-    text = ngettext("You took note for %(count)d object.", "You took note for %(count)d objects.", count)
+    text = ngettext("Acknowledged for %(count)d object.", "Acknowledged for %(count)d objects.", count)
     messages.success(request, text % {"count": count})
-    return _go_back(number, plan, position, kind)
+    return _go_back(number, plan, form.cleaned_data["position"], kind)
 
 
 @needs(Action.ACKNOWLEDGE, "POST")
 def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Take one's own acknowledgement back."""
+    """Undo one's own acknowledgement."""
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     form = _read(request)
     kind, position = HazardKind(form.cleaned_data["kind"]), form.cleaned_data["position"]
-    if position is None:
-        raise NotPossibleError(_("the button names no object; look at the page again"))
     acknowledgements.withdraw_acknowledgement(found, kind, by=request.user, position=position)
     return _go_back(number, plan, position, kind)

@@ -9,13 +9,15 @@ from collections.abc import Iterable
 
 from django.db.models import F, QuerySet
 
-from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.hazards.model import HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.models import Plan, PolicyVersion
+from applyviz.workflow import risks
 from applyviz.workflow.places import Place, holds_at
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
+    POLICY_RISKS,
     DangerDemand,
     Demand,
     Freeze,
@@ -31,6 +33,7 @@ from applyviz.workflow.policies.rules import (
 
 __all__ = [
     "BUILT_IN",
+    "POLICY_RISKS",
     "DangerDemand",
     "Demand",
     "Freeze",
@@ -79,21 +82,17 @@ def find_policy(plan: Plan) -> Policy:
     return find_policy_at(list_places(plan))
 
 
-def list_dangers(plan: Plan, policy: Policy) -> dict[DangerClass, int]:
-    """The dangers of a plan and how many objects have each."""
-    rows = plan.changes.filter(has_effect=True)
-    counts: dict[DangerClass, int] = {}
-    for dangers in rows.exclude(dangers=[]).values_list("dangers", flat=True):
-        for danger in dangers:
-            counts[DangerClass(danger)] = counts.get(DangerClass(danger), 0) + 1
-    written = rows.count()
-    if written > policy.many_objects:
-        counts[DangerClass.MANY] = written
+def list_dangers(plan: Plan, policy: Policy) -> dict[HazardKind, int]:
+    """The high and medium risks of a plan, and how many objects have each."""
+    counts: dict[HazardKind, int] = {}
+    for risk in risks.list_risks(plan, many=policy.many_objects):
+        if risk.level is not Severity.INFO:
+            counts[risk.kind] = counts.get(risk.kind, 0) + len(risk.positions)
     return counts
 
 
-def list_demands(policy: Policy, dangers: Iterable[DangerClass]) -> tuple[Demand, ...]:
-    """The approvals that a plan with these dangers needs: all of them must be met."""
+def list_demands(policy: Policy, dangers: Iterable[HazardKind]) -> tuple[Demand, ...]:
+    """The approvals that a plan with these risks needs: all of them must be met."""
     present = set(dangers)
     more = [Demand(d.approvals, d.team, d.danger.value) for d in policy.danger_demands if d.danger in present]
     return keep_strictest((*policy.demands, *more))

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Plan, Policy, PolicyVersion, Team
 from applyviz.workflow import access, audit, clock, policies
@@ -34,7 +34,7 @@ class Evaluation:
 
     policy: Strictest
     holds: bool
-    dangers: dict[DangerClass, int]
+    dangers: dict[HazardKind, int]
     demands: tuple[Demand, ...]
     closed: tuple[str, ...]
 

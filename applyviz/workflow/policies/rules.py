@@ -12,12 +12,29 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from applyviz.engine.planning.dangers import DangerClass
+from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.planning.serialize import from_json, to_json
 from applyviz.workflow.policies.windows import Freeze, Window, Windows
 
 BUILT_IN = "built-in@1"
 MANY_OBJECTS = 50
+# The risks for which a policy may ask for more approvals.
+POLICY_RISKS = (
+    HazardKind.DELETED,
+    HazardKind.REPLACED,
+    HazardKind.FORCED,
+    HazardKind.RBAC_CHANGED,
+    HazardKind.CRD_CHANGED,
+    HazardKind.API_SERVICE_CHANGED,
+    HazardKind.ADMISSION_RULES_CHANGED,
+    HazardKind.NAMESPACE_CHANGED,
+    HazardKind.CLUSTER_SCOPED,
+    HazardKind.SYSTEM_NAMESPACE,
+    HazardKind.PRUNE_SHARE,
+    HazardKind.AUTOSCALED_FIELD,
+    HazardKind.PODS_RESTART,
+    HazardKind.MANY_OBJECTS,
+)
 AT_ONCE = 16
 
 
@@ -30,9 +47,9 @@ class OnFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DangerDemand:
-    """How many approvals a plan with a danger needs in all, and from which team ("" anybody's)."""
+    """How many approvals a plan with a risk needs in all, and from which team ("" anybody's)."""
 
-    danger: DangerClass
+    danger: HazardKind
     approvals: int
     team: str = ""
 
@@ -151,6 +168,7 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
 
 __all__ = [
     "BUILT_IN",
+    "POLICY_RISKS",
     "DangerDemand",
     "Demand",
     "Freeze",

@@ -19,7 +19,7 @@ def paths(*refs: ObjectRef) -> list[str]:
     return [request.path for request in find_neighbour_requests(refs, bundled())]
 
 
-def test_workloads_ask_for_autoscalers_and_budgets_of_their_namespaces() -> None:
+def test_workloads_ask_for_autoscalers_of_their_namespaces() -> None:
     assert paths(
         ObjectRef(DEPLOYMENT, "shop", "a"),
         ObjectRef(DEPLOYMENT, "shop", "b"),
@@ -28,15 +28,13 @@ def test_workloads_ask_for_autoscalers_and_budgets_of_their_namespaces() -> None
     ) == [
         "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers",
         "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
-        "/apis/policy/v1/namespaces/shop/poddisruptionbudgets",
-        "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
     ]
 
 
 def test_many_namespaces_are_listed_at_once() -> None:
     refs = [ObjectRef(DEPLOYMENT, f"n{n}", "a") for n in range(9)]
 
-    assert paths(*refs) == ["/apis/autoscaling/v2/horizontalpodautoscalers", "/apis/policy/v1/poddisruptionbudgets"]
+    assert paths(*refs) == ["/apis/autoscaling/v2/horizontalpodautoscalers"]
 
 
 def test_namespaces_and_definitions_of_the_set_are_read_and_unknown_kinds_are_not() -> None:

@@ -79,12 +79,20 @@ def test_every_kind_has_a_title() -> None:
     assert all(title(kind) for kind in HazardKind)
 
 
-def test_title_is_as_exact_as_the_facts_allow() -> None:
-    assert title(HazardKind.PODS_RESTART) != title(HazardKind.PODS_RESTART, Severity.DANGER)
-    assert title(HazardKind.PODS_RESTART, Severity.DANGER) == "Stops, then starts again"
-    rights = Hazard(HazardKind.CLUSTER_SCOPED, Severity.DANGER, facts={"reach": "access"})
-    assert title_of(rights) == "Rights change"
-    assert title_of(Hazard(HazardKind.CLUSTER_SCOPED, Severity.DANGER)) == title(HazardKind.CLUSTER_SCOPED)
+def test_high_risk_may_have_a_title_of_its_own() -> None:
+    assert title(HazardKind.PODS_RESTART) == "Pods restart"
+    assert title_of(Hazard(HazardKind.PODS_RESTART, Severity.DANGER)) == "Downtime"
+
+
+def test_every_kind_has_a_sentence_without_what_only_other_facts_say() -> None:
+    many = Hazard(HazardKind.MANY_OBJECTS, Severity.DANGER, facts={"count": "60", "limit": "50"})
+    forced = [Hazard(HazardKind.FORCED, Severity.DANGER, facts=facts) for facts in ({}, {"owners": "x, y"})]
+
+    assert [render_hazard(hazard) for hazard in (many, *forced)] == [
+        "60 objects change in one run; the policy calls more than 50 many.",
+        "The request is sent with force-conflicts, and overwrites no field of anybody else.",
+        "The request overwrites fields of x, y (force-conflicts).",
+    ]
 
 
 def test_annotations_beyond_the_limit_are_found() -> None:

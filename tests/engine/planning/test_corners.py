@@ -137,10 +137,10 @@ def test_workload_that_restarts_as_a_whole_stops():
 
     summary = summarize((replace(change, hazards=(other, *change.hazards)),))
 
-    assert (summary.workloads_stopped, summary.images_changed) == (1, 1)
+    assert (len(summary.stopped), summary.images_changed) == (1, 1)
 
 
-def test_workload_that_goes_stops_and_containers_without_image_change_none():
+def test_workload_that_goes_is_deleted_and_containers_without_image_change_none():
     box = Box()
     box.apply(deployment("a"))
     change = box.plan_one(deployment("b"))
@@ -149,7 +149,7 @@ def test_workload_that_goes_stops_and_containers_without_image_change_none():
     gone = summarize((replace(change, operation=Operation.PRUNE),))
     odd = summarize((replace(change, versions=replace(change.versions, live=bare)),))
 
-    assert (gone.workloads_stopped, odd.images_changed) == (1, 0)
+    assert (len(gone.deleted), odd.images_changed) == (1, 0)
 
 
 def test_object_that_never_stands_still_is_planned_three_times():

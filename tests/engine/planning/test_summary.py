@@ -50,24 +50,24 @@ def test_new_images_restart_pods():
     )
 
     assert found.sentence == (
-        "2 objects: 2 changed; 1 unchanged. 2 Deployments restart 4 pods, 1 workload stops meanwhile, "
-        "2 images change, a PodDisruptionBudget may hold it up."
+        "2 objects: 2 changed; 1 unchanged. 2 Deployments restart 4 pods, 1 workload down meanwhile, 2 images change."
     )
-    assert (found.pods_restarted, found.images_changed, found.workloads_stopped) == (4, 2, 1)
-    assert found.budgets == ("web",)
+    assert (found.pods_restarted, found.images_changed) == (4, 2)
+    assert [ref.name for ref in found.stopped] == ["db"]
     assert [(i.ref.name, i.container, i.before, i.after) for i in found.images] == [
         ("web", "main", "nginx:1", "nginx:2"),
         ("db", "main", "nginx:1", "nginx:2"),
     ]
 
 
-def test_scale_to_zero_stops():
+def test_scale_to_zero_is_no_downtime_meanwhile():
     box = Box()
     box.apply(deployment("web"))
 
     found = summarize(box.plan(deployment("web", replicas=0)).changes)
 
-    assert (found.workloads_stopped, found.pods_restarted) == (1, 0)
+    assert ([ref.name for ref in found.scaled_down], found.stopped, found.pods_restarted) == (["web"], (), 0)
+    assert found.sentence == "1 object: 1 changed. 1 workload scaled to 0."
 
 
 def test_conflicts_and_errors_are_counted():

@@ -1,4 +1,4 @@
-"""Taking note of hazards on the page: offered to who may, linked from what blocks, taken back."""
+"""Acknowledging risks on the page: offered to who may, linked from what blocks, only what was shown, undone."""
 
 from dataclasses import replace
 
@@ -8,22 +8,28 @@ from django.urls import reverse
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import Acknowledgement
+from applyviz.workflow import acknowledgements
+from tests.builders import make_policy
 from tests.web import builders, rows
 
 KIND = HazardKind.PODS_RESTART.value
 
 
-@pytest.fixture
-def dangerous(alice):
+def make_dangerous(alice, *names, severity=Severity.DANGER):
     change = builders.build_change()
     change = replace(
         change,
         operation=Operation.UPDATE,
         conflicts=(),
         ways=(),
-        hazards=(Hazard(HazardKind.PODS_RESTART, Severity.DANGER, facts={"strategy": "Recreate"}),),
+        hazards=(Hazard(HazardKind.PODS_RESTART, severity, facts={"strategy": "Recreate"}),),
     )
-    return rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in ("one", "two")])
+    return rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in names])
+
+
+@pytest.fixture
+def dangerous(alice):
+    return make_dangerous(alice, "one", "two")
 
 
 def url(plan, name="acknowledge"):
@@ -39,8 +45,9 @@ def test_blocker_leads_to_the_hazard(as_bob, dangerous):
     page = show(as_bob, dangerous)
 
     address = reverse("reviews:show-object", args=[dangerous.review.number, 1, 0, "changes"])
-    assert f'<a href="{address}#hazard-{KIND}">2 dangers are not taken note of</a>' in page
-    assert "Take note for all 2 objects" in page
+    assert f'<a href="{address}#hazard-{KIND}">1 risk to acknowledge</a>' in page
+    assert "Acknowledge for this and the listed object" in page
+    assert 'name="shown" value="1"' in page
 
 
 def test_note_is_taken_for_one_object_and_taken_back(as_bob, dangerous):
@@ -50,23 +57,48 @@ def test_note_is_taken_for_one_object_and_taken_back(as_bob, dangerous):
     assert [(a.object_key, a.note) for a in Acknowledgement.objects.all()] == [("apps/Deployment/shop/one", "at night")]
     page = show(as_bob, dangerous)
     assert "at night" in page
-    assert "Take it back" in page
+    assert "Undo" in page
 
     as_bob.post(url(dangerous, "withdraw-acknowledgement"), {"kind": KIND, "position": 0})
     assert Acknowledgement.objects.exclude(withdrawn_at=None).count() == 1
 
 
 def test_note_is_taken_for_all_at_once(as_bob, dangerous):
-    as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "all": "1"})
+    as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "all": "1", "shown": ["1"]})
 
     assert Acknowledgement.objects.count() == 2
-    assert "not taken note of" not in show(as_bob, dangerous)
+    assert "to acknowledge" not in show(as_bob, dangerous)
+
+
+def test_what_was_not_shown_is_not_acknowledged(as_bob, alice):
+    """A plan with an object of the same risk that the page did not list: the button does not reach it."""
+    plan = make_dangerous(alice, "one", "two", "three")
+    page = show(as_bob, plan)
+    assert "Deployment/two" in page
+    assert "all of them stop before new ones start" in page
+
+    as_bob.post(url(plan), {"kind": KIND, "position": 0, "all": "1", "shown": ["2", "x", "-1"]})
+
+    assert {a.object_key.rpartition("/")[2] for a in Acknowledgement.objects.all()} == {"one", "three"}
+
+
+def test_many_objects_are_acknowledged_on_the_page_of_the_plan(as_bob, alice):
+    make_policy(many_objects=1)
+    plan = make_dangerous(alice, "one", "two", severity=Severity.INFO)
+    page = as_bob.get(reverse("reviews:show-plan", args=[plan.review.number, 1])).content.decode()
+    assert "2 objects change in one run; the policy calls more than 1 many." in page
+    assert 'id="hazard-many-objects"' in page
+
+    answer = as_bob.post(url(plan), {"kind": "many-objects", "position": -1})
+
+    assert answer.headers["Location"].endswith("#hazard-many-objects")
+    assert acknowledgements.find_open(plan) == ()
 
 
 def test_viewer_sees_it_and_may_not(as_viewer, as_charlie, dangerous):
     page = show(as_viewer, dangerous)
 
-    assert "Somebody must take note of this" in page
+    assert "This must be acknowledged" in page
     assert url(dangerous) not in page
     form = {"kind": KIND, "position": 0}
     assert [b.post(url(dangerous), form).status_code for b in (as_viewer, as_charlie)] == [403, 404]

@@ -21,7 +21,7 @@ def grave_plan(alice, bob):
     """One object that belongs to the rights of a namespace; Bob has looked at it."""
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
     plan = rows.make_plan(alice, [change], state="planning")
-    ObjectChange.objects.filter(plan=plan).update(dangers=["rbac"])
+    ObjectChange.objects.filter(plan=plan).update(dangers=[["rbac", "medium"]])
     Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version="built-in@1")
     plan.refresh_from_db()
     open_dangers(plan, bob)

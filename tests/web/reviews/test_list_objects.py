@@ -89,7 +89,7 @@ def test_blocker_links_to_a_danger_and_goes_when_it_was_opened(as_bob, many):
     before = as_bob.get(reverse("reviews:show-review", args=[many.review.number])).content.decode()
     switched = as_bob.get(risky, headers=HTMX).content.decode()
 
-    assert f'<a href="{risky}">open 1 object with a danger first</a>' in before
+    assert f'<a href="{risky}">view 1 high-risk object first</a>' in before
     assert ('hx-partial hx-target="#deck"' in switched, "with a danger first" in switched) == (True, False)
 
 

@@ -6,6 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.records.models import Grant, PolicyVersion, Team, TeamMember
+from applyviz.workflow.policies import POLICY_RISKS
 from tests.builders import grant_role, make_policy
 
 pytestmark = pytest.mark.django_db
@@ -15,9 +16,8 @@ RULES = {
     "many_objects": "50", "approval_hours": "72", "may_run_calculated": "on",
     "windows": "Mon-Fri 09:00-17:00 Europe/Berlin\n", "freezes": "2026-12-20T18:00 2027-01-04T08:00 UTC Holidays",
     "on_failure": "carry on", "concurrency": "4", "rollout_seconds": "600", "note": "first",
-    **{f"approvals_{n}": "0" for n in ("PRUNE", "RECREATE", "TAKE_OVER", "CRD", "WEBHOOK", "NAMESPACE",
-                                       "CLUSTER_SCOPED", "SYSTEM", "MANY")},
-    "approvals_RBAC": "3",
+    **{f"approvals_{kind.name}": "0" for kind in POLICY_RISKS},
+    "approvals_RBAC_CHANGED": "3",
 }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_policy_is_written_and_shown(as_dana, as_viewer):
     wanted = (
         "version 1",
         "2 approvals",
-        "Rights change: 3 approvals",
+        "RBAC changes: 3 approvals",
         "Mon-Fri 09:00-17:00 Europe/Berlin",
         "carries on",
         "first",

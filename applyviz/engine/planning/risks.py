@@ -1,0 +1,45 @@
+"""Risks of how an object is written: replaced, or fields of others overwritten by force.
+
+Rule: read from what will be sent and from the owners before and after it, never from what a manifest calls itself.
+Rules over the versions of an object are in `engine/hazards`; deletions say so where they are planned (`prune`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.hazards.rules import sort_hazards
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.planning.plan import ObjectChange, Operation
+
+
+def name_object(ref: ObjectRef) -> dict[str, str]:
+    """An object as facts of a risk."""
+    return {"kind": ref.gvk.kind, "name": ref.name}
+
+
+def _find_overwritten(change: ObjectChange, manager: str) -> set[str]:
+    """The other field managers that own fewer fields afterwards."""
+    lost: set[str] = set()
+    for reason in change.fields:
+        kept = {owner.manager for owner in reason.owners_after}
+        lost |= {owner.manager for owner in reason.owners_before} - kept - {manager}
+    return lost
+
+
+def _find_forced(change: ObjectChange, manager: str) -> Hazard | None:
+    if not any(r.is_write and r.query.get("force") == "true" for r in change.requests):
+        return None
+    owners = _find_overwritten(change, manager)
+    severity = Severity.DANGER if owners else Severity.INFO
+    return Hazard(HazardKind.FORCED, severity, facts={"owners": ", ".join(sorted(owners))})
+
+
+def add_write_risks(change: ObjectChange, *, manager: str) -> ObjectChange:
+    """The change with the risks of how it is written; it has its fields and their owners."""
+    found = [_find_forced(change, manager)]
+    if change.operation is Operation.RECREATE:
+        found.append(Hazard(HazardKind.REPLACED, Severity.DANGER, facts=name_object(change.ref)))
+    hazards = sort_hazards((*change.hazards, *(hazard for hazard in found if hazard is not None)))
+    return replace(change, hazards=hazards)

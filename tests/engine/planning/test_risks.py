@@ -1,0 +1,65 @@
+"""Risks of how an object is written: deleted, replaced, or with fields of others overwritten."""
+
+from applyviz.engine.hazards.model import HazardKind, Severity
+from applyviz.engine.planning.plan import Operation
+from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
+from tests.engine.planning.cluster import Box
+from tests.engine.planning.test_objects import DEPLOYMENT
+
+HIGH, INFO = Severity.DANGER, Severity.INFO
+FORCING = ApplyOptions(takes_over=True)
+OTHER = ApplyOptions(field_manager="other")
+
+
+def config_map(value):
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{x: {value}}}\n"
+
+
+def find_risks(change, *kinds):
+    wanted = kinds or (HazardKind.FORCED, HazardKind.REPLACED, HazardKind.DELETED)
+    return [(h.kind, h.severity, dict(h.facts)) for h in change.hazards if h.kind in wanted]
+
+
+def test_overwriting_fields_of_others_is_a_high_risk_that_names_them():
+    box = Box()
+    box.apply(config_map("theirs"), OTHER)
+
+    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(HazardKind.FORCED, HIGH, {"owners": "other"})]
+
+
+def test_force_that_overwrites_nothing_is_no_risk():
+    box = Box()
+    created = box.plan_one(config_map("theirs"), FORCING)
+    box.apply(config_map("theirs"), OTHER)
+
+    assert find_risks(created) == [(HazardKind.FORCED, INFO, {"owners": ""})]
+    assert find_risks(box.plan_one(config_map("theirs"), FORCING)) == [(HazardKind.FORCED, INFO, {"owners": ""})]
+
+
+def test_without_force_nothing_is_forced():
+    box = Box()
+    box.apply(config_map("theirs"), OTHER)
+
+    assert find_risks(box.plan_one(config_map("theirs"))) == []
+
+
+def test_replacing_is_a_high_risk():
+    box = Box()
+    box.apply(DEPLOYMENT.replace("APP", "a"))
+
+    change = box.plan_one(DEPLOYMENT.replace("APP", "b"), ApplyOptions(is_replacing_on_error=True))
+
+    assert change.operation is Operation.RECREATE
+    assert find_risks(change) == [(HazardKind.REPLACED, HIGH, {"kind": "Deployment", "name": "web"})]
+
+
+def test_deleting_is_a_high_risk():
+    box = Box()
+    box.apply(config_map("one"))
+    uid = box.get("/api/v1/namespaces/default/configmaps/a")["metadata"]["uid"]
+    prune = Prune(PruneMode.NAMED, (f"core/v1/ConfigMap/default/a/{uid}",))
+
+    (change,) = box.plan("", ApplyOptions(prune=prune)).changes
+
+    assert change.operation is Operation.PRUNE
+    assert find_risks(change) == [(HazardKind.DELETED, HIGH, {"kind": "ConfigMap", "name": "a"})]
