@@ -260,7 +260,10 @@ def count_section(section: Section, period: Period, *, for_user: Visitor) -> int
         case Section.LATE:
             return sum(1 for _late in read_section(section, period, for_user=for_user))
         case _:
-            return sum(entries.count() for entries in _entries(section, period, for_user))
+            entries = _entries(section, period, for_user)
+            if section is Section.RUNS:  # a run is started, cancelled and finished, and is one run
+                return len({run for found in entries for run in found.values_list("run", flat=True)})
+            return sum(found.count() for found in entries)
 
 
 def read_all(period: Period, *, for_user: Visitor) -> Iterator[Fact]:

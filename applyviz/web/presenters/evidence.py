@@ -105,6 +105,12 @@ def _present(fact: Fact) -> FactRow:
     )
 
 
+def _count(section: Section, rows: tuple[FactRow, ...], period: Period, person: Person) -> int:
+    if section is not Section.RUNS and len(rows) < SHOWN:
+        return len(rows)
+    return count_section(section, period, for_user=person)
+
+
 def _present_section(section: Section, period: Period, *, for_user: Person) -> SectionRows:
     facts = read_section(section, period, for_user=for_user)
     rows = tuple(_present(fact) for fact in islice(facts, SHOWN))
@@ -112,7 +118,7 @@ def _present_section(section: Section, period: Period, *, for_user: Person) -> S
         anchor=section.value,
         title=TITLES[section],
         rows=rows,
-        total=len(rows) if len(rows) < SHOWN else count_section(section, period, for_user=for_user),
+        total=_count(section, rows, period, for_user),
         is_exception=section in EXCEPTIONS,
         has_roles=section is not Section.UNEXPLAINED,
         has_objects=section is Section.UNEXPLAINED,

@@ -173,16 +173,20 @@ def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | 
     steps: dict[int, list[ResultItem]] = {}
     for result in results:
         item = _present_item(run, result, current)
-        if needs_attention(result):
+        is_bad = needs_attention(result)
+        if is_bad:
             bad.append(item)
         elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
             calm.append(item)
-        else:
-            steps.setdefault(result.step, []).append(item)
-    groups = [StepGroup(_("Needs attention"), tuple(bad))]
-    groups += [StepGroup(_("Step %(number)d") % {"number": n + 1}, tuple(items)) for n, items in sorted(steps.items())]
-    groups.append(StepGroup(_("Nothing to do"), tuple(calm), is_folded=not any(i.is_current for i in calm)))
-    return tuple(group for group in groups if group.items)
+            continue
+        steps.setdefault(result.step, []).extend(() if is_bad else (item,))
+    # Steps that write are counted from 1: one whose objects all have nothing to do is none.
+    titles = [(_("Step %(number)d") % {"number": n}, steps[step]) for n, step in enumerate(sorted(steps), start=1)]
+    groups = [StepGroup(_("Needs attention"), tuple(bad))] if bad else []
+    groups += [StepGroup(title, tuple(items)) for title, items in titles]
+    if calm:
+        groups.append(StepGroup(_("Nothing to do"), tuple(calm), is_folded=not any(i.is_current for i in calm)))
+    return tuple(groups)
 
 
 def _count_outcomes(results: Sequence[ObjectResult]) -> tuple[Count, ...]:

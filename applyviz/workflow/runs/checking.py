@@ -56,14 +56,24 @@ def _is_noise(path: str) -> bool:
     return path.startswith((".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status"))
 
 
+def _describe_move(result: ObjectResult, now: ObjectChange, moved: list[dict[str, JSONValue]]) -> str:
+    existed = changes.read_masked_core(result.change).versions.live is not None
+    exists = now.versions.live is not None
+    if existed and not exists:
+        return "it was deleted since it was reviewed"
+    if exists and not existed:
+        return "it was created since it was reviewed"
+    paths = ", ".join(str(m["path"]) for m in moved[:5]) or "what would be sent"
+    return f"it changed since it was reviewed: {paths}"
+
+
 def raise_if_stale(result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None) -> None:
     """Raise `StopError` with what moved, or why nobody knows, unless a change is the approved one."""
     if is_unreadable(now):
         raise StopError(Outcome.FAILED, mask_change(now, tag_key=tag_key).error)
     moved = find_moved(result, now, tag_key=tag_key, kind=kind)
     if moved is not None:
-        paths = ", ".join(str(m["path"]) for m in moved[:5]) or "its existence, or what would be sent"
-        raise StopError(Outcome.STALE, f"it moved since it was reviewed: {paths}", moved)
+        raise StopError(Outcome.STALE, _describe_move(result, now, moved), moved)
 
 
 def match(
