@@ -124,6 +124,7 @@ class Subject:
     - `document`: the parsed manifest document (positions, retyped values, duplicate keys).
     - `applyset`: id of the ApplySet that this plan applies to, "" when none.
     - `resource_versions`: apiVersions of this group that the cluster serves; () when not known.
+    - `taken_managers`: field managers whose Update entries this one takes over before it applies.
     - `plural`: the resource's name; `dry_run_answer`: why the server's dry run told nothing, "" when it did.
     """
 
@@ -143,6 +144,7 @@ class Subject:
     applyset: str = ""
     resource_versions: tuple[str, ...] = ()
     plural: str = ""
+    taken_managers: tuple[str, ...] = ()
     dry_run_answer: str = ""
 
     @property

@@ -27,9 +27,11 @@ def fields_of(entry: JSONObject) -> JSONObject:
 
 
 def is_ours(entry: JSONObject, subject: Subject) -> bool:
-    """Whether an entry is what this field manager applies."""
-    is_apply = entry.get("manager") == subject.field_manager and entry.get("operation") == "Apply"
-    return is_apply and not entry.get("subresource")
+    """Whether an entry is what this field manager applies, or takes over before it does."""
+    manager, operation = entry.get("manager"), entry.get("operation")
+    is_applied = manager == subject.field_manager and operation == "Apply"
+    is_taken = manager in subject.taken_managers and operation == "Update"
+    return (is_applied or is_taken) and not entry.get("subresource")
 
 
 def owns_at(entry: JSONObject, path: FieldPath) -> bool:

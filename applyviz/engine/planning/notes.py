@@ -23,6 +23,7 @@ from applyviz.engine.planning.releases import Intent, Release, find_releases
 from applyviz.engine.planning.risks import add_write_risks
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.requests.takeover import find_managers
 
 
 def _explain(
@@ -109,6 +110,8 @@ def add_notes(
 ) -> ObjectChange:
     """The change with its hazards and the reasons of its fields."""
     versions = change.versions
+    is_taking = options.mode is ApplyMode.SERVER and not options.subresource
+    taken = find_managers(versions.live, options) if is_taking and versions.live is not None else ()
     subject = Subject(
         change.ref,
         manifest=versions.manifest,
@@ -126,9 +129,10 @@ def add_notes(
         applyset=context.applyset,
         resource_versions=_list_versions(member.resource.gvk, context),
         plural=member.resource.plural,
+        taken_managers=taken,
         dry_run_answer=change.certainty_reason,
     )
     reasons = _explain(change, member, document, options, memo)
     releases = _find_releases(change, member, reasons, options, context)
     noted = replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)
-    return _tell_conversion(add_write_risks(noted, manager=options.field_manager))
+    return _tell_conversion(add_write_risks(noted, own=(options.field_manager, *taken)))

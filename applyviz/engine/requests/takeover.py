@@ -45,7 +45,7 @@ def move_ownership(target: Target, live: JSONObject, kind: KindSchema | None) ->
     if target.options.subresource or not (_takes_client_side(target.options) or target.options.takes_from):
         return live
     tracked = clientside.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
-    managers = _find_managers(tracked, target.options)
+    managers = find_managers(tracked, target.options)
     try:
         entries = list_entries(tracked, manager=manager, managers=managers)
     except OwnershipError:
@@ -63,7 +63,8 @@ def _takes_client_side(options: ApplyOptions) -> bool:
     return options.takes_client_side or options.field_manager == SERVER_SIDE_MANAGER
 
 
-def _find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
+def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
+    """The field managers whose fields an apply with these options takes over first."""
     found = clientside.find_named(live, options.takes_from)
     if _takes_client_side(options):
         found += clientside.find_managers(live, manager=options.field_manager)

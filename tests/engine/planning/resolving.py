@@ -14,7 +14,7 @@ from applyviz.engine.planning.fileedits import SourceText
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.planning.releases import Keeper
 from applyviz.engine.requests.options import ApplyOptions
-from tests.engine.planning.advice import config_map, follows, path_of, text_of
+from tests.engine.planning.advice import CLIENT, config_map, follows, path_of, text_of
 from tests.engine.planning.cluster import Box
 
 
@@ -131,4 +131,21 @@ def release_applier(box: Box) -> None:
     apply(wanted)
     box.apply(text_of({**wanted, "data": {}}), ApplyOptions(field_manager="shop"))
     box.apply(text_of(without))
+    assert box.get(path_of(wanted))["data"] == {"rest": "2"}
+
+
+@follows(Keeper.CLIENT_SIDE)
+def release_client_side(box: Box) -> None:
+    sharing = ApplyOptions(takes_client_side=False)
+    wanted, without = config_map("kept-client-side", mode="1", rest="2"), config_map("kept-client-side", rest="2")
+    box.apply(text_of({**wanted, "data": {"mode": "1"}}), CLIENT)
+    box.apply(text_of(wanted), sharing)
+    change = box.plan_one(text_of(without), sharing)
+    (release,) = change.releases
+    assert [h.keeper for h in release.holders] == [Keeper.CLIENT_SIDE]
+    assert release.holders[0].command.startswith("kubectl apply ")
+
+    box.apply(text_of({**wanted, "data": {}}), CLIENT)  # takes it out of its manifest
+    box.apply(text_of(without), sharing)
+
     assert box.get(path_of(wanted))["data"] == {"rest": "2"}

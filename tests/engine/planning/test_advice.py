@@ -3,17 +3,18 @@
 import pytest
 
 from applyviz.engine.hazards.advice import ADVICE, Advice
+from applyviz.engine.hazards.model import Severity
 from applyviz.engine.hazards.versions import REMOVED
 from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.releases import Keeper
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning import resolving  # noqa: F401 - its cases register themselves
-from tests.engine.planning.advice import CASES
+from tests.engine.planning.advice import CASES, CLIENT, beside, find_advice, text_of, workload
 from tests.engine.planning.cluster import Box
 
 
 def test_every_piece_of_advice_is_followed_somewhere():
-    assert set(CASES) == {*Advice, *Way, *Keeper} - {Keeper.CLIENT_SIDE}
+    assert set(CASES) == {*Advice, *Way, *Keeper}
     assert set(ADVICE) == set(Advice)
 
 
@@ -30,3 +31,15 @@ def test_versions_that_are_advised_are_served():
 
     assert [one for one in advised if one[0] and (one[1], one[0]) not in served] == []
     assert [one for one in advised if one[1] not in versions] == []
+
+
+def test_replicas_that_kubectl_applied_client_side_are_handed_over_too():
+    box = Box()
+    wanted, without = workload("moved", replicas=3), workload("moved")
+    box.apply(text_of(wanted), CLIENT)
+
+    told = find_advice(box.plan_one(text_of(wanted), neighbours=beside("moved")))
+    dropped = find_advice(box.plan_one(text_of(without), neighbours=beside("moved")))
+
+    assert set(told) == {Advice.REPLICAS_HAND_OVER}  # leaving it out would scale to 1: its ownership moves first
+    assert dropped[Advice.REPLICAS_KEEP].severity is Severity.DANGER

@@ -3,6 +3,7 @@
 from applyviz.engine.hazards.model import HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
+from tests.engine.planning.advice import CLIENT
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_objects import DEPLOYMENT
 
@@ -34,6 +35,13 @@ def test_force_that_overwrites_nothing_is_no_risk():
 
     assert find_risks(created) == [(HazardKind.FORCED, INFO, {"owners": ""})]
     assert find_risks(box.plan_one(config_map("theirs"), FORCING)) == [(HazardKind.FORCED, INFO, {"owners": ""})]
+
+
+def test_taking_over_from_client_side_apply_is_not_forcing():
+    box = Box()
+    box.apply(config_map("theirs"), CLIENT)
+
+    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(HazardKind.FORCED, INFO, {"owners": ""})]
 
 
 def test_without_force_nothing_is_forced():
