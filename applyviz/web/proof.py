@@ -1,4 +1,4 @@
-"""Who proved when that it is them: kept in the session, asked for before what is dangerous."""
+"""Who proved when that it is them: kept in the session, asked for before what has a high risk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.models import Plan
 from applyviz.web.addresses import find_address
-from applyviz.workflow import clock, policies, signing
+from applyviz.workflow import clock, policies, risks, signing
 from applyviz.workflow.access import Person
 from applyviz.workflow.errors import NotAllowedError
 
@@ -49,5 +49,8 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 def is_asked_for(request: HttpRequest, plan: Plan) -> bool:
-    """Whether a plan is dangerous, and the last proof too old for that."""
-    return not is_fresh(request) and bool(policies.list_dangers(plan, policies.find_policy(plan)))
+    """Whether a plan has a high risk, and the last proof is too old for that."""
+    if is_fresh(request):
+        return False
+    many = policies.find_policy(plan).many_objects
+    return any(risk.needs_acknowledgement for risk in risks.list_risks(plan, many=many))

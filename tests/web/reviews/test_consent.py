@@ -21,7 +21,7 @@ def grave_plan(alice, bob):
     """One object that belongs to the rights of a namespace; Bob has looked at it."""
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
     plan = rows.make_plan(alice, [change], state="planning")
-    ObjectChange.objects.filter(plan=plan).update(dangers=[["rbac", "medium"]])
+    ObjectChange.objects.filter(plan=plan).update(dangers=[["rbac", "high"]])
     Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version="built-in@1")
     plan.refresh_from_db()
     open_dangers(plan, bob)
@@ -59,7 +59,7 @@ def test_dangerous_plan_asks_for_the_password(as_bob, bob, grave_plan):
     as_bob.force_login(bob)
     given = {"digest": grave_plan.digest, "then": "wait"}
 
-    assert "asks again who you are" in as_bob.get(url(grave_plan)).content.decode()
+    assert "so confirm your password" in as_bob.get(url(grave_plan)).content.decode()
     assert as_bob.post(url(grave_plan), given).status_code == 422
     assert as_bob.post(url(grave_plan), {**given, "password": "guess"}).status_code == 422
     assert Approval.objects.count() == 0
@@ -72,9 +72,9 @@ def test_fresh_sign_in_is_proof_enough_for_five_minutes(bob, grave_plan, time_ma
     time_machine.move_to("2026-11-21T08:00:00+00:00")
     browser = sign_in("bob", "long enough to be good")
 
-    assert "asks again who you are" not in browser.get(url(grave_plan)).content.decode()
+    assert "so confirm your password" not in browser.get(url(grave_plan)).content.decode()
     time_machine.move_to("2026-11-21T08:05:01+00:00")
-    assert "asks again who you are" in browser.get(url(grave_plan)).content.decode()
+    assert "so confirm your password" in browser.get(url(grave_plan)).content.decode()
 
 
 def test_applying_a_dangerous_plan_leads_over_the_proof(as_bob, bob, grave_plan):
