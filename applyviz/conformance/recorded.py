@@ -136,10 +136,10 @@ class RecordedCluster:
     def has_namespace(self, name: str) -> bool:
         """Whether a namespace is there; one that the story never speaks of is."""
         key = Key("", "namespaces", "", name)
-        if key in self.absent:
-            return False
-        first = next((e for e in self.ahead[self.at :] if e.is_write and _writes(e, key)), None)
-        return key in self.objects or first is None or first.answer.status != 201
+        if key in self.absent or key in self.objects:
+            return key in self.objects
+        told = (_tells_of_namespace(e, key) for e in self.ahead[self.at :])
+        return next((found for found in told if found is not None), True)
 
     def answer(self, request: Request) -> Answer:
         """Answer a read."""
@@ -177,10 +177,15 @@ def _is_below(key: Key, route: Route) -> bool:
     )
 
 
-def _writes(exchange: Exchange, key: Key) -> bool:
-    route = parse_path(exchange.path)
-    name = get_at(exchange.answer.body, ("metadata", "name"), "")
-    return route is not None and key == key_of(route, name if isinstance(name, str) else "")
+def _tells_of_namespace(exchange: Exchange, key: Key) -> bool | None:
+    """Whether an exchange shows that a namespace was there before it; None when it does not tell."""
+    route, answer = parse_path(exchange.path), exchange.answer
+    if answer.message == f'namespaces "{key.name}" not found':
+        return False
+    named = get_at(exchange.body, ("metadata", "name"), "")
+    if route is None or key != key_of(route, named if isinstance(named, str) else ""):
+        return None
+    return not (answer.status == 201 or (answer.status == 404 and not exchange.is_write))
 
 
 def _at_version(obj: JSONObject, route: Route) -> JSONObject:

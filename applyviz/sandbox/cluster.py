@@ -18,7 +18,7 @@ from applyviz.sandbox.targets import Registry, Target
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def _convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
+def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
     """A custom resource at another version, which keeps only what that version knows."""
     kept: MutableObject = {name: settle_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
     for _ in prune(kept, schema):
@@ -28,10 +28,10 @@ def _convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None
 
 def _read_custom(target: Target, held: JSONObject) -> MutableObject:
     """Nulls go and defaults come by the schema of the storage version; another version only leaves things out."""
-    obj = _convert_custom(held, target.storage.api_version, target.storage_schema)
+    obj = convert_custom(held, target.storage.api_version, target.storage_schema)
     drop_nulls(obj, target.storage_schema)
     fill_defaults(obj, target.storage_schema)
-    return obj if target.storage == target.gvk else _convert_custom(obj, target.gvk.api_version, target.schema)
+    return obj if target.storage == target.gvk else convert_custom(obj, target.gvk.api_version, target.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Cluster:
         obj["metadata"]["resourceVersion"] = str(revision)
         kept: JSONObject = obj
         if target.struct is None:
-            kept = _convert_custom(obj, target.storage.api_version, target.storage_schema)
+            kept = convert_custom(obj, target.storage.api_version, target.storage_schema)
         elif target.storage != target.gvk:
             kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
         meta = obj["metadata"]

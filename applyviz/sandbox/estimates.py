@@ -21,6 +21,7 @@ from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigi
 from applyviz.engine.schema.nodes import SchemaNode
 from applyviz.sandbox.bodies import materialize
 from applyviz.sandbox.bootstrap import MARK
+from applyviz.sandbox.cluster import convert_custom
 from applyviz.sandbox.decoding import DecodeError
 from applyviz.sandbox.definitions import namespace_key
 from applyviz.sandbox.routing import Route, parse_path
@@ -81,14 +82,16 @@ class EstimatingServer:
                 self._store.put(namespace, {"metadata": {"name": route.namespace}})
                 if held is not None:
                     self._store.put(key, held)
-            found = self._sandbox.handle(request.as_dry_run())
+            # A custom resource is read back, since its storage version may not know all that was written.
+            is_custom = target.struct is None
+            found = self._sandbox.handle(request if is_custom else request.as_dry_run())
         finally:  # the next one finds nothing but what it needs itself
             self._store.delete(key)
             self._store.delete(namespace)
         if not found.is_ok:
             return None if _is_unsure(found, kind, route) else found
         body = request.body if isinstance(request.body, Mapping) else {}
-        return replace(found, body=without_chosen(found.body, body, live))
+        return replace(found, body=_at_version(without_chosen(found.body, body, live), live))
 
     def _forget(self, key: Key) -> None:
         """Remove the definition of a kind that is itself about to be written."""
@@ -113,7 +116,7 @@ def _hold(target: Target, live: JSONObject) -> MutableObject | None:
     metadata = {"uid": _UID, "resourceVersion": _VERSION, **live["metadata"]}
     held: MutableObject = clone({**live, "metadata": metadata})
     if target.struct is None:
-        return held
+        return convert_custom(held, target.storage.api_version, target.storage_schema)
     decoded = materialize(target, held)
     if decoded.unknown:
         return None
@@ -139,24 +142,29 @@ def _knows(node: Node | None, path: str) -> bool:
     return node is not None
 
 
+def _at_version(obj: JSONObject, live: JSONObject | None) -> JSONObject:
+    """The object at the version of the one that it was made from; a new one has none."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+    version = get_at(live, ("metadata", "resourceVersion"))
+    return {**obj, "metadata": {**metadata, "resourceVersion": version} if version else metadata}
+
+
 def _render_definition(name: str, kind: KindSchema, resource: Resource) -> MutableObject:
-    """A CustomResourceDefinition that serves one version of one kind."""
-    version = _find_version(kind)
-    if version is None:
-        root = kind.root
-        version = {"schema": {"openAPIV3Schema": _as_written(root.raw) if isinstance(root, SchemaNode) else None}}
-        version["subresources"] = {"status": {}} if kind.has_status else {}
+    """A CustomResourceDefinition that serves a kind."""
     scope = "Namespaced" if resource.is_namespaced else "Cluster"
     names = {"plural": resource.plural, "kind": kind.gvk.kind}
-    versions = [{**version, "name": kind.gvk.version, "served": True, "storage": True}]
+    versions = get_at(kind.definition, ("spec", "versions")) or [_render_version(kind)]
     spec = {"group": kind.gvk.group, "names": names, "scope": scope, "versions": versions}
     return {"metadata": {"name": name, "uid": _UID}, "spec": spec, "status": _ESTABLISHED}
 
 
-def _find_version(kind: KindSchema) -> MutableObject | None:
-    versions = get_at(kind.definition, ("spec", "versions")) or ()
-    found = (v for v in versions if isinstance(v, Mapping) and v.get("name") == kind.gvk.version)
-    return next((dict(v) for v in found), None)
+def _render_version(kind: KindSchema) -> MutableObject:
+    """The one version that is known of a kind without its definition."""
+    root = kind.root
+    schema = _as_written(root.raw) if isinstance(root, SchemaNode) else None
+    subresources: MutableObject = {"status": {}} if kind.has_status else {}
+    version = {"name": kind.gvk.version, "served": True, "storage": True, "subresources": subresources}
+    return {**version, "schema": {"openAPIV3Schema": schema}}
 
 
 def _as_written(schema: JSONValue) -> JSONValue:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.managedfields import find_entries, with_entries
 from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.rehearsal import Rehearsal
+from applyviz.engine.planning.rehearsal import Rehearsal, status_answer
 from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run, missing_namespace
 from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, moves_ownership, read_namespace
 from applyviz.engine.requests.flow import Flow, is_not_found
@@ -79,6 +79,10 @@ class Desk:
         return bool(self.options.subresource) or self.member.ref.is_shown_by(answer.body)
 
     def _write(self, request: Request) -> Flow[Answer]:
+        stale = self._find_stale()
+        if stale is not None:
+            self.refused, self.judgement = request, Judgement(Verdict.REFUSED, stale.message)
+            return stale
         calculated = self.rehearsal.answer(request)
         if calculated.is_ok and request.method != "DELETE":
             self.calculated = dict(calculated.body)
@@ -98,6 +102,18 @@ class Desk:
         else:
             self.refused = request
         return answer
+
+    def _find_stale(self) -> Answer | None:
+        """Return the refusal of a manifest that is bound to another object or version than the live one.
+
+        - Our own writes are bound to what was just read, so the server would never see what the manifest says.
+        """
+        wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (self.member.obj, self.live))
+        for name in ("uid", "resourceVersion"):
+            if self.live is not None and wanted.get(name) and wanted[name] != held.get(name):
+                told = f"the manifest names {name} {wanted[name]}, but the live object has {held.get(name)}"
+                return status_answer(409, "AlreadyExists", f"{told}: take it out of the manifest")
+        return None
 
     def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
         """Answer a write as a server would; a new object needs its namespace, which is asked for."""
