@@ -7,7 +7,7 @@ owners after apply, conflicts and refusals, and whether pods restart.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from applyviz.engine.explain.fields import CHANGING
@@ -256,8 +256,3 @@ def _compare_restart(change: ObjectChange, truth: Truth, real: _Leaves) -> Found
 
 def _waits_for_deletion(obj: JSONObject | None) -> bool:
     return bool(get_at(obj, ("spec", "updateStrategy", "type")) == "OnDelete")
-
-
-def list_said(change: ObjectChange) -> Iterator[FieldReason]:
-    """Return the statements about fields that claim a change."""
-    return (f for f in change.fields if f.operation in CHANGING)

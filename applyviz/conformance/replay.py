@@ -33,6 +33,7 @@ _GO_LINES = re.compile(r"\n@@ .*", re.DOTALL)
 _GO_STRUCT = re.compile(r'Invalid value: \{.*"[A-Z]\w*":')
 _STRUCT = re.compile(r"(?<=Invalid value: )\{.*\}(?=: )", re.DOTALL)
 _NAMESPACE = re.compile(r"/namespaces/([^/]+)/")
+_APPLIED = re.compile(r"/api/v1/namespaces/[^/]+$")
 _MADE_UP = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"})
 _ALLOTTED = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
 _TYPED = "typed patch"
@@ -92,6 +93,7 @@ class _Replay:
         wanted |= {m.group(1) for e in exchanges if e.answer.is_ok and (m := _NAMESPACE.search(e.path))}
         posts = [e for e in exchanges if e.path == "/api/v1/namespaces" and e.method == "POST"]
         made = {_meta(guess_body(e, self.story) if e.body is None else e.body, "name") for e in posts}
+        made |= {_meta(e.body, "name") for e in exchanges if _APPLIED.match(e.path) and e.answer.status == 201}
         for name in sorted(wanted - made):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self.sandbox.handle(Request("POST", "/api/v1/namespaces", {}, JSON, body))

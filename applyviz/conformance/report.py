@@ -40,23 +40,37 @@ _STORY_RUNNERS = {
 _OF_SEVERAL = frozenset({"plans"})
 FAMILIES = (*_LINE_RUNNERS, *_STORY_RUNNERS)
 _MAX_DIFF_LINES = 60
+# In a hundred fields of a family.
+_MOST_CAVEATS = 5
 
 
 @dataclass
 class Tally:
-    """One family's cases so far: how many, and those that disagree."""
+    """One family's cases so far: how many, and those that disagree.
+
+    - `fields`: how many fields they made a statement about, `caveats` of them with a caveat only.
+    """
 
     total: int = 0
     disagreeing: list[CaseResult] = field(default_factory=list)
+    fields: int = 0
+    caveats: int = 0
 
     @property
     def agree(self) -> int:
         """How many agree."""
         return self.total - len(self.disagreeing)
 
+    @property
+    def is_vague(self) -> bool:
+        """Whether caveats cover more than five in a hundred fields, which is as good as no statement."""
+        return self.caveats * 100 > self.fields * _MOST_CAVEATS
+
     def add(self, case: CaseResult) -> None:
         """Count one case."""
         self.total += 1
+        self.fields += case.fields
+        self.caveats += case.caveats
         if not case.agrees:
             self.disagreeing.append(case)
 
@@ -70,7 +84,7 @@ class Report:
     @property
     def agrees(self) -> bool:
         """Whether nothing disagrees."""
-        return not any(t.disagreeing for t in self.families.values())
+        return not any(t.disagreeing or t.is_vague for t in self.families.values())
 
     def add(self, case: CaseResult) -> None:
         """Count one case in its family."""
@@ -81,6 +95,7 @@ class Report:
         return {
             "families": {
                 name: {"agree": t.agree, "total": t.total, "disagree": [c.name for c in t.disagreeing]}
+                | ({"fields": t.fields, "caveats": t.caveats} if t.fields else {})
                 for name, t in self.families.items()
             }
         }
@@ -173,10 +188,17 @@ def render_case(case: CaseResult) -> str:
     return "\n".join([head, *("  " + line for line in lines)])
 
 
+def _render_caveats(tally: Tally) -> str:
+    if not tally.fields:
+        return ""
+    told = f"  {tally.caveats} of {tally.fields} fields with a caveat"
+    return told + (f": more than {_MOST_CAVEATS} % disagree" if tally.is_vague else "")
+
+
 def render_report(report: Report, *, show: int = 0) -> str:
     """The figures per family, then the first `show` disagreements of each."""
     width = max((len(name) for name in report.families), default=0)
-    lines = [f"{name:<{width}}  {t.agree:>6} / {t.total}" for name, t in report.families.items()]
+    lines = [f"{name:<{width}}  {t.agree:>6} / {t.total}{_render_caveats(t)}" for name, t in report.families.items()]
     for tally in report.families.values():
         lines += ["", *(render_case(case) for case in tally.disagreeing[:show])] if tally.disagreeing and show else []
     return "\n".join(lines)
