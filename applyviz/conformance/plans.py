@@ -18,9 +18,12 @@ from applyviz.conformance.planchecks import Truth, Verdict, judge
 from applyviz.conformance.recorded import Key, RecordedCluster, find_moment, key_of
 from applyviz.conformance.stories import Exchange, Invocation, Step, Story, load_story
 from applyviz.conformance.truths import Truths, Turn
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.ownership.clientside import find_managers
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import ObjectChange, Plan, Problem
 from applyviz.engine.planning.rehearsal import status_answer
@@ -28,7 +31,7 @@ from applyviz.engine.planning.sets import SetPlanner, drive
 from applyviz.engine.requests.argv import ApplyCommand, is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
-from applyviz.engine.requests.options import DryRun
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, DryRun
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.estimates import EstimatingServer
 from applyviz.sandbox.routing import parse_path
@@ -165,15 +168,35 @@ class _Scene:
 
     def _plan(self, command: ApplyCommand, recorded: _Recorded) -> Plan:
         inputs, files = read_files(command, self.invocation)
-        options = replace(command.options, has_preconditions=True, dry_run=DryRun.NONE)
+        documents = [d for f in files for d in f.documents]
+        options = replace(command.options, dry_run=DryRun.NONE, takes_client_side=False)
+        options = replace(options, has_preconditions=not self._changes_sides(options, documents))
         problems = [Problem(p) for p in inputs.problems]
         problems += [Problem(p.reason, p.position) for f in files for p in f.problems]
         context = PlanContext(self.catalog, _NOW, server=EstimatingServer(), deletion=command.deletion)
-        documents = [d for f in files for d in f.documents]
         planner = SetPlanner(documents, options=options, context=context, problems=problems)
         for _ in drive(planner, lambda requests: [recorded.answer(r) for r in requests]):
             pass
         return planner.plan()
+
+    def _changes_sides(self, options: ApplyOptions, documents: Sequence[ManifestDocument]) -> bool:
+        """Whether a server-side apply meets what client-side apply wrote.
+
+        - There kubectl moves ownership after the apply and the product before it, so the recording can judge kubectl's
+          own flow only. `tests/controlplane` judges the product's with a real server.
+        """
+        if options.mode is not ApplyMode.SERVER:
+            return False
+        for document in documents:
+            resource, ref = self.catalog.find_resource(document.ref.gvk), document.ref
+            if resource is None:
+                continue
+            namespace = (ref.namespace or options.namespace) if resource.is_namespaced else ""
+            route = parse_path(resource.path(namespace, ref.name))
+            live = self.cluster.find(route) if route is not None else None
+            if live is not None and _is_client_side(live, options.field_manager):
+                return True
+        return False
 
     def _result(self, what: str, verdict: Verdict) -> CaseResult:
         return CaseResult(
@@ -186,6 +209,12 @@ class _Scene:
             verdict.fields,
             verdict.caveats,
         )
+
+
+def _is_client_side(live: JSONObject, manager: str) -> bool:
+    """Whether client-side apply wrote an object, as kubectl tells it or as the product does for this manager."""
+    has_annotation = ANNOTATION in (get_at(live, ("metadata", "annotations")) or {})
+    return has_annotation or (manager == SERVER_SIDE_MANAGER and bool(find_managers(live, manager=manager)))
 
 
 def _check(change: ObjectChange, truth: Truth, kind: KindSchema | None, missing: Request | None) -> Verdict:

@@ -65,12 +65,16 @@ class Truths:
             return None if self._lacks_what_the_set_makes(writes) else Truth(live, live, refusal=writes[-1].answer)
         if any(e.method == "DELETE" for e in ok):
             return self._read_deletion(change, writes)
+        if len(ok) > 1 and ok[0].query.get("dryRun"):
+            return None  # none of several dry runs builds on another
         if turn.count > 1:
             return Truth(live, _take(ok, turn).answer.body)
         if _is_named_twice(ok):
-            return Truth(live, ok[0].answer.body)
+            return Truth(live, _last_of_first(ok).answer.body)
         # After a migration that kubectl could not finish the owners are those of the moment in between.
         is_half = not writes[-1].answer.is_ok and any(e.content_type == JSON_PATCH for e in ok)
+        # In a dry run kubectl does not try to move any.
+        is_half = is_half or (bool(writes[-1].query.get("dryRun")) and len(change.requests) > 1)
         return Truth(live, ok[-1].answer.body, is_half_migrated=is_half)
 
     def _lacks_what_the_set_makes(self, writes: Sequence[Exchange]) -> bool:
@@ -92,9 +96,24 @@ class Truths:
         return Truth(live, after[-1].answer.body, is_recreated=True)
 
 
+def _last_of_first(ok: Sequence[Exchange]) -> Exchange:
+    """The last write for the first of two manifests of one object."""
+    first, found = ok[0], ok[0]
+    for exchange in ok:
+        if _is_own(exchange) and not is_same_json(first.body, exchange.body):
+            break
+        found = exchange
+    return found
+
+
+def _is_own(exchange: Exchange) -> bool:
+    """Whether a write sends a manifest, and is no step of a migration."""
+    return exchange.content_type != JSON_PATCH and exchange.query.get("fieldManager") != LAST_APPLIED_MANAGER
+
+
 def _is_named_twice(ok: Sequence[Exchange]) -> bool:
     """Whether one object stands twice in the set: the plan takes the first, and says that it leaves out the other."""
-    own = [e for e in ok if e.content_type != JSON_PATCH and e.query.get("fieldManager") != LAST_APPLIED_MANAGER]
+    own = [e for e in ok if _is_own(e)]
     return any(not is_same_json(own[0].body, e.body) for e in own[1:])
 
 

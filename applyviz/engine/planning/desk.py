@@ -18,7 +18,7 @@ from applyviz.engine.planning.allocated import without_chosen
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.rehearsal import Rehearsal, status_answer
 from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run, missing_namespace
-from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, moves_ownership, read_namespace
+from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, Target, moves_ownership, read_namespace
 from applyviz.engine.requests.flow import Flow, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyOptions
@@ -79,6 +79,9 @@ class Desk:
         return bool(self.options.subresource) or self.member.ref.is_shown_by(answer.body)
 
     def _write(self, request: Request) -> Flow[Answer]:
+        if not self.was_read:  # kubectl's own flow sends a server-side apply without a look
+            ref = self.member.ref
+            yield from self._read(Target(self.member.resource, ref.namespace, ref.name, self.options).read())
         stale = self._find_stale()
         if stale is not None:
             self.refused, self.judgement = request, Judgement(Verdict.REFUSED, stale.message)

@@ -24,6 +24,7 @@ def _options(options: ApplyOptions, parent: applyset.Parent) -> ApplyOptions:
         mode=ApplyMode.SERVER,
         field_manager=f"{parent.tool}-applyset",
         takes_over=True,
+        has_preconditions=True,
         takes_client_side=False,
         takes_from=(),
         subresource="",

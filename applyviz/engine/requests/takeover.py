@@ -50,7 +50,7 @@ def move_ownership(target: Target, live: JSONObject, kind: KindSchema | None) ->
         entries = list_entries(tracked, manager=manager, managers=managers)
     except OwnershipError:
         return live
-    if entries == find_entries(live):
+    if entries == list(find_entries(live) or ()):
         return live
     is_tracked = bool(find_entries(live))
     version = get_at(live, ("metadata", "resourceVersion"), "")

@@ -260,3 +260,75 @@ def test_live_object_that_is_none_of_its_kind_is_merged_only():
     change = plan_last(CONFIG, CLIENT, Box(intercept=show), can_dry_run=False)
 
     assert change.versions.after["data"] == {"x": "1"}
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["uid", "resourceVersion"])
+def test_manifest_that_is_bound_to_another_object_is_an_error(options, name):
+    box = Box()
+    box.apply(CONFIG, CLIENT)
+    box.asked.clear()
+    bound = CONFIG.replace("{name: a}", "{name: a, " + name + ": '99'}").replace("'1'", "'2'")
+
+    change = plan_last(bound, options, box)
+
+    assert change.operation is Operation.ERROR
+    assert change.error.startswith(f"the manifest names {name} 99")
+    assert not [r for r in box.asked if r.is_dry_run]
+
+
+def test_manifest_that_is_bound_to_the_live_object_is_planned():
+    box = Box()
+    box.apply(CONFIG, CLIENT)
+    version = box.get("/api/v1/namespaces/default/configmaps/a")["metadata"]["resourceVersion"]
+
+    change = plan_last(CONFIG.replace("{name: a}", "{name: a, resourceVersion: '" + version + "'}"), SERVER, box)
+
+    assert change.operation is Operation.UPDATE
+
+
+def test_flow_of_kubectl_is_planned_from_the_live_object():
+    box = Box()
+    box.apply(CONFIG, SERVER)
+
+    change = plan_last(CONFIG.replace("'1'", "'2'"), replace(SERVER, has_preconditions=False), box)
+
+    assert change.operation is Operation.UPDATE
+    assert change.versions.live["data"] == {"x": "1"}
+
+
+def test_new_object_without_its_namespace_is_an_error():
+    lost = CONFIG.replace("{name: a}", "{name: a, namespace: nowhere}")
+
+    change = plan_last(lost, SERVER, can_dry_run=False)
+
+    assert change.operation is Operation.ERROR
+    assert change.error == 'namespaces "nowhere" not found'
+
+
+def test_object_whose_owners_were_cleared_has_nothing_to_move():
+    live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default", "uid": "u"}}
+
+    def show(request):
+        return Answer(200, live) if request.method == "GET" else None
+
+    change = plan_last(CONFIG, replace(SERVER, field_manager="kubectl"), Box(intercept=show), can_dry_run=False)
+
+    assert [r.purpose for r in change.requests] == ["apply"]
+
+
+def test_replaced_object_says_nothing_of_the_uid_that_only_the_server_chooses():
+    box = Box()
+    job = JOB.replace("made", "default")
+    box.apply(job, CLIENT)
+
+    def refuse(request):
+        body = {"kind": "Status", "reason": "Invalid", "message": "field is immutable"}
+        return Answer(422, body) if request.is_dry_run and request.method == "PATCH" else None
+
+    box.intercept = refuse
+    change = plan_last(job.replace("Never", "OnFailure"), replace(CLIENT, is_replacing_on_error=True), box)
+
+    assert change.operation is Operation.RECREATE
+    assert ".spec.template.spec.restartPolicy" in paths_of(change, FieldOperation.CHANGED)
+    assert not [f for f in change.fields if "controller-uid" in render_path(f.path) or "selector" in str(f.path)]
