@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, canonical_json
 from applyviz.engine.ownership.errors import name_object, render_kind
+from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.converting import convert
 from applyviz.sandbox.customs import read_custom
 from applyviz.sandbox.decoding import Decoded, DecodeError, decode
@@ -78,8 +79,16 @@ def _type_claims(obj: MutableObject) -> None:
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
 
+def _settle_autoscaler(obj: MutableObject) -> None:
+    """What v1 says of an autoscaler is read as v2 and written anew: its annotations are those of the server."""
+    if obj.get("apiVersion") == "autoscaling/v1":
+        settled = convert_autoscaler(convert_autoscaler(obj, "v2", has_defaults=True), "v1")
+        obj.update(spec=settled["spec"], metadata=settled["metadata"])
+
+
 _CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
     "secrets": _fold_string_data,
+    "horizontalpodautoscalers": _settle_autoscaler,
     "daemonsets": _show_template_generation,
     "statefulsets": _type_claims,
 }

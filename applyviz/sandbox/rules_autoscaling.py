@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.sandbox.names import path_segment_problems
 from applyviz.sandbox.quantities import parse_quantity
 from applyviz.sandbox.status import FieldError, forbidden, invalid, not_supported, required
@@ -28,7 +29,7 @@ def _segment(path: str, value: JSONValue, detail: str = "") -> Iterator[FieldErr
 
 
 def _autoscaler(obj: JSONObject) -> Iterator[FieldError]:
-    spec = obj["spec"]
+    spec = convert_autoscaler(obj, "v2", has_defaults=True)["spec"]
     low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
     if low < 1:
         yield invalid("spec.minReplicas", low, "must be greater than or equal to 1")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
 
 _METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 _BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
@@ -36,16 +36,20 @@ def _is_cpu(metric: JSONObject | None) -> bool:
 
 def _to_v1(obj: MutableObject) -> MutableObject:
     spec, status, annotations = obj["spec"], obj.get("status") or {}, {}
+    for name in (_METRICS, _BEHAVIOR, _CONDITIONS):
+        _take(obj, name)
     metrics = spec.pop("metrics", None) or []
     cpu = next((m for m in metrics if _is_cpu(m)), None)
     if cpu is not None:
         spec["targetCPUUtilizationPercentage"] = cpu["resource"]["target"]["averageUtilization"]
-        metrics = [m for m in metrics if m is not cpu]
-    for name, value in ((_METRICS, metrics), (_BEHAVIOR, spec.pop("behavior", None))):
-        if value:
-            annotations[name] = json.dumps(value, separators=(",", ":"))
+    metrics = [m for m in metrics if not _is_cpu(m)]
+    behavior = spec.pop("behavior", None)
+    if metrics:
+        annotations[_METRICS] = _write([_metric_to_v1(m) for m in metrics])
+    if behavior:
+        annotations[_BEHAVIOR] = _write({n: _rules_to_go(behavior.get(_lower(n))) for n in ("ScaleUp", "ScaleDown")})
     if status.get("conditions"):
-        annotations[_CONDITIONS] = json.dumps(status["conditions"], separators=(",", ":"))
+        annotations[_CONDITIONS] = _write(status["conditions"])
     if annotations:
         obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), **annotations}
     kept = {k: v for k, v in status.items() if k in ("observedGeneration", "lastScaleTime")}
@@ -55,6 +59,113 @@ def _to_v1(obj: MutableObject) -> MutableObject:
         "desiredReplicas": status.get("desiredReplicas", 0),
     }
     return {**obj, "apiVersion": "autoscaling/v1"}
+
+
+def _write(value: JSONValue) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _lower(name: str) -> str:
+    return name[:1].lower() + name[1:]
+
+
+# Of each source: where v1 keeps a field, where v2 does, and what v1 writes where there is none.
+_Fields = tuple[tuple[str, tuple[str, ...], JSONValue], ...]
+_UTILIZATION: _Fields = (
+    ("name", ("name",), ""),
+    ("targetAverageUtilization", ("target", "averageUtilization"), None),
+    ("targetAverageValue", ("target", "averageValue"), None),
+)
+_SOURCES: dict[str, _Fields] = {
+    "object": (
+        ("target", ("describedObject",), {"kind": "", "name": ""}),
+        ("metricName", ("metric", "name"), ""),
+        ("targetValue", ("target", "value"), "0"),
+        ("selector", ("metric", "selector"), None),
+        ("averageValue", ("target", "averageValue"), None),
+    ),
+    "pods": (
+        ("metricName", ("metric", "name"), ""),
+        ("targetAverageValue", ("target", "averageValue"), "0"),
+        ("selector", ("metric", "selector"), None),
+    ),
+    "resource": _UTILIZATION,
+    "containerResource": (*_UTILIZATION, ("container", ("container",), "")),
+    "external": (
+        ("metricName", ("metric", "name"), ""),
+        ("metricSelector", ("metric", "selector"), None),
+        ("targetValue", ("target", "value"), None),
+        ("targetAverageValue", ("target", "averageValue"), None),
+    ),
+}
+_REFERENCE = ("kind", "name", "apiVersion")
+
+
+def _metric_to_v1(metric: JSONValue) -> MutableObject:
+    """A metric in the form that v1 has for its annotation, its fields in the order of Go."""
+    found: MutableObject = {"type": (metric or {}).get("type", "")}
+    for source, fields in _SOURCES.items():
+        held = (metric or {}).get(source)
+        if held is None:
+            continue
+        values = [(name, get_at(held, path), default) for name, path, default in fields]
+        found[source] = {
+            n: default if v is None else v for n, v, default in values if not (v is None and default is None)
+        }
+        if source == "object":
+            target = found[source]["target"]
+            found[source]["target"] = {name: target[name] for name in _REFERENCE if name in target}
+    return found
+
+
+def _metric_to_v2(metric: JSONValue) -> MutableObject:
+    found: MutableObject = {"type": (metric or {}).get("type", "")}
+    for source, fields in _SOURCES.items():
+        held = (metric or {}).get(source)
+        if held is None:
+            continue
+        made: MutableObject = {}
+        for name, path, _ in fields:
+            if held.get(name) is not None:
+                parent = made
+                for part in path[:-1]:
+                    parent = parent.setdefault(part, {})
+                parent[path[-1]] = held[name]
+        target = made.setdefault("target", {})
+        if source == "object" and target.get("averageValue") is not None and target.get("value") == "0":
+            del target["value"]
+        target["type"] = _type_of(source, target)
+        found[source] = made
+    return found
+
+
+def _type_of(source: str, target: JSONObject) -> str:
+    if source in ("resource", "containerResource"):
+        return "Utilization" if "averageUtilization" in target else "AverageValue"
+    if source == "object":
+        return "AverageValue" if "averageValue" in target else "Value"
+    return "Value" if source == "external" and "value" in target else "AverageValue"
+
+
+_RULES = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
+_POLICY = ("Type", "Value", "PeriodSeconds")
+
+
+def _rules_to_go(rules: JSONObject | None) -> JSONValue:
+    """Scaling rules as the server writes its internal type: every field, under its name in Go."""
+    if rules is None:
+        return None
+    found = {name: rules.get(_lower(name)) for name in _RULES}
+    if found["Policies"]:
+        found["Policies"] = [{name: p.get(_lower(name)) for name in _POLICY} for p in found["Policies"]]
+    return found
+
+
+def _read_behavior(value: JSONValue) -> JSONValue:
+    """What the annotation holds, in names of v2; null is not there."""
+    if isinstance(value, dict):
+        return {_lower(name): _read_behavior(item) for name, item in value.items() if item is not None}
+    return [_read_behavior(item) for item in value] if isinstance(value, list) else value
 
 
 def _take(obj: MutableObject, name: str) -> JSONValue:
@@ -71,13 +182,14 @@ def _take(obj: MutableObject, name: str) -> JSONValue:
 def _to_v2(obj: MutableObject, has_defaults: bool) -> MutableObject:
     spec = obj["spec"]
     percent = spec.pop("targetCPUUtilizationPercentage", None)
-    metrics = list(_take(obj, _METRICS) or [])
+    held = _take(obj, _METRICS)
+    metrics = [_metric_to_v2(m) for m in held] if isinstance(held, list) else []
     if percent is not None or (has_defaults and not metrics):
         target = {"type": "Utilization", "averageUtilization": 80 if percent is None else percent}
-        metrics.insert(0, {"type": "Resource", "resource": {"name": "cpu", "target": target}})
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     if metrics:
         spec["metrics"] = metrics
-    behavior = _take(obj, _BEHAVIOR)
+    behavior = _read_behavior(_take(obj, _BEHAVIOR))
     if behavior:
         spec["behavior"] = behavior
     status = {k: v for k, v in (obj.get("status") or {}).items() if k != "currentCPUUtilizationPercentage"}
