@@ -22,6 +22,23 @@ async function copy(button) {
   setTimeout(() => (button.textContent = word), 2000);
 }
 
+function shownObject() {
+  return document.querySelector("#pane .pane-head")?.textContent;
+}
+
+/** Rows that a reader opened stay open when the same object is shown anew, also when its answer was under way. */
+let opened = { of: undefined, rows: [] };
+
+function remember() {
+  const rows = [...document.querySelectorAll("#pane [data-field-row][open]")];
+  opened = { of: shownObject(), rows: rows.map((row) => row.id) };
+}
+
+function reopen() {
+  if (shownObject() !== opened.of) return;
+  for (const id of opened.rows) document.getElementById(id)?.setAttribute("open", "");
+}
+
 function reveal() {
   for (const button of document.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
 }
@@ -31,5 +48,7 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-copy]");
   if (button) copy(button);
 });
+document.addEventListener("htmx:before:swap", remember);
+document.addEventListener("htmx:after:swap", reopen);
 document.addEventListener("htmx:after:swap", reveal);
 reveal();

@@ -66,6 +66,7 @@ def choose(page: Page, kind: str, name: str) -> None:
     page.locator("[data-find]").fill(f"{kind} {name}")
     expect(page.locator("[data-object]")).to_have_count(1)
     page.locator("[data-object] a").click()
+    expect(page.locator("[data-object] a")).to_have_attribute("aria-current", "true")
     expect(page.locator(".pane-head")).to_contain_text(name)
 
 
@@ -216,10 +217,35 @@ def test_diff_and_owners_show_what_is_new(boutique):
     expect(page).to_have_url(re.compile(r"/clusters/[^/]+/managers/"))
 
 
+def show_all_fields(page: Page) -> None:
+    """Choose all fields; the rows of before are on the page until the answer is there."""
+    chosen = page.get_by_role("link", name=re.compile("All fields"))
+    chosen.click()
+    expect(chosen).to_have_attribute("aria-current", "true")
+
+
+def test_row_that_is_opened_while_another_filter_is_under_way_stays_open(boutique):
+    page = boutique
+    choose(page, "Deployment", "frontend")
+    held = []
+    page.route("**/*show=all*", lambda route: held.append(route))
+    row = page.locator("[data-field-row]", has=page.locator("summary .label", has_text="serviceAccountName"))
+    chosen = page.get_by_role("link", name=re.compile("All fields"))
+
+    with page.expect_request("**/*show=all*"):
+        chosen.click()
+    row.locator("summary").click()
+    expect(row).to_have_attribute("open", "")
+    held[0].continue_()
+    expect(chosen).to_have_attribute("aria-current", "true")
+
+    expect(row).to_have_attribute("open", "")
+
+
 def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in, browser, product):
     page = boutique
     choose(page, "Deployment", "frontend")
-    page.get_by_role("link", name=re.compile("All fields")).click()
+    show_all_fields(page)
     label = page.locator("summary .label", has_text="serviceAccountName")
     row = page.locator("[data-field-row]", has=label)
     row.locator("summary").click()

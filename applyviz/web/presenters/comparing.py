@@ -6,15 +6,16 @@ The page details a bounded number of objects and fields and says how many it lea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from applyviz.engine.diff.free import FreeDifference, diff_free
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.comparison import FieldMove, ObjectMove, Pair
 from applyviz.engine.planning.decisions import Way
 from applyviz.engine.planning.plan import Operation
@@ -28,6 +29,7 @@ from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.owners import OwnerChip, present_owners
 from applyviz.web.presenters.plans import Notice
+from applyviz.web.presenters.policies import print_setting
 from applyviz.web.presenters.values import ABSENT, Shown, show_value
 from applyviz.workflow import approvals, comparisons, errands, quorum
 from applyviz.workflow.comparisons import MOST_DETAILED, Differing
@@ -155,15 +157,25 @@ def _name_source(plan: Plan, other: Plan) -> str:
 
 
 def _compare_frames(first: Plan, second: Plan) -> tuple[Difference, ...]:
-    before, after = options_from_json(first.options), options_from_json(second.options)
     rows = (
         (_("source"), _name_source(first, second), _name_source(second, first)),
-        (_("mode"), str(MODE_WORDS[before.mode]), str(MODE_WORDS[after.mode])),
-        (_("field manager"), before.field_manager, after.field_manager),
-        (_("namespace"), before.namespace, after.namespace),
         (_("decisions carried out"), str(len(first.decisions)), str(len(second.decisions))),
     )
-    return tuple(Difference(label, old[:40], new[:40]) for label, old, new in rows if old != new)
+    told = [Difference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
+    return (*told, *map(_present_option, diff_free(_list_options(first), _list_options(second))))
+
+
+def _list_options(plan: Plan) -> JSONObject:
+    """Return every option, also those that have their default."""
+    options: JSONObject = asdict(options_from_json(plan.options))
+    return options
+
+
+def _present_option(one: FreeDifference) -> Difference:
+    values = (
+        str(MODE_WORDS[value]) if one.path == ("mode",) else print_setting(value) for value in (one.before, one.after)
+    )
+    return Difference(one.name.replace("_", " "), *values)
 
 
 def _headline(count: int, total: int, *, has_frame: bool) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.diff.free import FreeDifference, diff_free
 from applyviz.engine.hazards.model import HazardKind
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.presenters.words import say_scope, title_kind
 from applyviz.workflow import clock
@@ -35,6 +40,7 @@ class PolicyRow:
     at: datetime
     note: str = ""
     lines: tuple[tuple[str | Promise, str], ...] = ()
+    changes: tuple[tuple[str, str, str], ...] = ()
     is_in_force: bool = True
 
 
@@ -133,6 +139,36 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
         (_("A run"), _describe_runs(rules)),
     )
+
+
+def _list_settings(version: PolicyVersion) -> JSONObject:
+    return {
+        "clusters": version.cluster_pattern,
+        "namespaces": version.namespace_pattern,
+        "objects of no namespace": version.is_cluster_scoped,
+        **version.rules,
+    }
+
+
+def present_versions(versions: Sequence[PolicyVersion]) -> list[PolicyRow]:
+    """All versions of a policy, newest first, each with what changed since the one before."""
+    rows = [present_policy(version) for version in versions]
+    pairs = pairwise(_list_settings(version) for version in versions)
+    changed = [tuple(_present_change(one) for one in diff_free(before, after)) for after, before in pairs]
+    return [replace(row, changes=changes) for row, changes in zip(rows, (*changed, ()), strict=True)]
+
+
+def _present_change(one: FreeDifference) -> tuple[str, str, str]:
+    return one.name.replace("_", " "), print_setting(one.before), print_setting(one.after)
+
+
+def print_setting(value: JSONValue) -> str:
+    """A setting as people read it."""
+    if value is MISSING or value is None or value == "":
+        return _("none")
+    if isinstance(value, bool):
+        return _("on") if value else _("off")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def present_policy(version: PolicyVersion) -> PolicyRow:

@@ -8,7 +8,14 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from applyviz.web.forms.policies import NoteForm, PolicyForm, TryForm, fill_in
-from applyviz.web.presenters.policies import Trial, describe_rules, present_calendar, present_policy, present_trial
+from applyviz.web.presenters.policies import (
+    Trial,
+    describe_rules,
+    present_calendar,
+    present_policy,
+    present_trial,
+    present_versions,
+)
 from applyviz.web.views.doors import PageRequest, needs
 from applyviz.web.views.settingspages import render_settings
 from applyviz.workflow import plans
@@ -36,7 +43,7 @@ def show_policy(request: PageRequest, slug: str) -> HttpResponse:
         trial = _try(request, form, slug, scope, latest.rules)
     context = {
         "policy": present_policy(latest),
-        "versions": [present_policy(version) for version in versions],
+        "versions": present_versions(versions),
         "form": form,
         "trial": trial,
     }

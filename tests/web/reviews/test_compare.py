@@ -1,9 +1,14 @@
 """The page that says what moved between two plans, and the notice that leads to it."""
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from applyviz.engine.planning.serialize import options_from_json, options_to_json
+from applyviz.engine.requests.options import Order, Prune, PruneMode
+from applyviz.web.presenters import comparing
 from applyviz.workflow import approvals, plans, reviews
 from tests.stories import SETTINGS, Team, config_map, secret
 
@@ -86,6 +91,20 @@ def test_plan_says_what_its_forerunner_did_otherwise(team, bobs):
     assert "ConfigMap settings: data.colour: green → blue" in html or "data.colour: blue → " in html
     assert "moved by kubectl-edit" in html
     assert f"/reviews/{first.review.number}/compare/?from=1&amp;to=2" in html
+
+
+def test_every_option_that_differs_between_plans_is_named(team):
+    first, second = (team.plan(config_map(color="blue")) for _ in range(2))
+    options = options_from_json(second.options)
+    second.options = options_to_json(replace(options, order=Order.AS_GIVEN, prune=Prune(PruneMode.ALLOWLIST, ("v1",))))
+
+    told = comparing._compare_frames(first, second)
+
+    assert {(one.label, one.first, one.second) for one in told} == {
+        ("order", options.order.value, "as_given"),
+        ("prune.mode", "none", "allowlist"),
+        ("prune.allowlist[0]", "none", "v1"),
+    }
 
 
 def test_plan_that_does_the_same_says_so(team, bobs):

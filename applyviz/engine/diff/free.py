@@ -1,0 +1,48 @@
+"""What differs between two values that no schema describes: settings, options, rules of a policy.
+
+Lists are compared by position. The comparison is that of DeepDiff; what it finds is listed in the order of its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from deepdiff import DeepDiff
+from deepdiff.helper import NotPresent
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.schema.walk import MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class FreeDifference:
+    """One value that differs; `MISSING` where a side has none. `path` is keys and positions."""
+
+    path: tuple[str | int, ...]
+    before: JSONValue
+    after: JSONValue
+
+    @property
+    def name(self) -> str:
+        """The path as text: `prune.allowlist[2]`."""
+        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return text.removeprefix(".")
+
+
+def _side(value: Any) -> JSONValue:
+    return MISSING if isinstance(value, NotPresent) or value is NotPresent else value
+
+
+def _list_differences(before: JSONValue, after: JSONValue) -> Iterator[FreeDifference]:
+    found = DeepDiff(before, after, view="tree", zip_ordered_iterables=True, threshold_to_diff_deeper=0)
+    for levels in found.values():
+        for level in levels:
+            yield FreeDifference(tuple(level.path(output_format="list")), _side(level.t1), _side(level.t2))
+
+
+def diff_free(before: JSONValue, after: JSONValue) -> tuple[FreeDifference, ...]:
+    """Return every value that differs, as deep as both sides have the same shape."""
+    found = _list_differences(before, after)
+    return tuple(sorted(found, key=lambda one: [str(step).zfill(8) for step in one.path]))
