@@ -324,6 +324,9 @@ def _read_arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--ticket", default="", help="ticket or pull request")
     parser.add_argument("--mode", choices=("server", "client"), default="server")
     parser.add_argument("--field-manager", default="")
+    parser.add_argument(
+        "--client-side-ownership", choices=("move", "keep"), default="", help="of what client-side apply made"
+    )
     parser.add_argument("--kustomization", default="", help="folder to render among the files")
     parser.add_argument("--review", type=int, default=0, help="go on with a review instead of opening one")
     parser.add_argument("--plan-only", action="store_true", help="print the plan and end")
@@ -355,6 +358,7 @@ def _open_review(api: Api, chosen: argparse.Namespace) -> int:
         "namespace": chosen.namespace,
         "mode": chosen.mode,
         "field_manager": chosen.field_manager,
+        "client_side_ownership": chosen.client_side_ownership,
         "kustomization": chosen.kustomization,
         "files": list(list_files(chosen.files, takes_all=bool(chosen.kustomization))),
     }

@@ -71,7 +71,7 @@ def as_tool(options: ApplyOptions, applier: Applier, *, is_manager_given: bool) 
     if habit is None:
         return options
     manager = options.field_manager if is_manager_given else habit.manager
-    return replace(options, field_manager=manager, takes_over=habit.takes_over)
+    return replace(options, field_manager=manager, takes_over=habit.takes_over, takes_client_side=False, takes_from=())
 
 
 @dataclass(frozen=True, slots=True)

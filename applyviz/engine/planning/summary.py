@@ -15,6 +15,7 @@ from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.requests.calls import moves_ownership
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
@@ -70,6 +71,8 @@ class PlanSummary:
     pods_restarted: int = 0
     images_changed: int = 0
     pending: tuple[Restart, ...] = ()
+    ownership_moves: int = 0
+    moves_from: tuple[str, ...] = ()
 
 
 def _read_restart(change: ObjectChange) -> Restart | None:
@@ -161,6 +164,14 @@ def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
     return f"{sentence}. {', '.join(impact)}." if impact else f"{sentence}."
 
 
+def _list_moves(changes: Iterable[ObjectChange]) -> Iterator[tuple[str, ...]]:
+    """From which field managers each object's ownership moves before it is applied."""
+    for change in changes:
+        for request in change.requests[:1]:
+            if moves_ownership(request):
+                yield tuple(name for hole in request.holes for name in hole.managers or ())
+
+
 def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
     """The figures and the sentence of a plan's changes."""
     changes = tuple(changes)
@@ -170,6 +181,7 @@ def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
     pending = tuple(r for c, r in read if r is not None and c.operation is Operation.REFUSED)
     images = tuple(image for c in changes for image in _list_images(c))
     counts = Counter(c.operation.value for c in changes)
+    moves = list(_list_moves(changes))
     summary = PlanSummary(
         sentence="",
         counts=dict(counts),
@@ -183,5 +195,7 @@ def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
         pods_restarted=sum(r.pods for r in restarts),
         images_changed=len(images),
         pending=pending,
+        ownership_moves=len(moves),
+        moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
     )
     return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

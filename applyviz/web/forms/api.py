@@ -52,6 +52,7 @@ class ReviewForm(_TextForm):
     namespace = forms.RegexField(_DNS_LABEL, required=False, max_length=63)
     mode = forms.ChoiceField(choices=MODES, required=False)
     field_manager = forms.RegexField(r"^[!-~]+$", required=False, max_length=128)
+    client_side_ownership = forms.ChoiceField(choices=[("move", "move"), ("keep", "keep")], required=False)
     kustomization = forms.CharField(required=False, max_length=500)
 
     @property
@@ -62,6 +63,7 @@ class ReviewForm(_TextForm):
             mode=ApplyMode(chosen["mode"] or ApplyMode.SERVER),
             field_manager=chosen["field_manager"] or PRODUCT_MANAGER,
             namespace=chosen["namespace"] or "default",
+            takes_client_side=chosen["client_side_ownership"] != "keep",
         )
 
 

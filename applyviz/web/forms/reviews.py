@@ -20,6 +20,7 @@ from applyviz.records.models import Cluster, Review
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.documents import VERSION_WORDS
 from applyviz.web.presenters.fields import FieldFilter
+from applyviz.web.presenters.nextacts import ReplanHow
 from applyviz.web.presenters.objectlists import TREE, ListChoice, Only
 from applyviz.web.presenters.objectpanes import PaneChoice, Tab
 from applyviz.workflow.access import Person
@@ -53,6 +54,15 @@ class NewReviewForm(SourceForm):
         initial=PRODUCT_MANAGER,
         validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
     )
+    takes_client_side = forms.BooleanField(
+        label=_("Move field ownership from client-side apply first"), required=False, initial=True
+    )
+    takes_from = forms.CharField(
+        label=_("Also move it from these field managers"),
+        max_length=1000,
+        required=False,
+        validators=[RegexValidator(r"^[ -~]*$", _("Names of field managers, separated by spaces or commas."))],
+    )
 
     def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
         """Offer the clusters alone on which this person may open a review somewhere."""
@@ -64,7 +74,11 @@ class NewReviewForm(SourceForm):
         """The choices as the engine takes them."""
         chosen = self.cleaned_data
         options = ApplyOptions(
-            mode=ApplyMode(chosen["mode"]), field_manager=chosen["field_manager"], namespace=chosen["namespace"]
+            mode=ApplyMode(chosen["mode"]),
+            field_manager=chosen["field_manager"],
+            takes_client_side=chosen["takes_client_side"],
+            takes_from=tuple(dict.fromkeys(chosen["takes_from"].replace(",", " ").split())),
+            namespace=chosen["namespace"],
         )
         return as_tool(options, self.applier, is_manager_given=chosen["field_manager"] != PRODUCT_MANAGER)
 
@@ -106,13 +120,24 @@ class ReplanForm(forms.Form):
     """What the next plan does otherwise than the latest."""
 
     takes_over = forms.BooleanField(required=False)
+    how = forms.ChoiceField(choices=[(how.value, how.value) for how in ReplanHow], required=False)
 
     def read_options(self, review: Review) -> ApplyOptions | None:
-        """The options of the latest plan with every conflict taken over; None leaves them as they are."""
+        """The options of the latest plan with what is asked for changed; None leaves them as they are."""
         latest = review.latest_plan
-        if latest is None or not self.is_valid() or not self.cleaned_data["takes_over"]:
+        if latest is None or not self.is_valid():
             return None
-        return replace(options_from_json(latest.options), takes_over=True)
+        options = options_from_json(latest.options)
+        match self.cleaned_data["how"]:
+            case ReplanHow.CLIENT_SIDE:
+                return replace(options, mode=ApplyMode.CLIENT)
+            case ReplanHow.SERVER_SIDE:
+                return replace(options, mode=ApplyMode.SERVER)
+            case ReplanHow.KEEP_OWNERSHIP:
+                return replace(options, takes_client_side=False, takes_from=())
+            case ReplanHow.MOVE_OWNERSHIP:
+                return replace(options, takes_client_side=True)
+        return replace(options, takes_over=True) if self.cleaned_data["takes_over"] else None
 
 
 class ListForm(forms.Form):

@@ -32,6 +32,11 @@ HELP: dict[str, str | Promise] = {
     ),
     "namespace_help": _("For objects that name none."),
     "manager_help": _("The name under which the cluster books the fields; keep it the same over time."),
+    "ownership_help": _(
+        "What kubectl apply made client-side becomes the field manager's own, before anything is applied and without "
+        "changing a value: nothing conflicts with it, and fields that you dropped are removed."
+    ),
+    "takes_from_help": _("Names such as helm or kubectl-edit; the plan shows what they own."),
 }
 Upload: TypeAlias = "UploadedFile[bytes]"
 PASTED = "pasted.yaml"

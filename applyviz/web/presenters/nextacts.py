@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.workflow import access
@@ -13,11 +17,29 @@ from applyviz.workflow.access import Action, Person
 from applyviz.workflow.quorum import Quorum
 
 
+class ReplanHow(StrEnum):
+    """What one click changes in the options of the next plan."""
+
+    CLIENT_SIDE = "client-side"
+    SERVER_SIDE = "server-side"
+    KEEP_OWNERSHIP = "keep-ownership"
+    MOVE_OWNERSHIP = "move-ownership"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanWay:
+    """One button: what it is called and what it changes."""
+
+    how: ReplanHow
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class NextActs:
     """Where each act goes; "" when it is not this person's, or not now."""
 
     replan_url: str = ""
+    ways: tuple[ReplanWay, ...] = ()
     manifests_url: str = ""
     revoke_url: str = ""
     close_url: str = ""
@@ -26,6 +48,18 @@ class NextActs:
     def has_any(self) -> bool:
         """Whether there is anything to offer."""
         return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url))
+
+
+def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
+    """The other ways to apply the same manifests, each one click."""
+    if options.mode is ApplyMode.CLIENT:
+        return (ReplanWay(ReplanHow.SERVER_SIDE, _("Re-plan server-side")),)
+    client = ReplanWay(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
+    if options.field_manager == SERVER_SIDE_MANAGER:
+        return (client,)
+    if options.takes_client_side or options.takes_from:
+        return (client, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without moving ownership")))
+    return (client, ReplanWay(ReplanHow.MOVE_OWNERSHIP, _("Re-plan with ownership moved first")))
 
 
 def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person) -> NextActs:
@@ -43,6 +77,7 @@ def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_us
         return NextActs(revoke_url=revoke, close_url=reverse("reviews:close-review", args=here))
     return NextActs(
         replan_url=reverse("reviews:replan", args=here),
+        ways=() if review.applied_by else list_ways(options_from_json(plan.options)),
         manifests_url=reverse("reviews:replace-manifests", args=here),
         revoke_url=revoke,
         close_url=reverse("reviews:close-review", args=here),

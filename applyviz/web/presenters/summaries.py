@@ -115,10 +115,21 @@ def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
         yield _("once decided, more pods restart: %(names)s") % {"names": names}
 
 
+def _describe_moves(summary: Mapping[str, Any]) -> Iterator[str]:
+    count, managers = summary.get("ownership_moves", 0), summary.get("moves_from", [])
+    if count:
+        text = ngettext(
+            "Field ownership of %(n)d object moves first from %(managers)s; no value changes by that",
+            "Field ownership of %(n)d objects moves first from %(managers)s; no value changes by that",
+            count,
+        )
+        yield text % {"n": count, "managers": ", ".join(managers) or _("last-applied")}
+
+
 def present_impact(plan: Plan) -> tuple[str, ...]:
     """What it does to running things, line by line."""
     summary: Mapping[str, Any] = plan.summary
-    lines = list(_describe_restarts(summary.get("restarts", [])))
+    lines = [*_describe_moves(summary), *_describe_restarts(summary.get("restarts", []))]
     stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
     scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
     if stopped:

@@ -17,6 +17,7 @@ from applyviz.engine.planning.decisions import Decision, Way
 from applyviz.engine.planning.noise import is_same_object
 from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.engine.planning.progress import has_moved, is_rest, moved_live
+from applyviz.engine.planning.summary import summarize
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.sandbox.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
@@ -309,3 +310,10 @@ def test_move_within_entries_of_the_same_names_is_told_by_its_fields():
     answer = box.sandbox.handle(holes.fill(change.requests[0], live))
 
     assert has_moved(change, 0, answer.body)
+
+
+def test_summary_says_from_whom_ownership_moves():
+    summary = summarize([made_client_side().plan_one(AFTER, options())])
+
+    assert (summary.ownership_moves, summary.moves_from) == (1, ("kubectl-client-side-apply",))
+    assert summarize([Box().plan_one(AFTER)]).ownership_moves == 0

@@ -1,6 +1,7 @@
 """Opening a review: files, folder, paste, link, and problems at once."""
 
 import json
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,6 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.models import Plan, Review
 from applyviz.sources import kustomize
 from tests.web import rows
@@ -213,3 +215,26 @@ def test_kustomization_needs_a_folder(as_alice):
     page = as_alice.post(URL, fill(text=GOOD.decode(), kustomization="shop/prod")).content.decode()
 
     assert "Bring the folder that holds it, above." in page
+
+
+@pytest.mark.parametrize(
+    ("given", "moves", "others"),
+    [
+        ({}, False, ()),
+        ({"takes_client_side": "on"}, True, ()),
+        ({"takes_client_side": "on", "takes_from": "helm, kubectl-edit helm"}, True, ("helm", "kubectl-edit")),
+    ],
+)
+def test_ownership_that_moves_first_is_chosen_in_the_form(as_alice, given, moves, others):
+    rows.make_cluster()
+    as_alice.post(URL, fill(text=GOOD.decode(), **given))
+
+    options = options_from_json(Plan.objects.get().options)
+    assert (options.takes_client_side, options.takes_from) == (moves, others)
+
+
+def test_ownership_of_client_side_apply_is_chosen_before_anybody_asks(as_alice):
+    page = as_alice.get(URL).content.decode()
+
+    (box,) = re.findall(r'<input[^>]*name="takes_client_side"[^>]*>', page)
+    assert " checked" in box

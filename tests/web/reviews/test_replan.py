@@ -1,8 +1,14 @@
 """Planning again, and closing."""
 
+from dataclasses import replace
+
+import pytest
 from django.urls import reverse
 
+from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.models import Plan, Review
+from applyviz.web.presenters.nextacts import list_ways
 from tests.web import rows
 
 
@@ -74,3 +80,45 @@ def test_run_that_went_wrong_leaves_an_author_with_planning_again(as_alice, as_v
 
     assert ("Plan again" in mine, f"Run {run.number}: stale" in mine) == (True, True)
     assert ("Plan again" in theirs, f"Look at run {run.number}" in theirs) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "changed"),
+    [
+        ("client-side", {"mode": ApplyMode.CLIENT}),
+        ("server-side", {"mode": ApplyMode.SERVER}),
+        ("keep-ownership", {"takes_client_side": False}),
+        ("move-ownership", {"takes_client_side": True}),
+        ("", {}),
+        ("nonsense", {}),
+    ],
+)
+def test_one_click_plans_the_same_manifests_another_way(as_alice, plan, how, changed):
+    before = options_from_json(plan.options)
+
+    as_alice.post(reverse("reviews:replan", args=[plan.review.number]), {"how": how})
+
+    latest = Plan.objects.get(number=2)
+    assert options_from_json(latest.options) == replace(before, **changed)
+    assert latest.revision_id == plan.revision_id
+
+
+@pytest.mark.parametrize(
+    ("options", "ways"),
+    [
+        (ApplyOptions(), ["client-side", "keep-ownership"]),
+        (ApplyOptions(takes_client_side=False), ["client-side", "move-ownership"]),
+        (ApplyOptions(takes_client_side=False, takes_from=("helm",)), ["client-side", "keep-ownership"]),
+        (ApplyOptions(field_manager="kubectl"), ["client-side"]),
+        (ApplyOptions(mode=ApplyMode.CLIENT), ["server-side"]),
+    ],
+)
+def test_other_ways_are_offered_by_how_the_plan_applies(options, ways):
+    assert [way.how for way in list_ways(options)] == ways
+
+
+def test_page_has_a_button_for_each_way(as_alice, plan):
+    page = as_alice.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert 'name="how" value="client-side"' in page
+    assert "Re-plan without moving ownership" in page
