@@ -21,6 +21,7 @@ from applyviz.engine.schema.model import SchemaOrigin
 
 PlainPath: TypeAlias = tuple[str, ...]
 _ABSENT = object()
+_SHARED = (("metadata", "annotations"), ("metadata", "labels"))
 _MADE_ANEW = (Operation.CREATE, Operation.RECREATE)
 
 
@@ -47,7 +48,12 @@ def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str
 def list_differences(
     before: JSONValue, after: JSONValue, path: PlainPath = ()
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
-    """Every place where two values differ: path, value before, value after (`_ABSENT` for none)."""
+    """Every place where two values differ: path, value before, value after (`_ABSENT` for none).
+
+    - Labels and annotations count one by one, also where all of them come or go: others add theirs at any time.
+    """
+    if path in _SHARED:
+        before, after = ({} if value is _ABSENT else value for value in (before, after))
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):
             yield from list_differences(before.get(key, _ABSENT), after.get(key, _ABSENT), (*path, key))

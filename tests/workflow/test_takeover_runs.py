@@ -1,0 +1,167 @@
+"""Runs of two writes per object: ownership first, then the apply; nothing in between is lost, repeated or a move."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.records.enums import RunState
+from applyviz.workflow import chain, failpoints, runs
+from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out
+
+pytestmark = pytest.mark.django_db
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+KUBECTL = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
+POINTS = (
+    "run.intending",
+    "run.intended",
+    "run.answered",
+    "run.recording",
+    "run.recorded",
+    "run.concluding",
+    "run.telling",
+    "run.concluded",
+)
+BEFORE, AFTER = config_map(a="1", old="x"), config_map(a="2")
+
+
+@pytest.fixture
+def team(monkeypatch):
+    team = Team().wire_up(monkeypatch)
+    team.apply(BEFORE, **KUBECTL)
+    return team
+
+
+@pytest.fixture
+def at_point():
+    def arm(name, action, time=1):
+        reached = []
+
+        def hook(point):
+            if point == name:
+                reached.append(point)
+                if len(reached) == time:
+                    action()
+
+        failpoints.hooks.append(hook)
+
+    yield arm
+    failpoints.hooks.clear()
+
+
+def die():
+    raise Killed
+
+
+def write_status(team: Team) -> None:
+    """What a controller does meanwhile: a write of something that no plan touches."""
+    team.edit(SETTINGS, {"metadata": {"annotations": {"controller/seen": "1"}}}, manager="some-controller")
+
+
+def assert_taken_over(team: Team, manager: str) -> None:
+    live = team.live()
+    owners = {entry["manager"] for entry in live["metadata"]["managedFields"]} - {"some-controller"}
+    assert (live["data"], owners) == ({"a": "2"}, {manager})
+    assert ANNOTATION not in live["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize("manager", ["applyviz", "kubectl"])
+def test_run_ends_verified_and_the_next_plan_has_nothing_to_apply(team, manager):
+    run = team.work(team.start(team.plan(AFTER, field_manager=manager)))
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"])
+    assert_taken_over(team, manager)
+    assert [change.operation for change in team.plan(AFTER, field_manager=manager).changes.all()] == ["unchanged"]
+
+
+@pytest.mark.parametrize("time", [1, 2])
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("meets", [None, write_status])
+def test_next_worker_goes_on_from_every_point(team, at_point, point, time, meets):
+    manager = "applyviz"
+    run = team.start(team.plan(AFTER, field_manager=manager))
+    before = len(team.wire.effective)
+    at_point(point, die, time)
+    try:
+        runs.execute_run(run.pk)
+    except Killed:
+        let_lease_run_out(run)
+        failpoints.hooks.clear()
+        if meets is not None:
+            meets(team)
+        assert set(team.live()["data"].items()) in ({("a", "1"), ("old", "x")}, {("a", "2")})
+        team.work(run)
+
+    run.refresh_from_db()
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert_taken_over(team, manager)
+    assert len(team.wire.effective) - before == 2
+    assert chain.verify_chain().is_intact
+
+
+@pytest.mark.parametrize("time", [1, 2, 3, 4])
+def test_writes_of_controllers_in_between_are_no_moves(team, at_point, time):
+    run = team.start(team.plan(AFTER))
+    for point in ("run.intended", "run.answered"):
+        at_point(point, lambda: write_status(team), time)
+
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert_taken_over(team, "applyviz")
+
+
+@pytest.mark.parametrize(("point", "time"), [("run.answered", 1), ("run.recorded", 1), ("run.intended", 2)])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_value_that_others_change_in_between_stops_the_object(team, at_point, point, time, is_killed):
+    run = team.start(team.plan(AFTER))
+
+    def meddle():
+        team.edit(SETTINGS, {"data": {"a": "by hand"}})
+        if is_killed:
+            die()
+
+    at_point(point, meddle, time)
+    try:
+        runs.execute_run(run.pk)
+    except Killed:
+        let_lease_run_out(run)
+        team.work(run)
+
+    run.refresh_from_db()
+    assert run.state != RunState.SUCCEEDED
+    assert team.live()["data"]["a"] == "by hand"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
+@pytest.mark.parametrize("meets", [None, write_status])
+def test_lost_messages_are_resolved_by_reading_live(team, fault, number, meets):
+    run = team.start(team.plan(AFTER))
+    first = len(team.wire.writes)
+
+    def break_one(request, count):
+        if count - first != number:
+            return ""
+        if meets is not None and fault == "lose request" and number == 1:
+            meets(team)
+        return fault
+
+    team.wire.fault = break_one
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert_taken_over(team, "applyviz")
+
+
+@pytest.mark.parametrize("manager", ["applyviz", "kubectl"])
+def test_last_applied_never_holds_what_binds_a_write(team, manager):
+    team.apply(AFTER, field_manager=manager)
+    back = team.work(team.start(team.plan(BEFORE, **KUBECTL)))
+
+    text = json.loads(team.live()["metadata"]["annotations"][ANNOTATION])
+    assert back.state == RunState.SUCCEEDED
+    assert not {"uid", "resourceVersion"} & set(text["metadata"])
+    assert team.live()["data"] == {"a": "1", "old": "x"}
