@@ -240,8 +240,11 @@ class ObjectRun:
         return not self._broken(live)
 
     def _may_repeat(self, part: int) -> bool:
-        """Whether a part changes no value, so that it may be sent again whatever became of it."""
-        return moves_ownership(self._change.requests[part])
+        """Whether a part may be sent again where live is still what was approved: moves of ownership, what follows.
+
+        - Ownership tells whether an apply was carried out, so that none is repeated against what others wrote since.
+        """
+        return any(moves_ownership(request) for request in self._change.requests[: part + 1])
 
     def _broken(self, live: JSONObject) -> tuple[dict[str, JSONValue], ...]:
         promised = self._promised

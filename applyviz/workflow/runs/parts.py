@@ -8,6 +8,7 @@ the approved one. A lost answer is resolved by reading live; what cannot be reso
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -66,7 +67,8 @@ class Surroundings:
 
     - `read()` gives the live object or None; `recheck(part)` reads it, recomputes the effect and raises
       `StopError` unless it is the approved one, or what is left of it before `part`; `is_done(part, live)` says
-      whether live is what this part promised; `may_repeat(part)`: whether it changes no value.
+      whether live is what this part promised; `may_repeat(part)`: whether it may be sent again where live is still
+      what was approved.
     """
 
     writer: ClusterWriter
@@ -204,8 +206,10 @@ class PartSender:
             yield from self._resolve(entry, f"{why}; live shows that it was not carried out")
             return False, live
         if live is not None and self.around.may_repeat(part):
-            yield from self._resolve(entry, f"{why}; live shows that it was not carried out, and that others wrote")
-            return False, (yield Ask(partial(self.around.recheck, part)))
+            with suppress(StopError):
+                live = yield Ask(partial(self.around.recheck, part))
+                yield from self._resolve(entry, f"{why}; live shows that it was not carried out, and that others wrote")
+                return False, live
         yield from self._resolve(entry, f"{why}; live changed to something else")
         raise StopError(
             Outcome.UNKNOWN,
