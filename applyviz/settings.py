@@ -186,6 +186,11 @@ APPLYVIZ_SCAN_MINUTES = env.number("APPLYVIZ_SCAN_MINUTES", 15)
 APPLYVIZ_HEAD_FILE = env.text("APPLYVIZ_HEAD_FILE")
 APPLYVIZ_HEAD_MINUTES = env.number("APPLYVIZ_HEAD_MINUTES", 60)
 
+# What is masked besides Secrets: the built-in list of credentials, names and dotted paths with globs.
+APPLYVIZ_MASK_CREDENTIALS = env.flag("APPLYVIZ_MASK_CREDENTIALS", default=True)
+APPLYVIZ_MASK_NAMES = tuple(env.words("APPLYVIZ_MASK_NAMES"))
+APPLYVIZ_MASK_PATHS = tuple(env.words("APPLYVIZ_MASK_PATHS"))
+
 # Guide and playground ----------------------------------------------------------------------------
 APPLYVIZ_PUBLIC_PLAYGROUND = env.flag("APPLYVIZ_PUBLIC_PLAYGROUND", default=APPLYVIZ_IS_PERSONAL)
 APPLYVIZ_PLAYGROUND_DAYS = env.number("APPLYVIZ_PLAYGROUND_DAYS", 14)

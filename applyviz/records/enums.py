@@ -193,6 +193,7 @@ class ErrandKind(models.TextChoices):
     CREDENTIAL = "credential", _("replacing a credential")
     CONNECTION = "connection", _("testing a connection")
     SANDBOX = "sandbox", _("a request to a sandbox")
+    SECRET_ACCESS = "secret access", _("which Secrets a person may read")
 
 
 class ErrandState(models.TextChoices):

@@ -124,6 +124,7 @@ cluster_urls = [  # clusters/
     path("<slug:slug>/manage/resume/", managing.resume, name="resume-cluster"),
     path("<slug:slug>/manage/archive/", managing.archive, name="archive-cluster"),
     path("<slug:slug>/manage/restore/", managing.restore, name="restore-cluster"),
+    path("<slug:slug>/masking/", clusters.set_masking, name="set-masking"),
     path("<slug:slug>/scan/", clusters.scan, name="scan-cluster"),
     path("<slug:slug>/findings/<slug:sort>/", clusters.list_findings, name="list-findings"),
     path("<slug:slug>/managers/<path:manager>/", clusters.show_manager, name="field-manager"),

@@ -21,7 +21,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import access, identities, reviews
+from applyviz.workflow import access, identities, maskings, reviews
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.errors import NotVisibleError
 
@@ -85,8 +85,10 @@ def read_adoption(cluster: Cluster, *, group: str, kind: str, namespace: str, na
     """What adopting an object would begin with; raises `NotVisibleError` when it is not there."""
     access.require(by, Action.WRITE)
     ref, live = _read(cluster, group, kind, namespace, name, by)
-    manifest = make_manifest(live)
-    masked = masking.mask(manifest, gvk=ref.gvk, tag_key=secrets.token_bytes(32), scope="/".join(ref.key))
+    manifest, policy = make_manifest(live), maskings.policy_for(cluster)
+    masked = masking.mask(
+        manifest, gvk=ref.gvk, tag_key=secrets.token_bytes(32), scope="/".join(ref.key), policy=policy
+    )
     entries = live.get("metadata", {}).get("managedFields") or ()
     managers = sorted({str(entry.get("manager")) for entry in entries if entry.get("subresource") != "status"})
     return Adoption(ref, _render(masked), masked != manifest, tuple(managers))

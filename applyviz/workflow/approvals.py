@@ -6,7 +6,7 @@ database refuses the same again (`records/guards.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
@@ -64,8 +64,8 @@ def about(plan: Plan) -> audit.Subject:
     )
 
 
-def _find_object_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
-    changes = plan.changes
+def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -> Iterator[str]:
+    changes = plan.changes.exclude(position__in=hidden)
     refused = changes.filter(operation=Operation.REFUSED.value).count()
     if refused:
         text = ngettext("%(n)d object has undecided conflicts", "%(n)d objects have undecided conflicts", refused)
@@ -88,7 +88,7 @@ def _find_object_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
                 count,
             )
             yield text % {"n": count}
-    if not (refused or broken or unknown) and not changes.filter(has_effect=True).exists():
+    if not (refused or broken or unknown or hidden) and not changes.filter(has_effect=True).exists():
         yield _("there is nothing to apply")
 
 
@@ -110,7 +110,7 @@ def _name_problems(plan: Plan) -> tuple[str, ...]:
     return (text % {"n": count},) if count else ()
 
 
-def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
+def find_unsafe(plan: Plan, policy: Policy, hidden: Collection[int] = ()) -> tuple[str, ...]:
     """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
     if plan.state == PlanState.PLANNING:
         return (_("the plan is still being made"),)
@@ -131,18 +131,23 @@ def find_unsafe(plan: Plan, policy: Policy) -> tuple[str, ...]:
     blockers += identities.find_moved(plan)
     blockers += permissions.name_denied(identities.read_identity(plan), plan.denied)
     blockers += _name_problems(plan)
-    return (*blockers, *_find_object_blockers(plan, policy))
+    return (*blockers, *_find_object_blockers(plan, policy, hidden))
 
 
 def find_plan_blockers(
-    plan: Plan, *, policy: Policy | None = None, hazards: Sequence[OpenHazard] | None = None
+    plan: Plan,
+    *,
+    policy: Policy | None = None,
+    hazards: Sequence[OpenHazard] | None = None,
+    hidden: Collection[int] = (),
 ) -> tuple[str, ...]:
     """Why nobody can approve this plan now; empty when it can be approved.
 
+    - `hidden`: for showing alone, positions of objects of which a reader must not learn how they stand.
     - `policy` and `hazards`: the policy of the plan and its open hazards, where the caller has just read them.
     """
     policy = policy or policies.find_policy(plan)
-    blockers = list(find_unsafe(plan, policy))
+    blockers = list(find_unsafe(plan, policy, hidden))
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from applyviz.engine.diff import masking
+from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.hazards.model import Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
@@ -67,9 +68,9 @@ def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: 
     return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
 
 
-def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes) -> JSONObject:
+def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy) -> JSONObject:
     """An object as it may be shown beside the masked change of the same object: equal values, equal tags."""
-    return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key))
+    return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key), policy=policy)
 
 
 def ref_of(row: ObjectChange) -> ObjectRef:

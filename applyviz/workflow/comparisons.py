@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.diff.masking import MaskPolicy, is_masked
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.comparison import FieldMove, ObjectMove, Pair, compare_changes
@@ -21,6 +21,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan, Review
+from applyviz.workflow import maskings
 from applyviz.workflow.access import Visitor
 from applyviz.workflow.changes import open_sealed, read_masked, ref_of
 from applyviz.workflow.errors import NotVisibleError
@@ -87,17 +88,17 @@ def compare_masked(differing: Differing) -> ObjectMove | None:
     return _compare(differing, first, second)
 
 
-def _open_alike(row: ObjectChange | None, tag_key: bytes) -> engine.ObjectChange | None:
-    return None if row is None else mask_change(open_sealed(row), tag_key=tag_key)
+def _open_alike(row: ObjectChange | None, tag_key: bytes, policy: MaskPolicy) -> engine.ObjectChange | None:
+    return None if row is None else mask_change(open_sealed(row), tag_key=tag_key, policy=policy)
 
 
 def compare_secrets(first: Plan, second: Plan) -> JSONObject:
     """What moved for each object that holds masked values, by `name_of`; for who can open, as JSON for `read_move`."""
-    tag_key = second.tag_key.open_bytes()
+    key = second.tag_key.open_bytes(), maskings.policy_of(second)
     found: dict[str, JSONValue] = {}
     for one in find_differing(first, second)[:MOST_DETAILED]:
         if holds_secrets(one):
-            move = _compare(one, _open_alike(one.first, tag_key), _open_alike(one.second, tag_key))
+            move = _compare(one, _open_alike(one.first, *key), _open_alike(one.second, *key))
             found[name_of(one)] = None if move is None else _write_move(move)
     return found
 

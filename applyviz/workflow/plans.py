@@ -24,7 +24,7 @@ from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.overview import Overview, Overviewer
-from applyviz.engine.planning.serialize import to_json
+from applyviz.engine.planning.serialize import options_from_json, to_json
 from applyviz.engine.planning.summary import summarize
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan, ReviewPlace
@@ -40,8 +40,11 @@ from applyviz.workflow import (
     digests,
     failpoints,
     formats,
+    guesses,
     identities,
     inverse,
+    livevalues,
+    maskings,
     permissions,
     policies,
     seals,
@@ -108,6 +111,13 @@ def _count(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
     return dict(Counter(change.operation.value for change in stored))
 
 
+def _count_for_all(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
+    """The counts as everybody may read them: nothing of how a Secret compares with live."""
+    found = list(stored)
+    hidden = (c.operation.value for c in found if c.ref.gvk.kind == "Secret" and c.versions.live is not None)
+    return livevalues.blur_counts(_count(found), hidden)
+
+
 def _keep_places(plan: Plan, places: Collection[Place]) -> None:
     """Remember where a plan reads and writes, before it does; raise where its requester has no right."""
     for place in sorted(places):
@@ -122,10 +132,11 @@ def _keep_places(plan: Plan, places: Collection[Place]) -> None:
 
 
 def _fix_identity(claim: _Claim) -> None:
-    """Fix as whom the plan asks the cluster, and would be run: what is said of its requester now."""
+    """Fix as whom the plan asks the cluster, and would be run, and what is masked: as it is settled now."""
     plan = claim.plan
     plan.identity = identities.find_identity(plan.requested_by, plan.target.cluster).to_json()
-    claim.renew(identity=plan.identity)
+    plan.masking = maskings.policy_to_json(maskings.policy_for(plan.target.cluster))
+    claim.renew(identity=plan.identity, masking=plan.masking)
 
 
 def _fix_account(claim: _Claim) -> None:
@@ -141,8 +152,10 @@ def _fix_account(claim: _Claim) -> None:
 
 def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     plan = claim.plan
-    tag_key = plan.tag_key.open_bytes()
+    tag_key, policy = plan.tag_key.open_bytes(), maskings.policy_of(plan)
     prepared = calculation.prepare(plan, reader, check=lambda places: _keep_places(plan, places))
+    options = options_from_json(plan.options)
+    guesses.limit_guesses(prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by)
     if not claim.renew(expected=len(prepared.documents)):
         return
     counts: Counter[str] = Counter()
@@ -156,7 +169,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
             _keep_places(plan, {place})
             known.add(place)
         with renewer.interruptible():
-            masked = mask_change(change, tag_key=tag_key)
+            masked = mask_change(change, tag_key=tag_key, policy=policy)
         row = changes.make_row(change, masked, plan=plan, position=len(rows))
         overviewer.add(masked)
         counts[change.operation.value] += 1
@@ -210,6 +223,7 @@ def _complete(
             counts=_count(finished.changes),
             summary=_summarize(finished, overviewer.find([row.position for row in rows]))
             | watching.forecast(plan, finished.changes)
+            | livevalues.keep_compared(rows)
             | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
             denied=plan.denied,
@@ -224,7 +238,7 @@ def _complete(
             AuditAction.PLAN_COMPLETED,
             by=None,
             about=approvals.about(plan),
-            detail={"counts": _count(finished.changes), "identity": str(identities.read_identity(plan))},
+            detail={"counts": _count_for_all(finished.changes), "identity": str(identities.read_identity(plan))},
         )
         failpoints.reach("plan.completing")
     failpoints.reach("plan.completed")
@@ -285,7 +299,7 @@ def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
         raise missing from error
     if not access.can(for_user, Action.LOOK, access.places_of(found.review)):
         raise missing
-    return found
+    return livevalues.show_plan(found, for_user)
 
 
 def find_unfinished() -> list[int]:

@@ -25,7 +25,7 @@ from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
 from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
-from applyviz.workflow import access, audit, changes, clock, outbox
+from applyviz.workflow import access, audit, changes, clock, maskings, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.drift import find_drift
 from applyviz.workflow.errors import NotPossibleError
@@ -200,7 +200,7 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
     schema = listing.catalog.find_kind(change.ref.gvk)
     if change.ref.gvk != ref.gvk:  # another API version than was applied: fields may have other names
         return
-    masked = changes.mask_object(live, change.ref, tag_key=tag_key)
+    masked = changes.mask_object(live, change.ref, tag_key=tag_key, policy=maskings.policy_of(result.run.plan))
     root, is_confirmed = schema.root if schema else None, change.certainty is Certainty.CONFIRMED
     drifted = find_drift(change.versions, masked, root=root, is_confirmed=is_confirmed)
     fields = tuple(one.to_json() for one in drifted)

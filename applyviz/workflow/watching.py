@@ -35,7 +35,7 @@ from applyviz.queue import TaskName
 from applyviz.records import models as rows
 from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Verification
-from applyviz.workflow import access, approvals, audit, changes, clock, identities, outbox
+from applyviz.workflow import access, approvals, audit, changes, clock, identities, maskings, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.locks import hold_review
@@ -238,13 +238,13 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         return _say(row, Verdict.AS_REVIEWED)
     if before is not None and _is_untouched(before, promised, live, root):
         return _say(row, Verdict.NOT_YET)
-    ref = change.ref
+    ref, policy = change.ref, maskings.policy_of(row.plan)
     shown = find_broken(
-        changes.mask_object(promised, ref, tag_key=tag_key),
-        changes.mask_object(live, ref, tag_key=tag_key),
+        changes.mask_object(promised, ref, tag_key=tag_key, policy=policy),
+        changes.mask_object(live, ref, tag_key=tag_key, policy=policy),
         root=root,
         is_confirmed=is_confirmed,
-        before=None if before is None else changes.mask_object(before, ref, tag_key=tag_key),
+        before=None if before is None else changes.mask_object(before, ref, tag_key=tag_key, policy=policy),
     )
     told = [
         {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown[:50]

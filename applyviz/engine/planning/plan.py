@@ -34,6 +34,8 @@ class Operation(StrEnum):
     PRUNE = "prune"
     REFUSED = "refused"
     ERROR = "error"
+    WITHHELD = "not shown"
+    """Only on pages: what happens depends on live values that the reader may not see."""
 
 
 class Certainty(StrEnum):

@@ -39,6 +39,7 @@ from applyviz.records.models.reviews import Review, ReviewPlace, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.scans import ClusterScan, LiveFinding
+from applyviz.records.models.secretvalues import PlannedSecretValue
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.standing import StandingRule
 from applyviz.records.models.tokens import ApiToken, ServiceAccount
@@ -75,6 +76,7 @@ __all__ = [
     "OutboxMessage",
     "PendingChange",
     "Plan",
+    "PlannedSecretValue",
     "PlaygroundInput",
     "Policy",
     "PolicyVersion",

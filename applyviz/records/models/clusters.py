@@ -18,6 +18,7 @@ class Cluster(models.Model):
     - `uid` is that of namespace kube-system: the identity that a plan's digest is bound to. No two clusters have one.
     - `account` is as whom the cluster knows the credential: {user, groups}, {} when it does not say.
     - A paused cluster starts no plan and no run; an archived one is history alone.
+    - `masks_credentials`: whether credentials in plain fields are masked in its plans.
     - `default_options` is a preset for the form (namespace, mode, field manager).
     """
 
@@ -31,6 +32,7 @@ class Cluster(models.Model):
     account = models.JSONField(default=dict, blank=True)
     version = models.CharField(max_length=40, blank=True)
     default_options = models.JSONField(default=dict, blank=True)
+    masks_credentials = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
 

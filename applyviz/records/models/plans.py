@@ -23,6 +23,7 @@ class Plan(models.Model):
       `account` is as whom the cluster knows that credential: {user, groups}, {} when it does not say.
     - `denied` names what that identity may not do of what would be written.
     - `rules` are the standing rules that were in force on its cluster when it was planned.
+    - `masking` says what is masked besides Secrets, as it was settled when it was planned.
     - `tag_key` makes the tags by which masked values are compared within this plan.
     - `counts` is {operation: number}; `summary` what the sentence needs; `problems` what could not be
       read, each {reason, file, line, column}.
@@ -41,6 +42,7 @@ class Plan(models.Model):
     identity = models.JSONField(default=dict)
     account = models.JSONField(default=dict)
     denied = models.JSONField(default=list)
+    masking = models.JSONField(default=dict)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     digest = models.CharField(max_length=80, blank=True, db_index=True)
     digest_key_id = models.CharField(max_length=40, blank=True)

@@ -74,3 +74,9 @@ class AdoptForm(forms.Form):
         return ApplyOptions(
             mode=ApplyMode(chosen["mode"]), field_manager=chosen["field_manager"], namespace=namespace or "default"
         )
+
+
+class MaskingForm(forms.Form):
+    """Whether credentials in plain fields are masked."""
+
+    is_on = forms.TypedChoiceField(choices=[("on", "on"), ("off", "off")], coerce=lambda value: value == "on")

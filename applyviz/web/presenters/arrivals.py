@@ -17,6 +17,7 @@ from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.web.presenters.objects import LISTED, present_item
 from applyviz.web.streams import Event
+from applyviz.workflow.livevalues import LiveView
 
 
 def _read_count(place: str) -> int:
@@ -41,7 +42,7 @@ def find_arrivals(plan_id: int, place: str) -> Event | None:
             url=reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"]),
             is_current=False,
         )
-        for row in rows
+        for row in LiveView().show(rows)  # a stream has no reader: what it tells, everybody may know
     ]
     html = render_to_string("reviews/_arrivals.html", {"items": items})
     data = {"html": html, "done": count, "expected": plan.expected}

@@ -25,13 +25,13 @@ from applyviz.web.presenters.fields import FieldFilter, Section, present_section
 from applyviz.web.presenters.objectpanes import present_notices
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
-from applyviz.web.presenters.readings import read_plan
+from applyviz.web.presenters.readings import read_for_reader
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.web.presenters.values import render_yaml
 from applyviz.web.presenters.words import say_reason
 from applyviz.workflow import policies
-from applyviz.workflow.changes import read_masked
 from applyviz.workflow.comments import list_comments
+from applyviz.workflow.livevalues import view_of
 from applyviz.workflow.risks import gather_risks
 
 MOST_PRINTED = 300
@@ -123,7 +123,7 @@ def _print_object(
 
 def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectChange, tuple[str, ...]]]:
     """Each object that is printed, with the names of those that change like it."""
-    found = read_plan(plan.pk, plan.digest).same if plan.digest else ()
+    found = read_for_reader(plan).same if plan.digest else ()
     groups = [group for group in found if group.is_same]  # with values of its own each is printed
     leaders = {min(group.positions): group.positions for group in groups}
     followers = frozenset().union(*(g.positions for g in groups)) - leaders.keys()
@@ -144,7 +144,7 @@ def _print_comments(plan: Plan) -> tuple[Spoken, ...]:
 def _list_dangers(plan: Plan) -> tuple[Danger, ...]:
     if not plan.digest:
         return ()
-    changes = list(plan.changes.defer("document", "sealed"))
+    changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     many = policies.find_policy(plan).many_objects
     return list_dangers(changes, gather_risks(changes, many=many), url_of=lambda position: "")
 
@@ -154,7 +154,8 @@ def present_record(plan: Plan) -> ChangeRecord:
     options = options_from_json(plan.options)
     run = ApplyRun.objects.filter(plan=plan).first()
     rows = list(plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position"))
-    printed = list(_group(rows, plan))
+    view = view_of(plan)
+    printed = [(row, others) for row, others in _group(rows, plan) if not view.hides(row)]
     outcomes = _find_outcomes(run)
     return ChangeRecord(
         plan=plan,
@@ -171,7 +172,7 @@ def present_record(plan: Plan) -> ChangeRecord:
         comments=_print_comments(plan),
         run=run,
         objects=tuple(
-            _print_object(row, read_masked(row), options, others, outcomes.get(row.position, ""))
+            _print_object(row, view.read(row), options, others, outcomes.get(row.position, ""))
             for row, others in printed[:MOST_PRINTED]
         ),
         left_out=max(0, len(printed) - MOST_PRINTED),

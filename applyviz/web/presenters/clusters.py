@@ -19,7 +19,7 @@ from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.owners import OwnerChip, present_owner
-from applyviz.workflow import access, policies, reviews
+from applyviz.workflow import access, maskings, policies, reviews
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.inventory import Inventory, LiveObject
 from applyviz.workflow.places import fits
@@ -80,6 +80,8 @@ class ClusterPage:
     paused_at: datetime | None
     pause_reason: str
     archived_at: datetime | None
+    is_masking: bool
+    can_manage: bool
 
 
 def _name_state(cluster: Cluster) -> str:
@@ -148,7 +150,7 @@ def _group_kinds(inventory: Inventory, cluster: Cluster) -> tuple[KindGroup, ...
 def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person) -> ClusterPage:
     """The page of one cluster."""
     found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
-    rows = tuple(present_review(review) for review in with_latest_plan(found)[:REVIEWS_SHOWN])
+    rows = tuple(present_review(review, for_user=for_user) for review in with_latest_plan(found)[:REVIEWS_SHOWN])
     return ClusterPage(
         cluster=_present_cluster(cluster, len(rows), tuple(policies.list_in_force())),
         uid=cluster.uid,
@@ -164,6 +166,8 @@ def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person)
         paused_at=cluster.paused_at,
         pause_reason=cluster.pause_reason,
         archived_at=cluster.archived_at,
+        is_masking=maskings.policy_for(cluster).has_plain,
+        can_manage=can_add(for_user),
     )
 
 

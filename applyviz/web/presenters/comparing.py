@@ -33,6 +33,7 @@ from applyviz.web.presenters.policies import print_setting
 from applyviz.web.presenters.values import ABSENT, Shown, show_value
 from applyviz.workflow import approvals, comparisons, errands, quorum
 from applyviz.workflow.comparisons import MOST_DETAILED, Differing
+from applyviz.workflow.livevalues import view_of
 
 FIELDS, NAMED = 30, 3
 
@@ -198,7 +199,8 @@ def _say_standing(second: Plan, *, is_same: bool) -> str:
 def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> ComparePage:
     """The page; the plans are of one review. Raises `WaitingError` while a worker compares their secrets."""
     you = options_from_json(second.options).field_manager
-    found = comparisons.find_differing(first, second)
+    view = view_of(second)
+    found = tuple(one for one in comparisons.find_differing(first, second) if not view.hides(one.row))
     detailed, rest = found[:MOST_DETAILED], found[MOST_DETAILED:]
     moves = errands.compare_objects(first, second, detailed, is_waited_for=True, after=after)
     objects = [_present_object(o, first, second, m, you) for o, m in zip(detailed, moves, strict=True)]
@@ -277,7 +279,8 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     if before.digest == plan.digest:
         title = _("This plan does the same as plan %(number)d") % {"number": before.number}
         return Notice(OBJECT_LOOKS[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
-    found = comparisons.find_differing(before, plan)
+    view = view_of(plan)
+    found = tuple(one for one in comparisons.find_differing(before, plan) if not view.hides(one.row))
     told = errands.compare_objects(before, plan, found[:NAMED], is_waited_for=False)
     moves = [move for move in told if move is not None]
     decided = list(plan.review.decisions.filter(plan=before, undone_at=None).select_related("by"))

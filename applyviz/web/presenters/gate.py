@@ -25,7 +25,7 @@ from applyviz.web.presenters.fields import FieldFilter, present_sections
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.workflow import acknowledgements, approvals, identities, policies, quorum
 from applyviz.workflow.access import Person
-from applyviz.workflow.changes import read_masked
+from applyviz.workflow.livevalues import LiveView, hidden_positions, show_result, view_of
 
 
 class Status(StrEnum):
@@ -63,7 +63,7 @@ def find_status(plan: Plan, run: ApplyRun | None, blockers: tuple[str, ...], mis
         return Status.CLOSED
     if plan.state == PlanState.FAILED:
         return Status.FAILED
-    if len(blockers) == 1 and not plan.changes.filter(has_effect=True).exists():
+    if len(blockers) == 1 and not hidden_positions(plan) and not plan.changes.filter(has_effect=True).exists():
         return Status.NOTHING
     if blockers:
         return Status.BLOCKED
@@ -82,8 +82,8 @@ def _present_review(review: Review, root: str) -> JSONObject:
 
 
 def _count(plan: Plan) -> JSONObject:
-    rows = plan.changes.values_list("certainty", "conflicts")
-    sure, conflicts = Counter(row[0] for row in rows), sum(row[1] for row in rows)
+    rows = view_of(plan).show(plan.changes.defer("document", "sealed"))
+    sure, conflicts = Counter(row.certainty for row in rows), sum(row.conflicts for row in rows)
     return {"operations": plan.counts, "certainty": dict(sure), "conflicts": conflicts}
 
 
@@ -109,7 +109,11 @@ def _mark(document: JSONObject) -> str:
 def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     """A plan without its objects; `root` is the address of this installation."""
     run = ApplyRun.objects.filter(plan=plan).first()
-    blockers = () if plan.state == PlanState.PLANNING or run else approvals.find_plan_blockers(plan)
+    blockers = (
+        ()
+        if plan.state == PlanState.PLANNING or run
+        else approvals.find_plan_blockers(plan, hidden=hidden_positions(plan))
+    )
     consent, missing = _present_consent(plan)
     options = options_from_json(plan.options)
     policy = policies.find_policy(plan)
@@ -163,8 +167,9 @@ def _present_fields(change: engine.ObjectChange, options: ApplyOptions) -> list[
     ]
 
 
-def _present_object(row: ObjectChange, options: ApplyOptions) -> JSONObject:
-    change = read_masked(row)
+def _present_object(row: ObjectChange, options: ApplyOptions, view: LiveView) -> JSONObject:
+    change = view.read(row)
+    (row,) = view.show([row])
     return {
         "position": row.position,
         "operation": row.operation,
@@ -191,7 +196,7 @@ def list_objects(plan: Plan, *, start: int, count: int) -> list[JSONObject]:
     """Some objects of a plan in their order, those that stay as they are too; every value of a Secret is masked."""
     options = options_from_json(plan.options)
     rows = plan.changes.defer("sealed").order_by("position")[start : start + count]
-    return [_present_object(row, options) for row in rows]
+    return [_present_object(row, options, view_of(plan)) for row in rows]
 
 
 def present_run(run: ApplyRun, *, root: str) -> JSONObject:
@@ -210,7 +215,7 @@ def present_run(run: ApplyRun, *, root: str) -> JSONObject:
 def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
     """A run and what came out of each object."""
     results = ObjectResult.objects.filter(run=run).select_related("change").order_by("position")
-    document = present_run(run, root=root)
+    document, view = present_run(run, root=root), view_of(run.plan)
     listed = [
         {
             "position": result.position,
@@ -221,6 +226,6 @@ def present_run_with_results(run: ApplyRun, *, root: str) -> JSONObject:
             "detail": result.detail,
             "rollout": result.rollout,
         }
-        for result in results.defer("change__document", "change__sealed")
+        for result in (show_result(one, view) for one in results.defer("change__document", "change__sealed"))
     ]
     return {**document, "plan_digest": run.plan.digest, "mark": _mark({**document, "of": listed}), "objects": listed}

@@ -21,7 +21,8 @@ from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
 from applyviz.workflow import access, approvals, breakglass, clock, policies, quorum, reviews, runs
-from applyviz.workflow.access import Action, Person
+from applyviz.workflow.access import Action, Person, Visitor
+from applyviz.workflow.livevalues import show_plan
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
@@ -150,12 +151,13 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     said = _Said.of([plan for _, newest in found for plan in newest])
     for review, newest in found:
         if newest:
+            show_plan(newest[0], person, can_ask=False)
             what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, said=said)
-            (mine if is_yours else others).append(Waiting(present_review(review), what, is_yours))
+            (mine if is_yours else others).append(Waiting(present_review(review, for_user=person), what, is_yours))
     return mine, others
 
 
-def present_runs(found: Iterable[ApplyRun]) -> tuple[RunRow, ...]:
+def present_runs(found: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
     """Rows of runs."""
     return tuple(
         RunRow(
@@ -165,7 +167,7 @@ def present_runs(found: Iterable[ApplyRun]) -> tuple[RunRow, ...]:
             target=run.plan.target.cluster.name,
             look=STATE_LOOKS[RunState(run.state)],
             started_by=run.requested_by.get_username(),
-            count=count_effects(run.plan),
+            count=count_effects(show_plan(run.plan, for_user, can_ask=False)),
             at=run.finished_at or run.started_at or run.created_at,
         )
         for run in found
@@ -193,14 +195,14 @@ def present_home(person: Person) -> Home:
     """The whole page."""
     mine, others = _present_waiting(person)
     found = runs.list_runs(for_user=person)
-    running = present_runs(found.filter(state__in=RunState.unfinished()))
+    running = present_runs(found.filter(state__in=RunState.unfinished()), for_user=person)
     is_planning = any(w.review.state == str(PlanState.PLANNING.label) for w in others)
     return Home(
         glass=_present_glass(person),
         waiting=tuple(mine),
         others=tuple(others),
         running=running,
-        last=present_runs(found.exclude(state__in=RunState.unfinished())[:LAST_SHOWN]),
+        last=present_runs(found.exclude(state__in=RunState.unfinished())[:LAST_SHOWN], for_user=person),
         drifted=present_drifted(for_user=person),
         can_write=access.can(person, Action.WRITE),
         is_moving=bool(running) or is_planning,

@@ -15,6 +15,8 @@ from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Plan, Review
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.runs import STATE_LOOKS
+from applyviz.workflow.access import Visitor
+from applyviz.workflow.livevalues import show_plan
 
 PER_PAGE = 30
 Row = TypeVar("Row")
@@ -97,10 +99,10 @@ def _state(review: Review, plan: Plan | None, run: ApplyRun | None) -> str:
     return str(ReviewState(review.state).label)
 
 
-def present_review(review: Review) -> ReviewRow:
+def present_review(review: Review, *, for_user: Visitor) -> ReviewRow:
     """One row; the review comes from `with_latest_plan`."""
     newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
-    plan = newest[0] if newest else None
+    plan = show_plan(newest[0], for_user, can_ask=False) if newest else None
     run = getattr(plan, "run", None)
     return ReviewRow(
         number=review.number,
@@ -115,8 +117,8 @@ def present_review(review: Review) -> ReviewRow:
     )
 
 
-def present_reviews(reviews: QuerySet[Review], *, page: int) -> ListPage[ReviewRow]:
+def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) -> ListPage[ReviewRow]:
     """One page of the list of reviews."""
     cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
-    rows = tuple(present_review(review) for review in cut.object_list)
+    rows = tuple(present_review(review, for_user=for_user) for review in cut.object_list)
     return ListPage(rows, cut.number, cut.paginator.num_pages, cut.paginator.count)

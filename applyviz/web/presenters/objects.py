@@ -177,6 +177,7 @@ _ORDER: tuple[tuple[Operation, str | Promise], ...] = (
     (Operation.CREATE, gettext_lazy("Created")),
     (Operation.UPDATE, gettext_lazy("Changed")),
     (Operation.PRUNE, gettext_lazy("Removed")),
+    (Operation.WITHHELD, gettext_lazy("Not shown")),
     (Operation.UNCHANGED, gettext_lazy("Unchanged")),
 )
 
@@ -188,7 +189,8 @@ _LOUDNESS: Mapping[str, int] = {
     Operation.PRUNE: 3,
     Operation.UPDATE: 4,
     Operation.CREATE: 5,
-    Operation.UNCHANGED: 6,
+    Operation.WITHHELD: 6,
+    Operation.UNCHANGED: 7,
 }
 
 

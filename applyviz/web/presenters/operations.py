@@ -32,6 +32,7 @@ OBJECT_LOOKS: dict[Operation, Look] = {
     Operation.RECREATE: Look("±", _("delete + create"), "remove"),
     Operation.PRUNE: Look("−", _("prune"), "remove"),  # noqa: RUF001 the minus sign is drawn
     Operation.REFUSED: Look("!", _("refused"), "warn"),
+    Operation.WITHHELD: Look("?", _("not shown"), "calm"),
     Operation.ERROR: Look("×", _("error"), "remove"),  # noqa: RUF001 the cross is drawn
 }
 

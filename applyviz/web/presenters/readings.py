@@ -22,6 +22,7 @@ from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.objects import SameChange
 from applyviz.web.presenters.values import ABSENT, show_value
 from applyviz.workflow.changes import read_masked
+from applyviz.workflow.livevalues import view_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,18 @@ def list_rows(plan_id: int, digest: str) -> tuple[ChangeRow, ...]:
 @lru_cache(maxsize=64)
 def read_plan(plan_id: int, digest: str) -> Reading:
     """Read a complete plan once; the digest keeps readings of different databases apart."""
-    overview = _load_overview(plan_id, digest)
+    return _make_reading(_load_overview(plan_id, digest))
+
+
+def read_for_reader(plan: Plan) -> Reading:
+    """Read a complete plan as its reader sees it: without what it says of Secrets that are hidden from them."""
+    if view_of(plan).readable is None:
+        return read_plan(plan.pk, plan.digest)
+    kept = plan.summary.get("overview")
+    return Reading() if kept is None else _make_reading(from_json(Overview, kept))
+
+
+def _make_reading(overview: Overview) -> Reading:
     return Reading(
         present_same(overview),
         overview.hazards,

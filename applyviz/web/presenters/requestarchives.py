@@ -23,7 +23,7 @@ from applyviz.records.models import Plan
 from applyviz.web.presenters.decks import MODE_WORDS, name_target
 from applyviz.web.presenters.kubectl import unbind
 from applyviz.web.presenters.values import render_yaml
-from applyviz.workflow.changes import read_masked
+from applyviz.workflow.livevalues import view_of
 
 _PATCHES = {STRATEGIC_MERGE_PATCH: "strategic", MERGE_PATCH: "merge", JSON_PATCH: "json"}
 _BOUND = ("uid", "resourceVersion")
@@ -152,7 +152,7 @@ def list_files(plan: Plan) -> Iterator[ArchivedFile]:
     script, told = [], []
     sent = 0
     for row in plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position").iterator(100):
-        change = read_masked(row)
+        change = view_of(plan).read(row)
         writes = [request for request in change.requests if request.is_write]
         if writes:
             script.append(f"\n# {row.position + 1} {_one_line(str(change.ref))}: {change.operation.value}")

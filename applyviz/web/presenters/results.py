@@ -17,6 +17,7 @@ from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.livevalues import show_result, view_of
 
 OUTCOME_LOOKS: dict[Outcome, Look] = {
     Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
@@ -137,7 +138,9 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
     except ObjectResult.DoesNotExist as error:
         raise NotVisibleError(f"run {run.number} has no object {position}") from error
     change, plan = result.change, run.plan
-    journal = list(result.journal.defer("sealed_request", "sealed_answer"))
+    view = view_of(plan)
+    result = show_result(result, view)
+    journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
         look=OUTCOME_LOOKS[Outcome(result.outcome)],
         name=change.name,

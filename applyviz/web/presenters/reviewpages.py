@@ -32,7 +32,7 @@ from applyviz.web.presenters.objects import draw_picture, needs_attention
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
 from applyviz.web.presenters.policies import describe_demand
-from applyviz.web.presenters.readings import Reading, list_rows, read_plan
+from applyviz.web.presenters.readings import Reading, list_rows, read_for_reader
 from applyviz.web.presenters.schemas import FieldSchema, present_schema, with_past
 from applyviz.web.presenters.standings import find_standing
 from applyviz.web.presenters.summaries import present_impact, present_sentence
@@ -43,8 +43,8 @@ from applyviz.workflow import comments as use_cases
 from applyviz.workflow import errands, quorum, viewing
 from applyviz.workflow import fields as field_facts
 from applyviz.workflow.access import Person
-from applyviz.workflow.changes import read_masked
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.livevalues import view_of
 from applyviz.workflow.quorum import Quorum
 from applyviz.workflow.risks import PlanRisk, gather_risks
 
@@ -83,8 +83,8 @@ def _link_objects(plan: Plan) -> Callable[[int], str]:
 def _list_rows(plan: Plan) -> Sequence[ObjectChange]:
     """The rows of a plan without their documents; those of a complete one are kept."""
     if plan.state == PlanState.COMPLETE and plan.digest:
-        return list_rows(plan.pk, plan.digest)
-    return list(plan.changes.defer("document", "sealed").order_by("position"))
+        return view_of(plan).show(list_rows(plan.pk, plan.digest))
+    return view_of(plan).show(plan.changes.defer("document", "sealed").order_by("position"))
 
 
 def _requests_url(plan: Plan) -> str:
@@ -225,7 +225,7 @@ def _get_row(plan: Plan, position: int) -> ObjectChange:
 def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Person, after: int = 0) -> FieldSchema:
     """What the schema says of one field of one object, who owns it, and what runs did to it."""
     row = _get_row(plan, position)
-    change = read_masked(row)
+    change = view_of(plan).read(row)
     if index >= len(change.fields):
         raise NotVisibleError(f"object {position} has no field {index}")
     reason = change.fields[index]
@@ -237,7 +237,7 @@ def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Per
 
 def read_change(plan: Plan, position: int) -> engine.ObjectChange:
     """One object of a plan as it is shown."""
-    return read_masked(_get_row(plan, position))
+    return view_of(plan).read(_get_row(plan, position))
 
 
 def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice: PaneChoice, person: Person) -> Pane:
@@ -329,7 +329,7 @@ def _list(
 def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current: int | None = None) -> ObjectList:
     """The object list alone, as the reader narrowed it."""
     changes = _list_rows(plan)
-    reading = read_plan(plan.pk, plan.digest) if plan.state == PlanState.COMPLETE else Reading()
+    reading = read_for_reader(plan) if plan.state == PlanState.COMPLETE else Reading()
     return _list(plan, changes, listed, reading, current, viewing.list_viewed(plan, by=for_user))
 
 
@@ -346,7 +346,7 @@ def present_page(
     options = options_from_json(plan.options)
     changes = _list_rows(plan)
     is_complete = plan.state == PlanState.COMPLETE
-    reading = read_plan(plan.pk, plan.digest) if is_complete else Reading()
+    reading = read_for_reader(plan) if is_complete else Reading()
     listed, viewed = listed or ListChoice(), viewing.list_viewed(plan, by=for_user)
     url_of = _link_objects(plan)
     if position is None and is_complete:

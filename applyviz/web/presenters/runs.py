@@ -23,6 +23,7 @@ from applyviz.web.presenters.runtables import BAD, NOT_READY, ObjectTable, needs
 from applyviz.workflow import access, clock, inverse
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.cluster_states import find_stop
+from applyviz.workflow.livevalues import show_result, view_of
 from applyviz.workflow.runs import find_run_before
 from applyviz.workflow.runs.rules import RunRules
 
@@ -276,7 +277,9 @@ def _list_workers(run: ApplyRun) -> tuple[Worker, ...]:
 
 def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None) -> RunPage:
     """The whole page."""
-    results = list(run.results.select_related("change").defer("change__document", "change__sealed"))
+    view = view_of(run.plan)
+    found = run.results.select_related("change").defer("change__document", "change__sealed")
+    results = [show_result(result, view) for result in found]
     plan, state = run.plan, RunState(run.state)
     next_text = _say_next(run, for_user)
     can_cancel = access.can(for_user, Action.APPLY, access.places_of(plan.review))

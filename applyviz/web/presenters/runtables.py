@@ -14,6 +14,7 @@ from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, say_attempts, say_difference, say_took
+from applyviz.workflow.livevalues import view_of
 
 SHOWN, DIFFERENCES = 200, 3
 BAD = (Outcome.FAILED, Outcome.STALE, Outcome.REFUSED, Outcome.UNKNOWN, Outcome.DIFFERS, Outcome.LEFT_OUT)
@@ -74,7 +75,8 @@ def present_table(run: ApplyRun, results: Sequence[ObjectResult]) -> ObjectTable
     ordered = sorted(results, key=lambda r: (not needs_attention(r), r.step, r.position))
     rows = []
     for result in ordered[:SHOWN]:
-        sent, parts, first = journals.get(result.pk, (0, 0, None))
+        is_hidden = view_of(run.plan).hides(result.change)
+        sent, parts, first = (0, 0, None) if is_hidden else journals.get(result.pk, (0, 0, None))
         change = result.change
         rows.append(
             ObjectRow(

@@ -12,6 +12,7 @@ from applyviz.web.presenters.nextacts import NextActs
 from applyviz.web.presenters.objectlinks import link_change
 from applyviz.workflow import access, acknowledgements, approvals, clock, quorum, viewing
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.livevalues import hidden_positions
 from applyviz.workflow.policies.windows import find_opening
 from applyviz.workflow.quorum import Quorum
 
@@ -51,7 +52,9 @@ def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum,
         approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
         needed=found.needed,
         missing=found.missing,
-        plan_blockers=approvals.find_plan_blockers(plan, policy=found.policy, hazards=hazards),
+        plan_blockers=approvals.find_plan_blockers(
+            plan, policy=found.policy, hazards=hazards, hidden=hidden_positions(plan)
+        ),
         hazard_blockers=acknowledgements.name_open(hazards),
         hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
         person_blockers=role_blockers or _name_not_counting(found, person) or approvals.name_unopened(unopened),

@@ -25,6 +25,7 @@ def _count_operation(operation: Operation, count: int) -> str:
         Operation.RECREATE: ngettext("%(n)d is deleted and created anew", "%(n)d are deleted and created anew", count),
         Operation.PRUNE: ngettext("%(n)d is pruned", "%(n)d are pruned", count),
         Operation.REFUSED: ngettext("%(n)d would be refused", "%(n)d would be refused", count),
+        Operation.WITHHELD: ngettext("%(n)d is not shown to you", "%(n)d are not shown to you", count),
         Operation.ERROR: ngettext("%(n)d could not be planned", "%(n)d could not be planned", count),
     }
     return texts[operation] % {"n": count}
@@ -37,6 +38,7 @@ _ORDER = (
     Operation.PRUNE,
     Operation.REFUSED,
     Operation.ERROR,
+    Operation.WITHHELD,
 )
 
 

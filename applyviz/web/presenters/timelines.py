@@ -29,6 +29,7 @@ from applyviz.web.presenters.results import OUTCOME_LOOKS
 from applyviz.workflow import access, tenures
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.livevalues import is_compared, show_plan, show_result, view_of
 from applyviz.workflow.places import Place
 
 PER_PAGE = 50
@@ -90,7 +91,9 @@ def _person_url(name: str) -> str:
     return reverse("history:show-person", args=[name])
 
 
-def _present_plan(change: ObjectChange) -> Event:
+def _present_plan(change: ObjectChange, for_user: Visitor) -> Event:
+    if is_compared(change):
+        (change,) = view_of(show_plan(change.plan, for_user, can_ask=False)).show([change])
     plan, look = change.plan, OBJECT_LOOKS[Operation(change.operation)]
     who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
     url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
@@ -107,7 +110,9 @@ def _present_plan(change: ObjectChange) -> Event:
     )
 
 
-def _present_result(result: ObjectResult, at: datetime) -> Event:
+def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> Event:
+    if is_compared(result.change):
+        result = show_result(result, view_of(show_plan(result.run.plan, for_user, can_ask=False)))
     look, run = OUTCOME_LOOKS[Outcome(result.outcome)], result.run
     who = run.requested_by.get_username()
     url = reverse("runs:show-result", args=[run.number, result.position])
@@ -134,21 +139,27 @@ def _present_audit(entry: AuditEntry, starters: Starters) -> Event:
     )
 
 
-def _find_plans(subject: Subject, before: datetime | None, seen: QuerySet[Review]) -> Iterator[Event]:
+def _find_plans(
+    subject: Subject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
+) -> Iterator[Event]:
     found = ObjectChange.objects.filter(**subject.columns, plan__target__cluster__slug=subject.cluster)
     found = found.filter(plan__review__in=seen)
     if before is not None:
         found = found.filter(plan__created_at__lt=before)
-    found = found.select_related("plan__review", "plan__requested_by").defer("document", "sealed")
+    found = found.select_related("plan__review", "plan__requested_by", "plan__target__cluster").defer(
+        "document", "sealed"
+    )
     for change in found.order_by("-plan__created_at", "-id")[: PER_PAGE + 1]:
-        yield _present_plan(change)
+        yield _present_plan(change, for_user)
 
 
 def _entries(subject: Subject) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(cluster=subject.cluster, **subject.columns)
 
 
-def _find_results(subject: Subject, before: datetime | None, seen: QuerySet[Review]) -> Iterator[Event]:
+def _find_results(
+    subject: Subject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
+) -> Iterator[Event]:
     columns = {f"change__{name}": value for name, value in subject.columns.items()}
     told = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
     found = (
@@ -157,12 +168,13 @@ def _find_results(subject: Subject, before: datetime | None, seen: QuerySet[Revi
         .exclude(outcome__in=[Outcome.WAITING, Outcome.APPLYING])
         .exclude(run__number__in=told)
         .annotate(told_at=Coalesce("finished_at", "started_at", "run__created_at"))
-        .select_related("run__requested_by")
+        .select_related("run__requested_by", "run__plan__target__cluster", "change")
+        .defer("change__document", "change__sealed")
     )
     if before is not None:
         found = found.filter(told_at__lt=before)
     for result in found.order_by("-told_at", "-id")[: PER_PAGE + 1]:
-        yield _present_result(result, result.told_at)
+        yield _present_result(result, result.told_at, for_user)
 
 
 def _find_audit(subject: Subject, before: datetime | None, for_user: Visitor) -> Iterator[Event]:
@@ -194,8 +206,8 @@ def present_timeline(subject: Subject, *, before: datetime | None, for_user: Vis
     seen = Review.objects.filter(access.select_reviews(for_user))
     sources = (
         _find_audit(subject, before, for_user),
-        _find_results(subject, before, seen),
-        _find_plans(subject, before, seen),
+        _find_results(subject, before, seen, for_user),
+        _find_plans(subject, before, seen, for_user),
     )
     events = sorted((event for source in sources for event in source), key=lambda e: e.at, reverse=True)
     if not events and before is None:

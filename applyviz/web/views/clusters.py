@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import Cluster
-from applyviz.web.forms.clusters import AddClusterForm, AdoptForm
+from applyviz.web.forms.clusters import AddClusterForm, AdoptForm, MaskingForm
 from applyviz.web.presenters.clusters import can_add, present_cluster, present_clusters, present_state
 from applyviz.web.presenters.findings import present_findings
 from applyviz.web.presenters.holdings import present_holdings
@@ -20,7 +20,7 @@ from applyviz.web.presenters.timelines import read_address
 from applyviz.web.views.doors import PageRequest, is_fragment, needs, seen_errand
 from applyviz.web.views.managing import add_refusal
 from applyviz.workflow import clusters as use_cases
-from applyviz.workflow import errands, scans
+from applyviz.workflow import errands, maskings, scans
 from applyviz.workflow.access import Action
 from applyviz.workflow.errors import NotPossibleError, NotVisibleError
 
@@ -50,6 +50,18 @@ def show_state(request: PageRequest, slug: str) -> HttpResponse:
     state = present_state(cluster, found, for_user=request.user)
     name = "clusters/_state.html" if is_fragment(request) else "clusters/state.html"
     return render(request, name, {"state": state, "cluster": cluster})
+
+
+@needs(Action.MANAGE, "POST")
+def set_masking(request: PageRequest, slug: str) -> HttpResponse:
+    """Mask credentials in plain fields of a cluster's new plans, or show them."""
+    cluster = use_cases.get_cluster(slug, for_user=request.user)
+    form = MaskingForm(request.POST)
+    if form.is_valid() and maskings.mask_credentials(cluster, is_on=form.cleaned_data["is_on"], by=request.user):
+        masks = _("New plans mask credentials in plain fields.")
+        shows = _("New plans show credentials in plain fields.")
+        messages.success(request, masks if form.cleaned_data["is_on"] else shows)
+    return redirect("clusters:show-cluster", slug)
 
 
 @needs(Action.WRITE, "POST")

@@ -29,7 +29,8 @@ from applyviz.workflow.errors import NotVisibleError, WorkflowError
 @needs(Action.LOOK)
 def list_reviews(request: PageRequest) -> HttpResponse:
     """All reviews, newest first."""
-    page = present_reviews(use_cases.list_reviews(for_user=request.user), page=ListForm.read_page(request.GET))
+    found = use_cases.list_reviews(for_user=request.user)
+    page = present_reviews(found, page=ListForm.read_page(request.GET), for_user=request.user)
     can_write = access.can(request.user, Action.WRITE)
     return render(request, "reviews/list.html", {"page": page, "can_write": can_write})
 

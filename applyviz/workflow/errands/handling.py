@@ -26,6 +26,7 @@ from applyviz.workflow import (
     fields,
     inventory,
     inverse,
+    livevalues,
     rights,
     sandboxes,
 )
@@ -146,6 +147,12 @@ def _sandbox(asked: Asked) -> Act:
     return lambda: render_response(sandboxes.answer_http(cluster, **said, body=body))
 
 
+def _secret_access(asked: Asked) -> Act:
+    names = [(namespace, name) for namespace, name in asked.content["names"]]
+    allowed = livevalues.list_allowed(asked.place, names, by=asked.person)
+    return lambda: [list(name) for name in allowed]
+
+
 _HANDLERS: dict[ErrandKind, Callable[[Asked], Act]] = {
     ErrandKind.INVENTORY: _inventory,
     ErrandKind.HOLDINGS: _holdings,
@@ -158,6 +165,7 @@ _HANDLERS: dict[ErrandKind, Callable[[Asked], Act]] = {
     ErrandKind.ADD_CLUSTER: _add_cluster,
     ErrandKind.CREDENTIAL: _credential,
     ErrandKind.CONNECTION: _connection,
+    ErrandKind.SECRET_ACCESS: _secret_access,
     ErrandKind.SANDBOX: _sandbox,
 }
 

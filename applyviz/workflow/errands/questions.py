@@ -12,7 +12,7 @@ from applyviz.engine.planning.serialize import from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import ErrandKind
 from applyviz.records.models import ApplyRun, Cluster, Plan
-from applyviz.workflow import comparisons, fields, inverse
+from applyviz.workflow import comparisons, fields, inverse, livevalues
 from applyviz.workflow.access import Person
 from applyviz.workflow.adoption import Adoption
 from applyviz.workflow.cluster_lifecycle import ConnectionCheck
@@ -84,6 +84,15 @@ def adopt(cluster: Cluster, *, of: JSONObject, title: str, reason: str, options:
     """Open a review of a live object as its manifest; gives its number."""
     said = {"object": of, "title": title, "reason": reason, "options": options_to_json(options)}
     return cast(int, send(Question(ErrandKind.ADOPT, by, cluster, said))["review"])
+
+
+def _ask_secret_access(cluster: Cluster, names: list[livevalues.Name], person: Person) -> list[livevalues.Name]:
+    """Which of these Secrets a person may read; raises where nobody answers in a moment."""
+    question = Question(ErrandKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]})
+    return [(namespace, name) for namespace, name in ask(question)]
+
+
+livevalues.ask_cluster = _ask_secret_access
 
 
 def undo_run(run: ApplyRun, *, by: Person) -> int:

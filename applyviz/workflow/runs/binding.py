@@ -9,17 +9,18 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 
+from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.planning import fingerprint
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.serialize import options_from_json
 from applyviz.records.models import ApplyRun, ObjectChange, Plan
-from applyviz.workflow import changes, digests, identities, seals
+from applyviz.workflow import changes, digests, identities, maskings, seals
 
 
-def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: bytes) -> str:
+def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: bytes, policy: MaskPolicy) -> str:
     """The first column of a stored change that is not what its sealed content gives; "" when all are."""
-    anew = changes.derive_columns(change, mask_change(change, tag_key=tag_key))
+    anew = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
     stored = {name: getattr(row, name) for name in anew}
     # A finished plan gives an object its step after its content was masked.
     shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, anew))
@@ -29,11 +30,11 @@ def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: by
 
 def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
     """The first difference between what is stored and what its sealed content gives; "" when there is none."""
-    tag_key = plan.tag_key.open_bytes()
+    tag_key, policy = plan.tag_key.open_bytes(), maskings.policy_of(plan)
     stored: list[engine.ObjectChange] = []
     for row in rows:
         change = changes.open_sealed(row)
-        odd = _find_odd_column(row, change, tag_key)
+        odd = _find_odd_column(row, change, tag_key, policy)
         if odd:
             return f"{change.ref}: {odd}"
         stored.append(change)

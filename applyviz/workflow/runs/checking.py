@@ -17,7 +17,7 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
-from applyviz.workflow import changes
+from applyviz.workflow import changes, maskings
 from applyviz.workflow.digests import digest_effect
 from applyviz.workflow.runs.parts import StopError
 from applyviz.workflow.runs.promises import identity
@@ -38,7 +38,8 @@ def find_moved(
     if digest_effect(now) == row.effect:
         return None
     reviewed = changes.read_masked_core(row).versions.live or {}
-    present = mask_change(now, tag_key=tag_key).versions.live or {}
+    policy = maskings.policy_of(result.run.plan)
+    present = mask_change(now, tag_key=tag_key, policy=policy).versions.live or {}
     root = kind.root if kind else None
     found = [d for d in diff_objects(reviewed, present, root=root) if not _is_noise(render_path(d.path))]
     return [
@@ -70,7 +71,9 @@ def _describe_move(result: ObjectResult, now: ObjectChange, moved: list[dict[str
 def raise_if_stale(result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None) -> None:
     """Raise `StopError` with what moved, or why nobody knows, unless a change is the approved one."""
     if is_unreadable(now):
-        raise StopError(Outcome.FAILED, mask_change(now, tag_key=tag_key).error)
+        raise StopError(
+            Outcome.FAILED, mask_change(now, tag_key=tag_key, policy=maskings.policy_of(result.run.plan)).error
+        )
     moved = find_moved(result, now, tag_key=tag_key, kind=kind)
     if moved is not None:
         raise StopError(Outcome.STALE, _describe_move(result, now, moved), moved)

@@ -21,7 +21,7 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import audit, changes, clock, digests, failpoints
+from applyviz.workflow import audit, changes, clock, digests, failpoints, maskings
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.start import about
 
@@ -89,7 +89,8 @@ class Journal:
             }
         if not isinstance(body, Mapping):
             return None
-        return changes.mask_object(body, self.change.ref, tag_key=self.tag_key)
+        policy = maskings.policy_of(self.claim.run.plan)
+        return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
         subject = about(self.claim.run)

@@ -23,7 +23,7 @@ from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
-from applyviz.workflow import changes, failpoints
+from applyviz.workflow import changes, failpoints, maskings
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs.checking import raise_if_stale, show_value
 from applyviz.workflow.runs.establish import wait_until_served
@@ -260,7 +260,8 @@ class ObjectRun:
         )
         if not find(promised, live, before=before):
             return ()
-        mask = partial(changes.mask_object, ref=self._change.ref, tag_key=self._access.tag_key)
+        policy = maskings.policy_of(self._access.claim.run.plan)
+        mask = partial(changes.mask_object, ref=self._change.ref, tag_key=self._access.tag_key, policy=policy)
         shown = find(mask(promised), mask(live), before=None if before is None else mask(before))
         return tuple(
             {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)}

@@ -1,0 +1,189 @@
+"""Whoever may not read a Secret guesses its value by plans: no page, count, file or API says whether a guess fits.
+
+Threat N2: "same" and "changed" answer one guess per plan.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from difflib import unified_diff
+
+import pytest
+import time_machine
+import yaml
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from applyviz.clusters import connect
+from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.records.enums import PlanState, Role
+from applyviz.records.models import AuditEntry, IdentityMapping, Plan
+from applyviz.workflow import livevalues, plans
+from applyviz.workflow.guesses import MOST_A_DAY
+from tests.builders import make_person, open_dangers
+from tests.stories import Team, secret
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+RIGHT, WRONG = "q7Rz0xWv-right", "q7Rz0xWv-wrong"
+
+
+@pytest.fixture(autouse=True)
+def _no_answers_of_before() -> None:
+    cache.clear()
+
+
+def taken_over(value: str) -> str:
+    """The Secret as another person set it, by another tool."""
+    return yaml.safe_dump(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": {"password": value}}
+    )
+
+
+def scene(team: Team, monkeypatch, mode: ApplyMode) -> None:
+    team.wire_up(monkeypatch)
+    team.apply(secret(password="the-first-one"), mode=mode)
+    live = {"stringData": {"password": RIGHT}}
+    assert team.edit("/api/v1/namespaces/default/secrets/login", live).is_ok
+
+
+def addresses(plan: Plan) -> list[str]:
+    base = f"/reviews/{plan.review.number}/plans/{plan.number}/"
+    tabs = ["changes", "diff", "requests", "owners", "yaml"]
+    return [base, *(f"{base}objects/0/{tab}/" for tab in tabs), f"{base}record/", f"{base}objects/"]
+
+
+def read(client: Client, plan: Plan) -> dict[str, list[str]]:
+    """The words that a reader is shown of a plan, page by page, without numbers, times and hashes."""
+    found = {}
+    for number, address in enumerate(addresses(plan)):
+        answer = client.get(address)
+        text = answer.content.decode()
+        text = re.sub(r"[0-9a-f]{12,64}|<[^>]*>", " ", text[max(text.find("<main"), 0) :])
+        found[str(number)] = [str(answer.status_code), *re.findall(r"[^\W\d]+", text)]
+    assert found["0"][0] == "200"
+    return found
+
+
+def two_plans(team: Team, mode: ApplyMode) -> tuple[Plan, Plan]:
+    right, wrong = (team.plan(taken_over(value), mode=mode, takes_over=True) for value in (RIGHT, WRONG))
+    return right, wrong
+
+
+def told_by(plan: Plan) -> list[tuple[object, object]]:
+    """What the plan itself says of each field: there is something to hide."""
+    (row,) = plan.changes.all()
+    return [(field["path"], field["operation"]) for field in row.document["fields"]]
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_a_viewer_reads_the_same_of_a_right_and_a_wrong_guess(team: Team, monkeypatch, mode: ApplyMode) -> None:
+    scene(team, monkeypatch, mode)
+    right, wrong = two_plans(team, mode)
+    assert told_by(right) != told_by(wrong)
+    viewer = Client()
+    viewer.force_login(make_person("vera", Role.VIEWER))
+
+    first, second = read(viewer, right), read(viewer, wrong)
+
+    assert "not shown" in " ".join(first["0"])
+    assert {
+        page: list(unified_diff(words, second[page], n=3)) for page, words in first.items() if words != second[page]
+    } == {}
+    for address in ("/", "/reviews/"):
+        assert "not shown" in viewer.get(address).content.decode()
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_authors_and_approvers_of_the_place_see_it(team: Team, monkeypatch, mode: ApplyMode) -> None:
+    scene(team, monkeypatch, mode)
+    _, wrong = two_plans(team, mode)
+
+    for person in (team.alice, team.bob):
+        shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=person)
+        assert livevalues.view_of(shown).readable is None
+        assert shown.counts == wrong.counts
+
+
+def map_alice(team: Team) -> None:
+    IdentityMapping.objects.create(
+        cluster=team.cluster, number=1, person=team.alice, user="alice@example", groups=[], since=timezone.now()
+    )
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_mapped_people_see_what_their_own_access_review_allows(team: Team, monkeypatch, is_allowed: bool) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    map_alice(team)
+    _, wrong = two_plans(team, ApplyMode.CLIENT)
+    team.wire.denied = set() if is_allowed else {"get"}
+
+    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+
+    assert (shown.counts == wrong.counts) is is_allowed
+    asked = [(who, request) for who, request in team.wire.identities if request.purpose == "access"]
+    who, request = asked[-1]
+    attributes = request.body["spec"]["resourceAttributes"]
+    assert who.user == "alice@example"
+    assert attributes == {"resource": "secrets", "verb": "get", "namespace": "default", "name": "login"}
+    plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+    assert len([r for _, r in team.wire.identities if r.purpose == "access"]) == len(asked)  # kept for a moment
+
+
+def test_a_cluster_that_does_not_answer_allows_nothing(team: Team, monkeypatch) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    map_alice(team)
+    _, wrong = two_plans(team, ApplyMode.CLIENT)
+
+    def refuse(*_: object) -> None:
+        raise ClusterError("nobody is there")
+
+    monkeypatch.setattr(connect, "open_transport", refuse)
+    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+
+    assert shown.counts == {"not shown": 1}
+
+
+def test_history_does_not_count_what_a_plan_hides(team: Team, monkeypatch) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    two_plans(team, ApplyMode.CLIENT)
+
+    told = [e.detail["counts"] for e in AuditEntry.objects.filter(action="plan.completed").order_by("id")]
+
+    assert told[-2] == told[-1] == {"not shown": 1}
+
+
+def test_a_run_does_not_tell_a_viewer_whether_a_secret_was_written(team: Team, monkeypatch) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    config = yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}})
+    viewer = Client()
+    viewer.force_login(make_person("vera", Role.VIEWER))
+    words = []
+    for value, number in ((RIGHT, "2"), (WRONG, "3")):
+        plan = team.plan(taken_over(value), config.replace("'1'", f"'{number}'"), mode=ApplyMode.CLIENT)
+        open_dangers(plan, team.bob)
+        run = team.work(team.start(plan))
+        secret_result = run.results.get(change__kind="Secret")
+        page = viewer.get(f"/runs/{run.number}/objects/{secret_result.position}/").content.decode()
+        words.append(re.findall(r"[^\W\d]+", re.sub(r"[0-9a-f]{12,64}|<[^>]*>", " ", page[page.index("<main") :])))
+
+    assert words[0] == words[1]
+
+
+def test_twenty_values_a_day_are_planned_and_no_more(team: Team) -> None:
+    with time_machine.travel(timezone.now().replace(hour=1), tick=False) as moment:
+        team.apply(secret(password=RIGHT))
+        for number in range(MOST_A_DAY - 1):
+            assert team.plan(secret(password=f"guess-{number}")).state == PlanState.COMPLETE
+
+        over = team.plan(secret(password="one-more"))
+        again = team.plan(secret(password="guess-3"))
+
+        assert over.state == PlanState.FAILED
+        assert "20 values" in over.error
+        assert again.state == PlanState.COMPLETE
+        assert team.plan(secret("other", password="one-more")).state == PlanState.COMPLETE
+        moment.shift(timedelta(days=1))
+        assert team.plan(secret(password="one-more")).state == PlanState.COMPLETE
