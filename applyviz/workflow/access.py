@@ -22,7 +22,16 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import Role
-from applyviz.records.models import AuditEntry, Grant, LiveFinding, Review, ReviewPlace, ServiceAccount, TeamMember
+from applyviz.records.models import (
+    AuditEntry,
+    Cluster,
+    Grant,
+    LiveFinding,
+    Review,
+    ReviewPlace,
+    ServiceAccount,
+    TeamMember,
+)
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.places import Place, fits, holds_at, is_everywhere, select_covered
 
@@ -213,6 +222,14 @@ def sees_cluster(user: Visitor, slug: str) -> bool:
     """Whether any of a person's grants reaches into a cluster."""
     grants = _looking(user)
     return grants is None or any(fits(grant.cluster_pattern, slug) for grant in grants)
+
+
+def sees_pattern(user: Visitor, pattern: str) -> bool:
+    """Whether a pattern of clusters tells a person nothing new: it is `*`, or fits a cluster that they see."""
+    if pattern == "*" or _looking(user) is None:
+        return True
+    slugs = Cluster.objects.values_list("slug", flat=True)
+    return any(fits(pattern, slug) and sees_cluster(user, slug) for slug in slugs)
 
 
 def may_use(user: Visitor, action: Action, slug: str) -> bool:

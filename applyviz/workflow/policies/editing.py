@@ -89,16 +89,17 @@ def _find_problems(rules: Rules) -> Iterator[str]:
 
 
 def list_policies(*, for_user: Visitor) -> QuerySet[PolicyVersion]:
-    """The versions in force; every member may read them."""
+    """Return the versions in force; every member reads those that hold where they see anything."""
     access.require(for_user, Action.LOOK)
-    return policies.list_in_force()
+    found = policies.list_in_force()
+    return found.filter(pk__in=[row.pk for row in found if access.sees_pattern(for_user, row.cluster_pattern)])
 
 
 def list_versions(slug: str, *, for_user: Visitor) -> list[PolicyVersion]:
-    """All versions of one policy, newest first."""
+    """Return all versions of one policy, newest first; a pattern may name a cluster that is not for this person."""
     access.require(for_user, Action.LOOK)
     found = list(PolicyVersion.objects.filter(policy__slug=slug).select_related("policy", "by"))
-    if not found:
+    if not found or not all(access.sees_pattern(for_user, row.cluster_pattern) for row in found):
         raise NotVisibleError(f"there is no policy {slug}")
     return found
 

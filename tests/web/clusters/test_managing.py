@@ -13,7 +13,7 @@ from applyviz.engine.objects.errors import UnreachableError
 from applyviz.records.models import Cluster, Review
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import cluster_lifecycle
-from tests.builders import grant_role, make_cluster_row
+from tests.builders import grant_role, make_cluster_row, make_policy
 from tests.clusters.test_kubeconfig import build
 from tests.web.test_api import Program, body
 
@@ -164,3 +164,20 @@ def test_archived_cluster_is_in_no_form(as_alice, prod):
 
     assert "Leftover" not in as_alice.get(NEW).content.decode()
     assert "Leftover" in as_alice.get(reverse("clusters:list-clusters")).content.decode()
+
+
+def test_policies_name_no_cluster_of_others(prod):
+    make_cluster_row("secret-project")
+    make_policy("of-secret", cluster="secret-project")
+    make_policy("of-prod", cluster="prod")
+    make_policy("of-all", cluster="*")
+    browser, root = author_of("prod"), User.objects.create_superuser("root")
+    listed = browser.get(reverse("settings:list-policies")).content.decode()
+    as_root = Client()
+    as_root.force_login(root)
+
+    assert [name for name in ("of-prod", "of-all") if name not in listed] == []
+    assert [name for name in ("of-secret", "secret-project") if name in listed] == []
+    assert browser.get(reverse("settings:show-policy", args=["of-secret"])).status_code == 404
+    assert browser.get(reverse("settings:show-policy", args=["of-prod"])).status_code == 200
+    assert "secret-project" in as_root.get(reverse("settings:list-policies")).content.decode()
