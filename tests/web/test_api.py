@@ -283,7 +283,7 @@ def test_method_type_and_address_are_refused_as_json(program):
     ]
 
     assert statuses == [405, 405, 415, 404]
-    assert program.get("nowhere").json()["error"]["code"] == "not found"
+    assert program.get("nowhere").json()["error"]["code"] == "not-found"
     assert program.get("").headers["Cache-Control"] == "no-store"
 
 
