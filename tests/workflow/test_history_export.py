@@ -85,7 +85,7 @@ def test_untouched_export_is_intact(written, check):
         (lambda x: x[:4], 5, "entries 5 to 6, the published head, are missing"),
         (lambda x: [], 1, "entries 1 to 6, the published head, are missing"),
         (lambda x: [*x[:5], forge(x[5], actor_name="mallory")], 6, "not the published head"),
-        (lambda x: [*x[:1], x[1][:-1] + ',"actor_name":"mallory"}', *x[2:]], 2, "twice"),
+        (lambda x: [*x[:1], x[1][:-1] + ',"actor_name":"mallory"}', *x[2:]], 2, "duplicate key"),
         (lambda x: [*x[:1], x[1][:-1] + ',"note":"x"}', *x[2:]], 2, "too many: note"),
         (lambda x: [*x[:1], '{"detail":NaN}', *x[2:]], 2, "NaN"),
         (lambda x: [*x[:1], "[" * 200_000, *x[2:]], 2, "nested"),
