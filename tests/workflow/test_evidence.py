@@ -72,6 +72,7 @@ def test_reviews_and_runs_of_the_period_and_of_no_other(team, auditor, today):
 
     assert [(f.what, f.who) for f in read(Section.REVIEWS, today, auditor)] == [("review.created", "alice")]
     assert [f.what for f in read(Section.RUNS, today, auditor)] == ["run.started", "run.finished"]
+    assert evidence.count_section(Section.RUNS, today, for_user=auditor) == 1  # two entries of one run
     assert [read(section, long_ago, auditor) for section in Section] == [[] for _section in Section]
 
 

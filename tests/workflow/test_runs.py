@@ -156,6 +156,23 @@ def test_object_that_appeared_makes_the_run_stale(team):
     assert team.live()["data"] == {"z": "9"}
 
 
+def test_object_that_was_deleted_is_said_to_be_deleted(team):
+    team.apply(config_map(a="1"))
+    run = team.start(team.plan(config_map(a="2")))
+    team.send(Request("DELETE", SETTINGS))
+
+    assert team.work(run).state == RunState.STALE
+    assert run.results.get(outcome="stale").detail == "it was deleted since it was reviewed"
+
+
+def test_object_that_was_created_is_said_to_be_created(team):
+    run = team.start(team.plan(config_map(a="1")))
+    team.apply_as("somebody", config_map(z="9"))
+
+    assert team.work(run).state == RunState.STALE
+    assert run.results.get(outcome="stale").detail == "it was created since it was reviewed"
+
+
 def test_object_that_was_made_anew_makes_the_run_stale(team):
     team.apply(config_map(a="1"))
     run = team.start(team.plan(config_map(a="2")))

@@ -20,7 +20,7 @@ from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
-from applyviz.workflow import access, approvals, breakglass, clock, policies, quorum, reviews, runs
+from applyviz.workflow import access, acknowledgements, approvals, breakglass, clock, policies, quorum, reviews, runs
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.livevalues import show_plan
 
@@ -138,6 +138,10 @@ def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> 
         return _("you approved it, others are still to"), False
     if is_able and said.has_teams:
         is_able = quorum.would_count(quorum.count_quorum(plan), person)
+    # Nobody can approve before every high risk is acknowledged; who may approve may do that too.
+    open_risks = acknowledgements.name_open(acknowledgements.find_open(plan)) if is_able else ()
+    if open_risks:
+        return open_risks[0], True
     return (_("waits for your approval") if is_able else _("waits for approval")), is_able
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import Objection
 from applyviz.workflow.policies import Freeze
@@ -83,6 +84,16 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
 
     with django_assert_num_queries(15):
         as_viewer.get(URL)
+
+
+def test_home_asks_for_an_acknowledgement_before_an_approval(as_bob, alice):
+    risk = Hazard(HazardKind.DELETED, Severity.DANGER)
+    rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, hazards=(risk,))])
+
+    page = as_bob.get(URL).content.decode()
+
+    assert "1 risk to acknowledge" in page
+    assert "waits for your approval" not in page
 
 
 def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
