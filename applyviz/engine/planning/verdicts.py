@@ -104,6 +104,6 @@ def judge_dry_run(answer: Answer) -> Judgement:
         return Judgement(Verdict.UNTRIED, "a dry run is not allowed here: " + answer.message)
     if answer.status == 400 and "dry run" in answer.message.replace("dryRun", "dry run"):
         return Judgement(Verdict.UNTRIED, f"the server cannot try it: {answer.message}")
-    if answer.status in _CANNOT_TRY:
+    if answer.status in _CANNOT_TRY or (answer.status == 500 and "failed calling webhook" in answer.message):
         return Judgement(Verdict.UNTRIED, f"the server could not try it: {describe_refusal(answer)}")
     return Judgement(Verdict.REFUSED, describe_refusal(answer))

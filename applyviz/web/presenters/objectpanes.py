@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.complaints import Complaint
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
 from applyviz.web.presenters.acknowledging import HazardAct
@@ -202,19 +202,35 @@ def present_notices(change: ObjectChange, acts: Mapping[HazardKind, HazardAct] |
 
 
 def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
-    counts = {
-        Tab.CHANGES: len(fields.select_reasons(change, FieldFilter.CHANGES)),
-        Tab.REQUESTS: len(change.requests),
-    }
+    counts = {Tab.REQUESTS: len(change.requests)}
+    if change.operation not in (Operation.PRUNE, Operation.ERROR):  # it changes as a whole, or not at all
+        counts[Tab.CHANGES] = len(fields.select_reasons(change, FieldFilter.CHANGES))
     kept = f"?{choice.keep}" if choice.keep else ""
     return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
+
+
+_REFUSED_LOOK = Look("!", gettext_lazy("refused by the API server"), "warn")
+
+
+def _tell_creation(change: ObjectChange) -> str:
+    """A creation without a field to show: a Secret may get all of its data from `stringData`."""
+    written = (change.versions.manifest or {}).get("stringData")
+    if isinstance(written, Mapping) and written:
+        return _("The object is created; stringData sets %(names)s.") % {"names": ", ".join(sorted(written))}
+    return _("The object is created; beyond its name the manifest sets nothing.")
 
 
 def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
         return _("Nothing changes: live already is what the manifest asks for.")
+    if change.operation is Operation.PRUNE:
+        return _("The whole object is deleted.")
+    if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
+        return _("No value changes: the requests only change who owns fields.")
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
-        return _("The object is created; beyond its name the manifest sets nothing.")
+        return _tell_creation(change)
+    if change.operation is Operation.ERROR and change.certainty is Certainty.CONFIRMED:
+        return _("The API server refuses this object, so nothing of it changes.")
     if change.operation is Operation.ERROR and not change.requests:
         return _("What would change could not be calculated.")
     return _("No field of this object is of this kind.")
@@ -345,6 +361,7 @@ def present_pane(
     life_url: str = "",
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
+    is_refused = change.operation is Operation.ERROR and change.certainty is Certainty.CONFIRMED
     return Pane(
         name=change.ref.name,
         kind=change.ref.gvk.kind,
@@ -352,7 +369,7 @@ def present_pane(
         look=OBJECT_LOOKS[change.operation],
         position=_where(change),
         method=name_method(change.method),
-        certainty=CERTAINTY_LOOKS[change.certainty],
+        certainty=_REFUSED_LOOK if is_refused else CERTAINTY_LOOKS[change.certainty],
         certainty_reason=say_certainty(change.certainty_reason),
         schema_origin=str(ORIGINS[change.schema_origin]),
         notices=present_notices(change, acts),

@@ -1,7 +1,8 @@
 """Risks of how an object is written: deleted, replaced, or with fields of others overwritten."""
 
 from applyviz.engine.hazards.model import HazardKind, Severity
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from tests.engine.planning.advice import CLIENT
 from tests.engine.planning.cluster import Box
@@ -71,3 +72,14 @@ def test_deleting_is_a_high_risk():
 
     assert change.operation is Operation.PRUNE
     assert find_risks(change) == [(HazardKind.DELETED, HIGH, {"kind": "ConfigMap", "name": "a"})]
+
+
+def test_webhook_that_is_down_leaves_an_estimate():
+    box = Box()
+    down = 'Internal error occurred: failed calling webhook "policy.example.com": connection refused'
+    box.intercept = lambda r: Answer(500, {"kind": "Status", "message": down}) if r.is_dry_run else None
+
+    change = box.plan_one(config_map("one"))
+
+    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.CALCULATED)
+    assert "failed calling webhook" in change.certainty_reason
