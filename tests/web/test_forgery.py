@@ -28,7 +28,9 @@ WRITING = {
     "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "retire-webhook",
     "try-webhook", "deliver-again", "add-policy", "edit-policy", "retire-policy", "add-person",
     "grant-to-person", "set-active", "link-accounts", "end-grant", "add-team", "add-member", "end-member",
-    "grant-to-team", "retire-team",
+    "grant-to-team", "retire-team", "claim", "change-password", "end-sessions", "invite-again", "confirm-pending",
+    "decline-pending", "compare-file", "replace-credential", "rename-cluster", "pause-cluster",
+    "resume-cluster", "archive-cluster", "restore-cluster", "set-masking",
 }  # fmt: skip
 
 
