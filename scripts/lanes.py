@@ -28,6 +28,7 @@ BIN = ROOT / ".venv" / "bin"
 
 # Two processes, each with installations of its own; the tests of one file share them.
 BY_FILE = ("-n", "2", "--dist", "loadfile")
+CONTROL_PLANE = ("tests/controlplane", "-m", "controlplane and not long")
 FAULTS = ("-m", "faults and not long", *BY_FILE, "--no-loadscope-reorder")
 # Every branch of the engine is taken by its own tests and by the recorded answers; no test runs in two lanes for that.
 UNITS = ("--ignore=tests/engine", "--ignore=tests/guide", "-n", "2")
@@ -125,7 +126,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("requirements", (str(BIN / "deptry"), "."), budget=10),
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet"), budget=20),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run"), budget=10),
-        pytest_lane("control plane", "tests/controlplane", "-m", "controlplane", lacks=lacks_control_plane, budget=120),
+        pytest_lane("control plane", *CONTROL_PLANE, lacks=lacks_control_plane, budget=120),
         Lane("types", (str(BIN / "mypy"),), budget=50),
         pytest_lane("conformance", "tests/conformance", "-m", "conformance", budget=80),
         pytest_lane("engine", *ENGINE, budget=150),
