@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -31,9 +32,23 @@ def holds_masked(shown: ObjectChange) -> bool:
     return shown.ref.gvk.kind == "Secret" or any(map(is_masked, (*found, *bodies)))
 
 
+def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
+    """As much of a path as an object has: the rest is in the words of the server."""
+    known: list[str | int] = []
+    for step in path:
+        if isinstance(step, int):
+            if not isinstance(obj, list) or step >= len(obj):
+                break
+        elif not isinstance(obj, Mapping) or step not in obj:
+            break
+        known.append(step)
+        obj = obj[step]
+    return tuple(known)
+
+
 def name_fields(complaints: Iterable[Complaint], manifest: JSONObject | None) -> tuple[str, ...]:
     """The fields of the manifest that a server complains of, as the manifest spells them."""
-    paths = (find_path(complaint, manifest) for complaint in complaints)
+    paths = (_keep_known(find_path(complaint, manifest), manifest) for complaint in complaints)
     told = ("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path) for path in paths)
     return tuple(dict.fromkeys(filter(None, told)))
 

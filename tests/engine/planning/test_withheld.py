@@ -1,0 +1,106 @@
+"""What is told of a server's words beside a masked value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.exchange import Answer
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning import withheld
+from applyviz.engine.planning.complaints import Complaint
+from applyviz.engine.planning.livevalues import NOT_SHOWN, withhold_live
+from applyviz.engine.planning.masked import mask_change
+from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+
+REF = ObjectRef(GroupVersionKind("", "v1", "Secret"), "default", "login")
+MANIFEST = {"kind": "Secret", "stringData": {"password": "the-password"}, "list": [{"a": 1}]}
+KEY = b"k" * 32
+
+
+def change(**values: object) -> ObjectChange:
+    return ObjectChange(
+        REF, Operation.ERROR, Versions(manifest=MANIFEST, live={"data": {"password": "bGl2ZQ=="}}), **values
+    )
+
+
+def test_refusal_is_told_by_code_reason_and_fields():
+    body = {
+        "reason": "Invalid",
+        "details": {"causes": [{"field": "stringData[password]", "message": "x"}, {"field": "zz"}]},
+    }
+
+    told = withheld.describe_answer(Answer(422, body), MANIFEST)
+
+    assert told == f"the server refused it (422 Invalid) at .stringData.password; {withheld.WITHHELD}"
+    assert withheld.describe_withheld(0, "no word") == f"the server refused it; {withheld.WITHHELD}"
+    assert withheld.name_fields([Complaint("list[0].a", "x")], MANIFEST) == (".list[0].a",)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", ""),
+        ("nothing needs to be sent", "nothing needs to be sent"),
+        ("no answer to the dry run: x", f"no answer to the dry run; {withheld.WITHHELD}"),
+        ("webhook x: no", f"the server said why; {withheld.WITHHELD}"),
+    ],
+)
+def test_reason_keeps_our_own_part(said, told):
+    assert withheld.withhold_reason(said) == told
+
+
+def test_words_leave_errors_warnings_and_conflicts():
+    conflicts = (
+        Conflict("helm", "Apply", "v1", "", ("f:data",), "ours"),
+        Conflict("x", "Apply", "v1", "", (), "theirs"),
+    )
+    found = change(
+        error="theirs",
+        warnings=("theirs", "theirs"),
+        conflicts=conflicts,
+        complaints=(Complaint("stringData.password", "theirs"), Complaint("", "theirs")),
+        refusal=Refusal(400, "BadRequest"),
+    )
+
+    shown = mask_change(found, tag_key=KEY)
+
+    assert "theirs" not in str(shown)
+    assert "(400 BadRequest) at .stringData.password" in shown.error
+    assert [c.message for c in shown.conflicts] == ["ours", 'conflict with "x"']
+    assert len(shown.warnings) == len(shown.complaints) == 1
+
+
+def test_error_of_ours_is_told_where_it_is_of_the_manifest_alone():
+    mine = replace(change(error="no such kind"), versions=Versions(manifest=MANIFEST))
+
+    assert mask_change(mine, tag_key=KEY).error == "no such kind"
+    assert "the-password" not in mask_change(replace(mine, error="bad the-password"), tag_key=KEY).error
+    assert mask_change(change(error="of both"), tag_key=KEY).error == f"it could not be calculated; {withheld.WITHHELD}"
+
+
+def test_status_loses_its_messages():
+    status = {"conditions": [{"type": "Ready", "message": "x"}], "n": 1}
+
+    assert withheld.without_messages(status) == {"conditions": [{"type": "Ready"}], "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ({"stringData": {"password": "A"}}, "; against what was last applied, password changes"),
+        ({"stringData": {"password": "the-password"}, "data": 7}, "; against what was last applied, nothing changes"),
+        (None, ""),
+    ],
+)
+def test_live_values_are_hidden_whatever_they_are(before, told):
+    found = replace(change(error="x"), versions=Versions(last_applied=before, manifest=MANIFEST, live={"data": {}}))
+
+    shown = withhold_live(found)
+
+    assert (shown.operation, shown.certainty) == (Operation.WITHHELD, Certainty.UNKNOWN)
+    assert shown.certainty_reason == f"{NOT_SHOWN}{told}"
+    assert shown.versions.live is None
+    assert not shown.error
