@@ -25,6 +25,7 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
+from applyviz.workflow import livevalues
 from applyviz.workflow.policies import BUILT_IN
 from tests.builders import make_approval
 
@@ -104,6 +105,7 @@ def make_plan(
     for row in rows:
         counts[row.operation] = counts.get(row.operation, 0) + 1
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
+    values["summary"] = livevalues.keep_compared(rows)
     if state == PlanState.COMPLETE:
         values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": BUILT_IN}
     Plan.objects.filter(pk=plan.pk).update(**values)

@@ -117,10 +117,9 @@ class SettlingMask:
                 found: JSONValue = find_value(shown, path)
                 return _unwrap_whole(shown, path) if found is ABSENT else found
         whole = _wrap(path, value)
-        if not isinstance(whole, Mapping):
-            return value
-        masked = mask(whole, gvk=self._gvk, tag_key=self._tag_key, scope=self._scope, policy=self._policy, beside=())
-        return _unwrap(path, masked)
+        obj = whole if isinstance(whole, Mapping) else {}
+        masked = mask(obj, gvk=self._gvk, tag_key=self._tag_key, scope=self._scope, policy=self._policy, beside=())
+        return _unwrap(path, masked) if masked else value
 
     def _mask_edit(self, edit: FileEdit | None) -> FileEdit | None:
         if edit is None:

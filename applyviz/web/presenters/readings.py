@@ -22,7 +22,7 @@ from applyviz.web.presenters.fields import render_short
 from applyviz.web.presenters.objects import SameChange
 from applyviz.web.presenters.values import ABSENT, show_value
 from applyviz.workflow.changes import read_masked
-from applyviz.workflow.livevalues import view_of
+from applyviz.workflow.livevalues import hidden_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def read_plan(plan_id: int, digest: str) -> Reading:
 
 def read_for_reader(plan: Plan) -> Reading:
     """Read a complete plan as its reader sees it: without what it says of Secrets that are hidden from them."""
-    if view_of(plan).readable is None:
+    if not hidden_positions(plan):
         return read_plan(plan.pk, plan.digest)
     kept = plan.summary.get("overview")
     return Reading() if kept is None else _make_reading(from_json(Overview, kept))

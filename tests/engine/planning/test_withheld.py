@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
@@ -37,6 +38,7 @@ def test_refusal_is_told_by_code_reason_and_fields():
     assert told == f"the server refused it (422 Invalid) at .stringData.password; {withheld.WITHHELD}"
     assert withheld.describe_withheld(0, "no word") == f"the server refused it; {withheld.WITHHELD}"
     assert withheld.name_fields([Complaint("list[0].a", "x")], MANIFEST) == (".list[0].a",)
+    assert withheld.name_fields([Complaint("list[7].a", "x")], MANIFEST) == (".list",)
 
 
 @pytest.mark.parametrize(
@@ -104,3 +106,16 @@ def test_live_values_are_hidden_whatever_they_are(before, told):
     assert shown.certainty_reason == f"{NOT_SHOWN}{told}"
     assert shown.versions.live is None
     assert not shown.error
+
+
+def test_value_of_the_file_leaves_a_risk_where_it_is_masked():
+    facts = {"text": "012", "value": "10", "what": "octal"}
+    hazards = tuple(
+        Hazard(HazardKind.RETYPED_VALUE, Severity.WARNING, path, facts)
+        for path in (("f:stringData", "f:password"), ("f:list",))
+    )
+
+    hidden, kept = mask_change(change(hazards=hazards), tag_key=KEY).hazards
+
+    assert hidden.facts == {"text": "", "value": "", "what": "octal"}
+    assert kept.facts == facts

@@ -69,7 +69,7 @@ def archived(alice):
             _write("it's", _patch("/p", STRATEGIC_MERGE_PATCH, {"metadata": {"resourceVersion": None}, "a": 1}, bound)),
             _write("merged", _patch("/m", MERGE_PATCH, {"b": None}), kind="Deployment"),
             _write("gone", Request("DELETE", "/d", {}, "application/json", {"propagationPolicy": "Foreground"})),
-            _write("hidden", _patch("/s", MERGE_PATCH, secret), kind="Secret"),
+            _write("hidden", _patch("/s", MERGE_PATCH, secret), kind="Secret", operation=Operation.CREATE),
             _write("moved", _patch("/j", JSON_PATCH, [{"op": "replace"}], Hole(("i:0", "f:value"), "managedFields"))),
             builders.build_change(),
         ],
