@@ -166,7 +166,7 @@ def change_bytes() -> Patches:
 
 def retry_blindly() -> Patches:
     """After a version conflict the write goes out again, bound to whatever is there now."""
-    yield patch.object(ObjectRun, "_recheck", lambda run: run._read())
+    yield patch.object(ObjectRun, "_recheck", lambda run, part: run._read())
 
 
 def check_nothing_first() -> Patches:
