@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def test_data_is_private_whatever_the_umask(tmp_path, is_old):
     home = tmp_path / "home"
     if is_old:  # as an earlier release left it
         (home / "keys").mkdir(parents=True)
-        (home / "keys" / "session").write_text("x" * 48)
+        (home / "keys" / "session").write_text(secrets.token_urlsafe(48))
         (home / "applyviz.sqlite3").touch()
         for path in (home, home / "keys", home / "keys" / "session", home / "applyviz.sqlite3"):
             path.chmod(0o777)
