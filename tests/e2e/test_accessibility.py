@@ -42,6 +42,8 @@ PAGES = {
         "/notifications/",
         "/notifications/choices/",
         "/settings/tokens/accounts/new/",
+        "/account/",
+        "/account/password/",
         "/guide/",
         "/guide/fields/",
         "/guide/conflicts/",
@@ -53,6 +55,8 @@ PAGES = {
     "bob": ["/reviews/2/plans/1/confirm/", "/history/verify/"],
     "dana": [
         "/clusters/new/",
+        "/clusters/demo/manage/",
+        "/clusters/demo/manage/connection/",
         "/prove/",
         "/reviews/2/plans/1/break-glass/",
         "/history/",
@@ -70,6 +74,7 @@ PAGES = {
         "/settings/calendar/",
         "/settings/people/",
         "/settings/people/new/",
+        "/settings/people/pending/",
         "/settings/people/alice/",
         "/settings/teams/",
         "/settings/teams/new/",
@@ -114,6 +119,7 @@ ELSEWHERE = {
     "reviews:show-watch",
     "clusters:adopt-object",
     "login",
+    "claim",
 }
 
 
@@ -159,6 +165,18 @@ def make_settings(page: Page, slug: str) -> str:
     return page.url.partition("/settings")[1] + page.url.partition("/settings")[2]
 
 
+def find_wide(page: Page) -> dict[int, int]:
+    """What the page needs where that is more than the width of a screen, by that width."""
+    wide = {}
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        needed = page.evaluate("document.documentElement.scrollWidth")
+        if needed > width:
+            wide[width] = needed
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    return wide
+
+
 @contextmanager
 def every_page(sign_in, theme: str) -> Iterator[Iterator[tuple[Page, str]]]:
     """Each page in the browser of who may open it; what is made for it is taken back."""
@@ -186,12 +204,8 @@ def test_pages_have_no_finding_and_fit_every_screen(sign_in, theme):
             violations = describe(Axe().run(page).response["violations"])
             if violations:
                 found[address] = violations
-            for width in WIDTHS if theme == "light" else ():
-                page.set_viewport_size({"width": width, "height": 900})
-                needed = page.evaluate("document.documentElement.scrollWidth")
-                if needed > width:
-                    wide[address, width] = needed
-            page.set_viewport_size({"width": 1440, "height": 1000})
+            if theme == "light" and (needed := find_wide(page)):
+                wide[address] = needed
 
     assert (found, wide) == ({}, {})
 
@@ -249,6 +263,27 @@ def test_consent_and_login_have_no_finding(sign_in, product, browser, theme):
     visitor.close()
 
     assert (consent, login) == ([], [])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_claim_of_an_account_has_no_finding_and_fits_every_screen(sign_in, browser, theme):
+    page = sign_in("dana", color_scheme=theme)
+    page.goto("/settings/people/new/")
+    page.get_by_label("Name").fill(f"frank-{secrets.token_hex(3)}")
+    page.get_by_role("button", name="Make the account").click()
+    link = page.locator("[data-claim]").inner_text()
+    invited = (describe(Axe().run(page).response["violations"]), find_wide(page))
+    visitor = browser.new_page(color_scheme=theme)
+    visitor.goto(link)
+    claim = (describe(Axe().run(visitor).response["violations"]), find_wide(visitor))
+    visitor.get_by_label("New password", exact=True).fill(secrets.token_urlsafe(12))
+    visitor.get_by_label("New password again").fill("another")
+    visitor.get_by_role("button", name="Set password").click()
+    expect(visitor.get_by_label("New password again")).to_have_attribute("aria-invalid", "true")
+    refused = (describe(Axe().run(visitor).response["violations"]), find_wide(visitor))
+    visitor.close()
+
+    assert (invited, claim, refused) == (([], {}), ([], {}), ([], {}))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
