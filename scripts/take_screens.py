@@ -26,7 +26,7 @@ CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM") or shutil.which("chromium") or ""
 DESK, PHONE = ViewportSize(width=1440, height=960), ViewportSize(width=360, height=760)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PATIENCE = 120.0
-MOST_DANGERS = 10
+MOST_RISKS = 10
 BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: [\n"
 
 
@@ -145,7 +145,7 @@ def acknowledge_risks(bob: Walk, address: str) -> None:
     """Open what has a high risk and acknowledge it, as an approval needs."""
     bob.page.goto(address)
     missing = bob.page.locator("[data-deck] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
-    for _ in range(MOST_DANGERS):
+    for _ in range(MOST_RISKS):
         if not missing.count():
             return
         bob.page.goto(missing.first.get_attribute("href") or address)

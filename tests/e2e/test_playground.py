@@ -31,8 +31,8 @@ def visitor(product, browser):
 
 def test_rule_leads_to_a_question_and_a_link(visitor, browser):
     visitor.goto("/guide/")
-    visitor.get_by_role("link", name="When does the server refuse").click()
-    visitor.get_by_role("link", name="Open in the playground Refused").click()
+    visitor.get_by_role("link", name="When does the server reject").click()
+    visitor.get_by_role("link", name="Open in the playground Rejected").click()
     expect(visitor.get_by_text('conflict with "platform"').first).to_be_visible()
     expect(visitor.get_by_text("Three ways out:")).to_be_visible()
 
