@@ -16,7 +16,7 @@ def test_index_asks_the_question_of_every_page(client, db):
     text = client.get(reverse("guide:show-guide")).content.decode()
 
     assert [name for name in NAMES if f'href="{page_url(name)}"' not in text] == []
-    assert "Who owns the fields of an object that nobody applied?" in text
+    assert "Who owns the fields of an object that was never applied?" in text
 
 
 @pytest.mark.parametrize("name", NAMES)
