@@ -35,6 +35,7 @@ _TELLING = Q(group="", kind="Secret") & ~Q(operation__in=[Operation.CREATE.value
 _KEPT = "compared"
 _NO_LIVE = frozenset({Operation.CREATE.value, Operation.PRUNE.value})
 Name = tuple[str, str]
+Compared = tuple[str, str, int, str]
 
 
 def is_compared(row: ObjectChange) -> bool:
@@ -82,13 +83,17 @@ ask_cluster: Ask | None = None
 """How pages ask, set by `worker requests`; without it nothing is readable."""
 
 
-def _find_readable(plan: Plan, names: Sequence[Name], reader: Visitor, *, can_ask: bool) -> frozenset[Name]:
-    cluster = plan.target.cluster
-    if not isinstance(reader, Person):
-        return frozenset()
+def _try_find_identity(reader: Visitor, cluster: Cluster) -> identities.Identity | None:
     try:
-        identity = identities.find_identity(reader, cluster)
+        return identities.find_identity(reader, cluster) if isinstance(reader, Person) else None
     except ApplyVizError:
+        return None
+
+
+def _find_readable(
+    cluster: Cluster, names: Sequence[Name], reader: Visitor, identity: identities.Identity | None, *, can_ask: bool
+) -> frozenset[Name]:
+    if identity is None or not isinstance(reader, Person):
         return frozenset()
     if identity.is_own:
         seeing = {Role.AUTHOR, Role.APPROVER}
@@ -111,18 +116,27 @@ def keep_compared(rows: Iterable[ObjectChange]) -> dict[str, Any]:
     return {_KEPT: [[r.namespace, r.name, r.position, r.operation] for r in rows if is_compared(r)]}
 
 
-def _list_compared(plan: Plan) -> list[tuple[str, str, int, str]]:
+def _list_compared(plan: Plan) -> list[Compared]:
     kept = plan.summary.get(_KEPT)
     if kept is not None:
         return [(namespace, name, position, operation) for namespace, name, position, operation in kept]
     return list(plan.changes.filter(_TELLING).values_list("namespace", "name", "position", "operation"))
 
 
-def _find_view(plan: Plan, compared: Sequence[tuple[str, str, int, str]], reader: Visitor, can_ask: bool) -> LiveView:
+def _find_view(
+    plan: Plan,
+    compared: Sequence[Compared],
+    reader: Visitor,
+    can_ask: bool,
+    known: dict[int, identities.Identity | None],
+) -> LiveView:
     names = list(dict.fromkeys((namespace, name) for namespace, name, _position, _operation in compared))
     if not names:
         return LiveView(None)
-    readable = _find_readable(plan, names, reader, can_ask=can_ask)
+    cluster = plan.target.cluster
+    if cluster.pk not in known:
+        known[cluster.pk] = _try_find_identity(reader, cluster)
+    readable = _find_readable(cluster, names, reader, known[cluster.pk], can_ask=can_ask)
     return LiveView(None) if readable.issuperset(names) else LiveView(readable)
 
 
@@ -134,8 +148,36 @@ def show_plan(plan: Plan, reader: Visitor, *, can_ask: bool = True) -> Plan:
     """
     if getattr(plan, "shown_to", None) == reader:
         return plan
-    compared = _list_compared(plan)
-    view = _find_view(plan, compared, reader, can_ask)
+    return _show(plan, _list_compared(plan), reader, can_ask, {})
+
+
+def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
+    """Have each plan of a list shown as by `show_plan`; the number of queries grows with clusters, not with plans.
+
+    - No cluster is asked: only what is known counts.
+    - Plans that did not get as far as a summary keep nothing of their Secrets; those are read together.
+    """
+    waiting = [plan for plan in plans if getattr(plan, "shown_to", None) != reader]
+    silent = [plan.pk for plan in waiting if _KEPT not in plan.summary]
+    found: dict[int, list[Compared]] = {}
+    if silent:
+        rows = ObjectChange.objects.filter(_TELLING, plan__in=silent)
+        for pk, *one in rows.values_list("plan", "namespace", "name", "position", "operation"):
+            found.setdefault(pk, []).append((one[0], one[1], one[2], one[3]))
+    known: dict[int, identities.Identity | None] = {}
+    for plan in waiting:
+        compared = _list_compared(plan) if _KEPT in plan.summary else found.get(plan.pk, [])
+        _show(plan, compared, reader, False, known)
+
+
+def _show(
+    plan: Plan,
+    compared: Sequence[Compared],
+    reader: Visitor,
+    can_ask: bool,
+    known: dict[int, identities.Identity | None],
+) -> Plan:
+    view = _find_view(plan, compared, reader, can_ask, known)
     plan.live_view, plan.shown_to = view, reader  # type: ignore[attr-defined]  # of this very instance
     if view.readable is None:
         return plan

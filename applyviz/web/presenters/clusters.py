@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import Cluster, PolicyVersion
 from applyviz.web.presenters.findings import Findings, present_findings
-from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
+from applyviz.web.presenters.lists import ReviewRow, present_review, show_newest, with_latest_plan
 from applyviz.web.presenters.objectlinks import link_object
 from applyviz.web.presenters.operations import Look
 from applyviz.web.presenters.owners import OwnerChip, present_owner
@@ -150,7 +150,9 @@ def _group_kinds(inventory: Inventory, cluster: Cluster) -> tuple[KindGroup, ...
 def present_cluster(cluster: Cluster, inventory: Inventory, *, for_user: Person) -> ClusterPage:
     """The page of one cluster."""
     found = reviews.list_reviews(for_user=for_user).prefetch_related(None).filter(targets__cluster=cluster)
-    rows = tuple(present_review(review, for_user=for_user) for review in with_latest_plan(found)[:REVIEWS_SHOWN])
+    latest = list(with_latest_plan(found)[:REVIEWS_SHOWN])
+    show_newest(latest, for_user=for_user)
+    rows = tuple(present_review(review, for_user=for_user) for review in latest)
     return ClusterPage(
         cluster=_present_cluster(cluster, len(rows), tuple(policies.list_in_force())),
         uid=cluster.uid,

@@ -16,13 +16,13 @@ from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, Objection, Plan, Review
 from applyviz.web.presenters.decks import count_effects
 from applyviz.web.presenters.findings import DriftRow, present_drifted
-from applyviz.web.presenters.lists import ReviewRow, present_review, with_latest_plan
+from applyviz.web.presenters.lists import ReviewRow, present_review, show_newest, with_latest_plan
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
 from applyviz.workflow import access, acknowledgements, approvals, breakglass, clock, policies, quorum, reviews, runs
 from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.livevalues import show_plan
+from applyviz.workflow.livevalues import show_plans
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
@@ -153,16 +153,18 @@ def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
     # `newest` is filled by the prefetch.
     found = [(review, review.newest) for review in with_latest_plan(open_ones)[:OPEN_SHOWN]]  # type: ignore[attr-defined]
     said = _Said.of([plan for _, newest in found for plan in newest])
+    show_newest((review for review, _ in found), for_user=person)
     for review, newest in found:
         if newest:
-            show_plan(newest[0], person, can_ask=False)
             what, is_yours = _what_waits(review, newest[0], person, can_approve=can_approve, said=said)
             (mine if is_yours else others).append(Waiting(present_review(review, for_user=person), what, is_yours))
     return mine, others
 
 
-def present_runs(found: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
+def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow, ...]:
     """Rows of runs."""
+    found = list(runs)
+    show_plans((run.plan for run in found), for_user)
     return tuple(
         RunRow(
             number=run.number,
@@ -171,7 +173,7 @@ def present_runs(found: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRo
             target=run.plan.target.cluster.name,
             look=STATE_LOOKS[RunState(run.state)],
             started_by=run.requested_by.get_username(),
-            count=count_effects(show_plan(run.plan, for_user, can_ask=False)),
+            count=count_effects(run.plan),
             at=run.finished_at or run.started_at or run.created_at,
         )
         for run in found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -16,7 +17,7 @@ from applyviz.records.models import ApplyRun, Plan, Review
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.runs import STATE_LOOKS
 from applyviz.workflow.access import Visitor
-from applyviz.workflow.livevalues import show_plan
+from applyviz.workflow.livevalues import show_plan, show_plans
 
 PER_PAGE = 30
 Row = TypeVar("Row")
@@ -99,6 +100,11 @@ def _state(review: Review, plan: Plan | None, run: ApplyRun | None) -> str:
     return str(ReviewState(review.state).label)
 
 
+def show_newest(found: Iterable[Review], *, for_user: Visitor) -> None:
+    """Have the latest plans of reviews from `with_latest_plan` shown to a person, all at once."""
+    show_plans((plan for review in found for plan in review.newest), for_user)  # type: ignore[attr-defined]
+
+
 def present_review(review: Review, *, for_user: Visitor) -> ReviewRow:
     """One row; the review comes from `with_latest_plan`."""
     newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
@@ -120,5 +126,7 @@ def present_review(review: Review, *, for_user: Visitor) -> ReviewRow:
 def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) -> ListPage[ReviewRow]:
     """One page of the list of reviews."""
     cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
-    rows = tuple(present_review(review, for_user=for_user) for review in cut.object_list)
+    found = list(cut.object_list)
+    show_newest(found, for_user=for_user)
+    rows = tuple(present_review(review, for_user=for_user) for review in found)
     return ListPage(rows, cut.number, cut.paginator.num_pages, cut.paginator.count)

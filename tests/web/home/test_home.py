@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.models import Objection
 from applyviz.workflow.policies import Freeze
@@ -82,7 +83,17 @@ def test_home_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
     for _n in range(count):
         rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
 
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
+        as_viewer.get(URL)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice, count, django_assert_num_queries):
+    secret = ObjectRef(GroupVersionKind("", "v1", "Secret"), "shop", "login")
+    for _n in range(count):
+        rows.make_plan(alice, [replace(builders.build_change(), ref=secret, operation=Operation.UPDATE)])
+
+    with django_assert_num_queries(17):
         as_viewer.get(URL)
 
 
