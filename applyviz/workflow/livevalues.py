@@ -162,8 +162,8 @@ def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
     found: dict[int, list[Compared]] = {}
     if silent:
         rows = ObjectChange.objects.filter(_TELLING, plan__in=silent)
-        for pk, *one in rows.values_list("plan", "namespace", "name", "position", "operation"):
-            found.setdefault(pk, []).append((one[0], one[1], one[2], one[3]))
+        for pk, space, name, place, operation in rows.values_list("plan", "namespace", "name", "position", "operation"):
+            found.setdefault(pk, []).append((space, name, place, operation))
     known: dict[int, identities.Identity | None] = {}
     for plan in waiting:
         compared = _list_compared(plan) if _KEPT in plan.summary else found.get(plan.pk, [])
