@@ -17,6 +17,7 @@ from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 from applyviz.engine.ownership import managedfields, migrate, serverside, updates
+from applyviz.engine.planning.desk import find_stale
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
@@ -32,7 +33,7 @@ class Answers:
     """The answers of an example; absent parts are None or empty.
 
     `owners` is one line per field owner: name, operation, subresource and its fields; `prints` is what kubectl
-    prints of a command.
+    prints of a command; `refused` is why the server rejects the patch, and then nothing comes after it.
     """
 
     patch: JSONValue = None
@@ -40,6 +41,7 @@ class Answers:
     owners: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     prints: tuple[str, ...] = ()
+    refused: str = ""
 
 
 def read_object(text: str, file: str) -> JSONObject:
@@ -77,6 +79,9 @@ def _answer_three_way(example: Example) -> Answers:
     last_applied = read_object(last_text, "last applied") if last_text else None
     kind = _find_kind(manifest)
     patch = patches.compute(last_applied, manifest, live, kind=kind)
+    stale = find_stale(manifest, live)
+    if stale:
+        return Answers(patch=patch.body, refused=stale)
     return Answers(patch=patch.body, after=patches.apply(live, patch.body, patch.content_type, kind=kind))
 
 

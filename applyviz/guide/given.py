@@ -26,6 +26,7 @@ class Given:
     mode: ApplyMode = ApplyMode.SERVER
     field_manager: str = SERVER_SIDE_MANAGER
     is_forced: bool = False
+    takes_client_side: bool = True
 
     @property
     def has_unknown_owners(self) -> bool:

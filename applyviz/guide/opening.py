@@ -45,6 +45,7 @@ def _open_story(example: Example) -> Given:
         crds=next((b.text for b in reversed(example.blocks) if b.part is Part.DEFINITION), ""),
         field_manager=step.words[0],
         is_forced="force" in step.words,
+        takes_client_side=False,  # a story says itself where fields move
     )
 
 

@@ -167,7 +167,11 @@ def _remember(live: JSONObject | None, applied: JSONObject | None) -> JSONObject
 def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
     """How it is applied."""
     return ApplyOptions(
-        mode=given.mode, field_manager=given.field_manager, takes_over=given.is_forced, namespace=namespace
+        mode=given.mode,
+        field_manager=given.field_manager,
+        takes_over=given.is_forced,
+        takes_client_side=given.takes_client_side,
+        namespace=namespace,
     )
 
 

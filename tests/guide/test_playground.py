@@ -49,6 +49,10 @@ def test_playground_answers_as_the_guide(name):
 
     change = playground.explain(open_example(ASKED[name]), now=NOW)
 
+    if wanted.refused:
+        assert change.operation is Operation.ERROR
+        assert change.error.startswith(wanted.refused)
+        return
     is_calculated = change.certainty is Certainty.CALCULATED
     assert is_calculated or change.operation is Operation.UNCHANGED  # where nothing is sent, nothing can be wrong
     if wanted.conflicts:

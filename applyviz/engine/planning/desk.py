@@ -33,6 +33,15 @@ def unknown_kind(member: Member) -> KindSchema:
     return KindSchema(member.resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
 
 
+def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
+    """How a manifest names another object or version than the live one; "" where it does not."""
+    wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
+    for name in ("uid", "resourceVersion"):
+        if live is not None and wanted.get(name) and wanted[name] != held.get(name):
+            return f"the manifest names {name} {wanted[name]}, but the live object has {held.get(name)}"
+    return ""
+
+
 @dataclass
 class Desk:
     """Answers a flow while its object is planned, and keeps what the plan needs of it."""
@@ -111,12 +120,8 @@ class Desk:
 
         - Our own writes are bound to what was just read, so the server would never see what the manifest says.
         """
-        wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (self.member.obj, self.live))
-        for name in ("uid", "resourceVersion"):
-            if self.live is not None and wanted.get(name) and wanted[name] != held.get(name):
-                told = f"the manifest names {name} {wanted[name]}, but the live object has {held.get(name)}"
-                return status_answer(409, "AlreadyExists", f"{told}: take it out of the manifest")
-        return None
+        told = find_stale(self.member.obj, self.live)
+        return status_answer(409, "AlreadyExists", f"{told}: take it out of the manifest") if told else None
 
     def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
         """Answer a write as a server would; a new object needs its namespace, which is asked for."""

@@ -36,6 +36,9 @@ class PlaygroundForm(forms.Form):
         max_length=128,
         validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
     )
+    takes_client_side = forms.BooleanField(
+        label=_("Move field ownership from client-side apply first"), required=False, initial=True
+    )
     is_forced = forms.BooleanField(label=_("Take over what conflicts (force)"), required=False)
 
     @classmethod
@@ -53,6 +56,7 @@ class PlaygroundForm(forms.Form):
             **texts,
             mode=mode,
             field_manager=self.cleaned_data["field_manager"] or usual,
+            takes_client_side=self.cleaned_data["takes_client_side"],
             is_forced=self.cleaned_data["is_forced"] and mode is ApplyMode.SERVER,
         )
 

@@ -155,7 +155,7 @@ def present_example(name: str, example: Example) -> ExampleRow:
         inputs=tuple(_present_inputs(example)),
         answers=tuple(_present_answers(example, answers)),
         owners=tuple(map(_present_owner, answers.owners)),
-        conflicts=answers.conflicts,
+        conflicts=(*answers.conflicts, answers.refused) if answers.refused else answers.conflicts,
         url="" if example.is_set else example_url(name),
     )
 
