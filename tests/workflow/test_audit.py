@@ -70,9 +70,11 @@ def test_first_bad_entry_is_named(sql, bad, reason):
 def test_rewritten_entry_breaks_the_next_one():
     write()
     second = AuditEntry.objects.get(sequence=2)
+    words = second.words.replace(second.actor_name, "mallory")
     second.actor_name = "mallory"
     forged = audit.hash_entry({name: getattr(second, name) for name in audit.STORED})
-    tamper(f"UPDATE records_auditentry SET actor_name = 'mallory', hash = '{forged}' WHERE sequence = 2")
+    changed = f"actor_name = 'mallory', words = '{words}', hash = '{forged}'"
+    tamper(f"UPDATE records_auditentry SET {changed} WHERE sequence = 2")
 
     assert chain.verify_chain().bad.sequence == 3
 

@@ -84,7 +84,7 @@ class Neighbours:
     """What else is in play: the other manifests of the set, and live objects the planner has read.
 
     - `manifests`: every object of the set, the subject's own included (HPA, PDB, Namespace, CRD …).
-    - `live`: live objects known without asking again: autoscalers and disruption budgets mostly.
+    - `live`: live objects known without asking again, mostly autoscalers.
     """
 
     manifests: tuple[JSONObject, ...] = ()

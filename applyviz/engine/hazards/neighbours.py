@@ -1,6 +1,6 @@
-"""Which live objects beside the set the rules want to see, as reads, and the answers as neighbours.
+"""Reads of the live objects that risk rules need beside the set, and their answers as neighbors.
 
-Autoscalers and disruption budgets of the namespaces that the set touches; the namespaces and definitions of the set
+Autoscalers of the namespaces that the set touches; the namespaces and definitions of the set
 itself, because only what is not there yet has to come first; the definitions of its custom resources. What may not be
 read is left out: a rule then says less, never something wrong about objects it has seen.
 """
