@@ -182,7 +182,7 @@ def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO)
         if one["operation"] == "unchanged":
             continue
         where = f"{one['namespace']}/{one['name']}" if one["namespace"] else one["name"]
-        sure = "" if one["certainty"] == "server-confirmed" else f"  ({one['certainty']})"
+        sure = "" if one["certainty"] == "confirmed" else f"  ({one['certainty']})"
         print(f"{_MARKS.get(one['operation'], '?')} {one['operation']} {one['kind']} {where}{sure}", file=out)
         for field in one["fields"]:
             print(f"    {field['path']}: {field['live'] or '-'} -> {field['after'] or '-'}", file=out)

@@ -85,7 +85,7 @@ def make_plan_row(
             "namespace": "default",
             "name": f"settings-{position}",
             "operation": "update",
-            "certainty": "server-confirmed",
+            "certainty": "confirmed",
             "has_effect": True,
             "effect": "e" * 64,
             "document": {},

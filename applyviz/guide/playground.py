@@ -1,7 +1,7 @@
 """What would this apply do? The calculation of a plan, for one object that was given as text.
 
 What people bring comes here in a disposable child process alone (`limited`). Live answers the reads, and no dry
-run is made: nothing is sent anywhere, and the certainty is *calculated*. A kind that neither the bundled documents
+run is made: nothing is sent anywhere, and the result is *estimated*. A kind that neither the bundled documents
 nor a given CustomResourceDefinition know is treated as kubectl treats a custom resource.
 """
 

@@ -79,12 +79,12 @@ def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -
             "the live state of %(n)d object is unknown", "the live state of %(n)d objects is unknown", unknown
         )
         yield text % {"n": unknown}
-    if not policy.may_run_calculated:
-        count = changes.filter(certainty=Certainty.CALCULATED.value, has_effect=True).count()
+    if not policy.may_run_estimated:
+        count = changes.filter(certainty=Certainty.ESTIMATED.value, has_effect=True).count()
         if count:
             text = ngettext(
-                "%(n)d object is merely calculated, and the policy wants a dry run",
-                "%(n)d objects are merely calculated, and the policy wants a dry run",
+                "%(n)d object is only estimated, and the policy requires a dry run",
+                "%(n)d objects are only estimated, and the policy requires a dry run",
                 count,
             )
             yield text % {"n": count}

@@ -111,7 +111,7 @@ def test_person_who_may_only_read_sees_a_plan_that_nobody_can_approve(product, n
 
     made = plan(product, namespace, service)
 
-    assert [(c.operation, c.certainty) for c in made.changes.all()] == [("create", "calculated")]
+    assert [(c.operation, c.certainty) for c in made.changes.all()] == [("create", "estimated")]
     assert made.denied == [
         f"create services in namespace {namespace}",
         f"patch services web in namespace {namespace}",

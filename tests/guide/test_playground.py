@@ -53,7 +53,7 @@ def test_playground_answers_as_the_guide(name):
         assert change.operation is Operation.ERROR
         assert change.error.startswith(wanted.refused)
         return
-    is_calculated = change.certainty is Certainty.CALCULATED
+    is_calculated = change.certainty is Certainty.ESTIMATED
     assert is_calculated or change.operation is Operation.UNCHANGED  # where nothing is sent, nothing can be wrong
     if wanted.conflicts:
         assert change.operation is Operation.REFUSED

@@ -195,7 +195,7 @@ def test_answer_that_breaks_off_is_an_answer_of_nobody(scene: Scene, monkeypatch
     monkeypatch.setattr(scene.world, "send", cut)
     (row,) = scene.change(config_map("fresh", a="1")).changes.all()
 
-    assert (row.certainty, row.document["versions"]["after"]["metadata"]["name"]) == ("calculated", "fresh")
+    assert (row.certainty, row.document["versions"]["after"]["metadata"]["name"]) == ("estimated", "fresh")
 
 
 def test_two_workers_in_a_row_tell_what_the_first_was_answered(scene: Scene):

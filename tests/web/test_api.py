@@ -81,7 +81,7 @@ def test_pipeline_from_files_to_result(team, program):
     assert [d["status"] for d in (waiting, approved)] == ["waiting for approval", "approved"]
     assert waiting["sentence"] == "Of 1 object, 1 is created."
     assert waiting["counts"] == {
-        "operations": {"create": 1}, "certainty": {"server-confirmed": 1}, "conflicts": 0,
+        "operations": {"create": 1}, "certainty": {"confirmed": 1}, "conflicts": 0,
     }  # fmt: skip
     assert waiting["approvals"]["still_needed"] == ["1 approval is missing"]
     assert [(o["operation"], o["kind"], o["name"], o["line"]) for o in waiting["objects"]] == [

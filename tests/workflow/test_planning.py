@@ -28,8 +28,8 @@ def test_plan_says_what_happens_to_each_object(team):
     assert (plan.state, plan.error, plan.problems) == (PlanState.COMPLETE, "", [])
     assert plan.counts == {"create": 2}
     assert [(c.name, c.operation, c.certainty) for c in plan.changes.all()] == [
-        ("one", "create", "server-confirmed"),
-        ("two", "create", "server-confirmed"),
+        ("one", "create", "confirmed"),
+        ("two", "create", "confirmed"),
     ]
     assert len(plan.digest) == 64
     assert plan.cluster_uid == team.cluster.uid != ""

@@ -34,7 +34,7 @@ RULES = st.builds(
     many_objects=st.integers(1, 90),
     windows=st.sampled_from([(), (OFFICE,), (OFFICE, NIGHT)]),
     approval_hours=st.integers(0, 90),
-    may_run_calculated=st.booleans(),
+    may_run_estimated=st.booleans(),
     may_run_unknown=st.booleans(),
     on_failure=st.sampled_from(OnFailure),
     concurrency=st.integers(1, 32),
@@ -64,7 +64,7 @@ def test_together_is_never_laxer_than_any_alone(several):
             assert all(asked[d.team] >= d.approvals for d in policies.list_demands(alone, dangers))
         assert together.many_objects <= alone.many_objects
         assert together.concurrency <= alone.concurrency
-        assert not (together.may_run_calculated and not alone.may_run_calculated)
+        assert not (together.may_run_estimated and not alone.may_run_estimated)
         assert not (together.may_run_unknown and not alone.may_run_unknown)
         assert together.waits_for_rollout or not alone.waits_for_rollout
         assert together.on_failure is OnFailure.STOP or alone.on_failure is OnFailure.CARRY_ON
@@ -239,10 +239,10 @@ def test_only_named_teams_ask(dana):
 
 
 def test_calculated_changes_run_only_where_allowed(dana):
-    make_policy(may_run_calculated=False)
-    plan = make_plan_row(make_person("alice"), policy_version="strict@1", certainty="calculated")
+    make_policy(may_run_estimated=False)
+    plan = make_plan_row(make_person("alice"), policy_version="strict@1", certainty="estimated")
 
-    assert approvals.find_plan_blockers(plan) == ("1 object is merely calculated, and the policy wants a dry run",)
+    assert approvals.find_plan_blockers(plan) == ("1 object is only estimated, and the policy requires a dry run",)
 
 
 def test_unknown_changes_run_only_where_allowed(dana):
@@ -271,6 +271,6 @@ def test_every_rule_reaches_what_is_frozen():
     assert (policy.waits_for_rollout, policy.rollout_deadline, policy.concurrency) == (True, timedelta(seconds=7), 3)
     assert {f.name for f in fields(Rules)} == {
         "asking_teams", "approvals", "approving_team", "for_dangers", "many_objects", "windows", "freezes",
-        "approval_hours", "may_run_calculated", "may_run_unknown", "on_failure", "concurrency",
+        "approval_hours", "may_run_estimated", "may_run_unknown", "on_failure", "concurrency",
         "waits_for_rollout", "rollout_seconds", "refuses_sole",
     }  # fmt: skip

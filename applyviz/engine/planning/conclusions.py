@@ -24,7 +24,8 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import SchemaOrigin
 
 _OWNERS_ARE_ESTIMATED = "the server confirmed the values; field ownership is estimated"
-_REST_IS_CALCULATED = "the server named the conflicts; what else would change is calculated"
+_REST_IS_ESTIMATED = "the dry run stopped at the conflict; the rest is calculated locally"
+REJECTED = "the API server rejected the request"
 
 
 def _name_method(desk: Desk, operation: Operation) -> str:
@@ -45,7 +46,7 @@ def _certainty(desk: Desk) -> tuple[Certainty, str]:
     if desk.judgement is None:
         return Certainty.CONFIRMED, "nothing needs to be sent"
     if desk.judgement.verdict is Verdict.UNTRIED:
-        return Certainty.CALCULATED, desk.judgement.reason
+        return Certainty.ESTIMATED, desk.judgement.reason
     return Certainty.CONFIRMED, _OWNERS_ARE_ESTIMATED if desk.has_moved else ""
 
 
@@ -117,8 +118,15 @@ def _conclude_conflicts(desk: Desk, answer: Answer) -> ObjectChange:
     change = _describe(desk, Operation.REFUSED, desk.live if result is None else result)
     requests = (*change.requests, *((desk.refused,) if desk.refused else ()))
     if desk.judgement is not None and desk.judgement.verdict is Verdict.CONFLICTS:
-        change = replace(change, certainty=Certainty.CALCULATED, certainty_reason=_REST_IS_CALCULATED)
+        change = replace(change, certainty=Certainty.ESTIMATED, certainty_reason=_REST_IS_ESTIMATED)
     return replace(change, requests=requests, conflicts=conflicts)
+
+
+def _explain_error(desk: Desk) -> str:
+    """Return who says that the object cannot be applied: the server, an estimate of its answer, or nobody but us."""
+    if desk.judgement is not None and desk.judgement.verdict is Verdict.REFUSED:
+        return REJECTED
+    return (desk.judgement.reason if desk.judgement else "") or "it could not be planned"
 
 
 def conclude_error(desk: Desk, error: ApplyVizError) -> ObjectChange:
@@ -133,5 +141,12 @@ def conclude_error(desk: Desk, error: ApplyVizError) -> ObjectChange:
         return _conclude_conflicts(desk, answer)
     text = describe_refusal(answer) if answer is not None else str(error)
     complaints = read_complaints(answer.message if answer is not None else text, answer)
-    change = replace(_describe(desk, Operation.ERROR, desk.live), requests=(), error=text, complaints=complaints)
+    change = replace(
+        _describe(desk, Operation.ERROR, desk.live),
+        requests=(),
+        error=text,
+        complaints=complaints,
+        certainty=Certainty.NONE,
+        certainty_reason=_explain_error(desk),
+    )
     return change if answer is None else replace(change, refusal=Refusal(answer.status, answer.reason))

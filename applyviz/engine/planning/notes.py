@@ -86,7 +86,7 @@ def _find_releases(
 def _tell_conversion(change: ObjectChange) -> ObjectChange:
     """A calculation over versions that somebody else converts between says so."""
     told = [h for h in change.hazards if h.kind is HazardKind.CONVERSION_NOT_ASKED]
-    if not told or change.certainty is not Certainty.CALCULATED:
+    if not told or change.certainty is not Certainty.ESTIMATED:
         return change
     said = describe_hazard(told[0])
     return replace(change, certainty_reason=f"{change.certainty_reason}; {said[0].lower()}{said[1:].rstrip('.')}")

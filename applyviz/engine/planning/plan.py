@@ -39,10 +39,17 @@ class Operation(StrEnum):
 
 
 class Certainty(StrEnum):
-    """How sure the plan is of one object."""
+    """How sure the plan is of the result for one object.
 
-    CONFIRMED = "server-confirmed"
-    CALCULATED = "calculated"
+    - CONFIRMED: a dry run of the API server gave this result, or nothing needs to be sent.
+    - ESTIMATED: the engine calculated it.
+    - NONE: there is no result, because the API server rejected the object or it could not be planned.
+    - UNKNOWN: the live object could not be read.
+    """
+
+    CONFIRMED = "confirmed"
+    ESTIMATED = "estimated"
+    NONE = "none"
     UNKNOWN = "unknown"
 
 
@@ -91,7 +98,7 @@ class ObjectChange:
     fields: tuple[FieldReason, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     hazards: tuple[Hazard, ...] = ()
-    certainty: Certainty = Certainty.CALCULATED
+    certainty: Certainty = Certainty.ESTIMATED
     certainty_reason: str = ""
     schema_origin: SchemaOrigin = SchemaOrigin.NONE
     method: str = ""

@@ -17,6 +17,7 @@ from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, PlanError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.conclusions import REJECTED
 from applyviz.engine.planning.context import PlanContext
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
 from applyviz.engine.planning.risks import name_object
@@ -128,7 +129,7 @@ def plan_deletion(
     if judgement.verdict in _REFUSALS:
         refusal = Refusal(answer.status, answer.reason)
         refused = replace(change, operation=Operation.ERROR, requests=(), error=judgement.reason, refusal=refusal)
-        return replace(refused, certainty=Certainty.CONFIRMED, certainty_reason="")
+        return replace(refused, certainty=Certainty.NONE, certainty_reason=REJECTED)
     return replace(change, certainty_reason=judgement.reason)
 
 

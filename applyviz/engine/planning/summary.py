@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.calls import moves_ownership
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
@@ -55,7 +55,7 @@ class PlanSummary:
 
     - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`:
       those without one afterwards.
-    - `calculated`: changes that no server confirmed; `pods_restarted`: as far as their number is known.
+    - `pods_restarted`: as far as their number is known.
     - `pending`: restarts of refused objects, which come once their conflicts are decided; counted nowhere else.
     """
 
@@ -67,7 +67,6 @@ class PlanSummary:
     deleted: tuple[ObjectRef, ...] = ()
     scaled_down: tuple[ObjectRef, ...] = ()
     conflicts: int = 0
-    calculated: int = 0
     pods_restarted: int = 0
     images_changed: int = 0
     pending: tuple[Restart, ...] = ()
@@ -191,7 +190,6 @@ def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
         deleted=tuple(c.ref for c in changes if _is_deleted(c)),
         scaled_down=tuple(c.ref for c in changes if _is_scaled_down(c)),
         conflicts=sum(len(c.conflicts) for c in changes),
-        calculated=sum(c.certainty is Certainty.CALCULATED for c in changes),
         pods_restarted=sum(r.pods for r in restarts),
         images_changed=len(images),
         pending=pending,

@@ -20,7 +20,7 @@ from applyviz.workflow.teams import Scope, list_teams
 T = TypeVar("T")
 ON_FAILURE = [(OnFailure.STOP.value, _("stop")), (OnFailure.CARRY_ON.value, _("carry on with what does not need it"))]
 _COPIED = (
-    "approvals", "approving_team", "many_objects", "approval_hours", "may_run_calculated", "may_run_unknown",
+    "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
     "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole",
 )  # fmt: skip
 
@@ -51,10 +51,10 @@ class PolicyForm(forms.Form):
     refuses_sole = forms.BooleanField(
         label=_("Refuse approvals that rest on a grant by the sole administrator"), required=False
     )
-    may_run_calculated = forms.BooleanField(
-        label=_("Changes that no server confirmed may run"), required=False, initial=True
+    may_run_estimated = forms.BooleanField(
+        label=_("Allow estimated changes (no dry run)"), required=False, initial=True
     )
-    may_run_unknown = forms.BooleanField(label=_("Objects whose live state is unknown may run"), required=False)
+    may_run_unknown = forms.BooleanField(label=_("Allow objects with unknown live state"), required=False)
     windows = _lines(_("Change windows"))
     freezes = _lines(_("Freezes"))
     on_failure = forms.ChoiceField(label=_("When an object fails"), choices=ON_FAILURE)

@@ -16,7 +16,8 @@ from django.utils.translation import gettext_lazy
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.planning.complaints import Complaint
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.conclusions import REJECTED
+from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.presenters import fields
 from applyviz.web.presenters.acknowledging import HazardAct
@@ -209,9 +210,6 @@ def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab],
     return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
 
 
-_REFUSED_LOOK = Look("!", gettext_lazy("refused by the API server"), "warn")
-
-
 def _tell_creation(change: ObjectChange) -> str:
     """A creation without a field to show: a Secret may get all of its data from `stringData`."""
     written = (change.versions.manifest or {}).get("stringData")
@@ -229,8 +227,8 @@ def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
         return _("No value changes: the requests only change who owns fields.")
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
         return _tell_creation(change)
-    if change.operation is Operation.ERROR and change.certainty is Certainty.CONFIRMED:
-        return _("The API server refuses this object, so nothing of it changes.")
+    if change.operation is Operation.ERROR and change.certainty_reason == REJECTED:
+        return _("The API server rejects this object, so none of it changes.")
     if change.operation is Operation.ERROR and not change.requests:
         return _("What would change could not be calculated.")
     return _("No field of this object is of this kind.")
@@ -361,7 +359,6 @@ def present_pane(
     life_url: str = "",
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
-    is_refused = change.operation is Operation.ERROR and change.certainty is Certainty.CONFIRMED
     return Pane(
         name=change.ref.name,
         kind=change.ref.gvk.kind,
@@ -369,7 +366,7 @@ def present_pane(
         look=OBJECT_LOOKS[change.operation],
         position=_where(change),
         method=name_method(change.method),
-        certainty=_REFUSED_LOOK if is_refused else CERTAINTY_LOOKS[change.certainty],
+        certainty=CERTAINTY_LOOKS[change.certainty],
         certainty_reason=say_certainty(change.certainty_reason),
         schema_origin=str(ORIGINS[change.schema_origin]),
         notices=present_notices(change, acts),

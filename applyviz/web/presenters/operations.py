@@ -54,7 +54,8 @@ SEVERITY_LOOKS: dict[Severity, Look] = {
 }
 
 CERTAINTY_LOOKS: dict[Certainty, Look] = {
-    Certainty.CONFIRMED: Look("✓", _("server-confirmed"), "add"),
-    Certainty.CALCULATED: Look("≈", _("calculated"), "calm"),
+    Certainty.CONFIRMED: Look("✓", _("confirmed"), "add"),
+    Certainty.ESTIMATED: Look("≈", _("estimated"), "calm"),
+    Certainty.NONE: Look("!", _("no result"), "warn"),
     Certainty.UNKNOWN: Look("?", _("unknown"), "warn"),
 }

@@ -110,8 +110,8 @@ def _describe_runs(rules: Rules) -> str:
 
 
 def _describe_certainty(rules: Rules) -> str:
-    allowed = [_("server-confirmed")]
-    allowed += [_("calculated")] if rules.may_run_calculated else []
+    allowed = [_("confirmed")]
+    allowed += [_("estimated")] if rules.may_run_estimated else []
     allowed += [_("unknown")] if rules.may_run_unknown else []
     return ", ".join(allowed)
 

@@ -118,7 +118,7 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -
         Fact(_("source"), plan.revision.digest[:12], is_code=True),
         Fact(_("to compare"), _("a file of yours"), url=f"{record_url}#compare-file"),
         Fact(_("planned"), date_format(made, "j M Y H:i T")),
-        Fact(_("certainty"), _certainty(changes)) if changes else None,
+        Fact(_("results"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
         Fact(_("asks for"), asked) if plan.policy_version else None,

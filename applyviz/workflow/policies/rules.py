@@ -74,7 +74,7 @@ class Rules:
     freezes: tuple[Freeze, ...] = ()
     approval_hours: int = 0
     refuses_sole: bool = False
-    may_run_calculated: bool = True
+    may_run_estimated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
     concurrency: int = AT_ONCE
@@ -122,7 +122,7 @@ class Policy:
     freezes: tuple[Freeze, ...] = ()
     approval_lasts: timedelta | None = None
     refuses_sole: bool = False
-    may_run_calculated: bool = True
+    may_run_estimated: bool = True
     may_run_unknown: bool = False
     on_failure: OnFailure = OnFailure.STOP
     concurrency: int = AT_ONCE
@@ -157,7 +157,7 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
         freezes=tuple(dict.fromkeys(f for r in rules for f in r.freezes)),
         approval_lasts=timedelta(hours=min(lasting)) if lasting else None,
         refuses_sole=any(r.refuses_sole for r in rules),
-        may_run_calculated=all(r.may_run_calculated for r in rules),
+        may_run_estimated=all(r.may_run_estimated for r in rules),
         may_run_unknown=all(r.may_run_unknown for r in rules),
         on_failure=OnFailure.STOP if stops else OnFailure.CARRY_ON,
         concurrency=min(r.concurrency for r in rules),

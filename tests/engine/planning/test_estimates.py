@@ -83,7 +83,7 @@ def test_empty_and_zero_values_are_not_promised(options):
     change = plan_last(NAMESPACE + DEPLOYMENT.replace("NAMESPACE", "made"), options)
 
     spec = change.versions.after["spec"]
-    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.CALCULATED)
+    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.ESTIMATED)
     assert not {"minReadySeconds", "paused"} & set(spec)
     assert "labels" not in change.versions.after["metadata"]
     assert "nodeSelector" not in spec["template"]["spec"]
@@ -168,7 +168,7 @@ def test_estimate_follows_a_dry_run_that_was_denied():
 
     change = plan_last(DEPLOYMENT.replace("NAMESPACE", "default"), SERVER, Box(intercept=deny))
 
-    assert change.certainty is Certainty.CALCULATED
+    assert change.certainty is Certainty.ESTIMATED
     assert change.versions.after["spec"]["replicas"] == 1
 
 

@@ -30,6 +30,6 @@ def test_answer_about_another_object_is_none(shown):
     box.intercept = lambda request: Answer(200, shown) if request.method == "GET" else None
     read = box.plan_one(CONFIG, SERVER)
 
-    assert (tried.certainty, tried.certainty_reason) == (Certainty.CALCULATED, f"no answer to the dry run: {_ANOTHER}")
+    assert (tried.certainty, tried.certainty_reason) == (Certainty.ESTIMATED, f"no answer to the dry run: {_ANOTHER}")
     assert tried.versions.after["metadata"]["name"] == "a"
     assert (read.operation, read.error) == (Operation.ERROR, f"the live object could not be read: {_ANOTHER}")

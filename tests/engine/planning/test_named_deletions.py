@@ -127,6 +127,6 @@ def test_deletion_that_could_not_be_tried_says_so(status):
 
     assert (change.operation, change.certainty, change.certainty_reason) == (
         Operation.PRUNE,
-        Certainty.CALCULATED,
+        Certainty.ESTIMATED,
         "the server could not try it: busy",
     )

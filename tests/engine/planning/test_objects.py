@@ -126,7 +126,7 @@ def test_calculated_and_confirmed_change_agree(options):
     confirmed = box.plan_one(CHANGED, options)
     calculated = box.plan_one(CHANGED, options, can_dry_run=False)
 
-    assert calculated.certainty is Certainty.CALCULATED
+    assert calculated.certainty is Certainty.ESTIMATED
     assert calculated.certainty_reason == "no dry run was asked for"
     assert calculated.versions.after["data"] == confirmed.versions.after["data"]
     assert (
@@ -142,8 +142,8 @@ def test_conflicts_refuse_the_whole_object():
 
     assert change.operation is Operation.REFUSED
     assert [(c.manager, c.path) for c in change.conflicts] == [("other", ("f:data", "f:x"))]
-    assert change.certainty is Certainty.CALCULATED
-    assert change.certainty_reason == "the server named the conflicts; what else would change is calculated"
+    assert change.certainty is Certainty.ESTIMATED
+    assert change.certainty_reason == "the dry run stopped at the conflict; the rest is calculated locally"
     assert list(find_difference(change)) == []
 
 
@@ -191,7 +191,7 @@ def test_conflicts_are_calculated_when_no_dry_run_may_be_made():
 
     change = box.plan_one(CHANGED, SERVER, can_dry_run=False)
 
-    assert (change.operation, change.certainty) == (Operation.REFUSED, Certainty.CALCULATED)
+    assert (change.operation, change.certainty) == (Operation.REFUSED, Certainty.ESTIMATED)
     assert [c.manager for c in change.conflicts] == ["other"]
 
 
@@ -226,7 +226,7 @@ def test_immutable_field_is_made_anew_only_when_asked(mode):
     assert (change.operation, change.method) == (Operation.RECREATE, "delete + create")
     assert [r.method for r in change.requests] == ["DELETE", "POST" if mode is ApplyMode.CLIENT else "PATCH"]
     assert set(change.requests[0].body["preconditions"]) == {"uid", "resourceVersion"}
-    assert change.certainty is Certainty.CALCULATED
+    assert change.certainty is Certainty.ESTIMATED
 
 
 def test_rights_to_read_only_give_a_calculated_plan():
@@ -236,7 +236,7 @@ def test_rights_to_read_only_give_a_calculated_plan():
 
     change = box.plan_one(CONFIG, SERVER)
 
-    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.CALCULATED)
+    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.ESTIMATED)
     assert change.certainty_reason == "a dry run is not allowed here: " + message
 
 
@@ -248,6 +248,17 @@ def test_admission_that_forbids_is_an_error():
 
     assert change.operation is Operation.ERROR
     assert change.error == 'configmaps "a" is forbidden: exceeded quota: small'
+    assert (change.certainty, change.certainty_reason) == (Certainty.NONE, "the API server rejected the request")
+
+
+def test_object_that_an_estimate_rejects_says_whose_answer_it_is():
+    box = Box()
+    box.intercept = refuse_dry_runs(403, 'configmaps "a" is forbidden: User "x" cannot create resource "configmaps"')
+
+    change = box.plan_one(CONFIG.replace("x: '1'", "x: 1"), SERVER)
+
+    assert (change.operation, change.certainty) == (Operation.ERROR, Certainty.NONE)
+    assert change.certainty_reason.startswith("a dry run is not allowed here: ")
 
 
 def test_webhook_without_dry_run_gives_a_calculated_plan():
@@ -257,7 +268,7 @@ def test_webhook_without_dry_run_gives_a_calculated_plan():
 
     change = box.plan_one(CONFIG, SERVER)
 
-    assert (change.certainty, change.certainty_reason) == (Certainty.CALCULATED, f"the server cannot try it: {message}")
+    assert (change.certainty, change.certainty_reason) == (Certainty.ESTIMATED, f"the server cannot try it: {message}")
 
 
 def test_live_object_that_cannot_be_read_is_unknown():
@@ -351,7 +362,7 @@ def test_dry_run_that_fails_by_the_way_leaves_the_plan_calculated(status, reason
 
     change = box.plan_one(CONFIG, SERVER)
 
-    assert (change.certainty, change.certainty_reason) == (Certainty.CALCULATED, reason)
+    assert (change.certainty, change.certainty_reason) == (Certainty.ESTIMATED, reason)
 
 
 def test_steps_hold_what_may_be_applied_together():

@@ -81,5 +81,5 @@ def test_webhook_that_is_down_leaves_an_estimate():
 
     change = box.plan_one(config_map("one"))
 
-    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.CALCULATED)
+    assert (change.operation, change.certainty) == (Operation.CREATE, Certainty.ESTIMATED)
     assert "failed calling webhook" in change.certainty_reason

@@ -55,7 +55,7 @@ def test_objects_in_a_new_namespace_are_planned_with_it():
     plan = Box().plan(config("a", "shop") + NAMESPACE)
 
     assert summary(plan) == [("shop", "create", 0), ("a", "create", 1)]
-    assert plan.changes[1].certainty is Certainty.CALCULATED
+    assert plan.changes[1].certainty is Certainty.ESTIMATED
     assert plan.changes[1].certainty_reason == "namespace shop is created by the same set"
 
 
@@ -88,7 +88,7 @@ def test_custom_resource_is_planned_with_its_changed_definition():
 
     assert (thing.operation, thing.certainty, thing.certainty_reason) == (
         Operation.UPDATE,
-        Certainty.CALCULATED,
+        Certainty.ESTIMATED,
         "kind Thing is defined anew by the same set",
     )
     assert thing.versions.after["spec"] == {"a": "x", "b": "z"}
@@ -308,7 +308,7 @@ def test_prune_without_a_dry_run_is_calculated():
     plan = box.plan(config("a"), prune_by_allowlist("core/v1/ConfigMap"), can_dry_run=False)
 
     assert [(c.ref.name, c.certainty, c.certainty_reason) for c in plan.changes[1:]] == [
-        ("b", Certainty.CALCULATED, "no dry run was asked for")
+        ("b", Certainty.ESTIMATED, "no dry run was asked for")
     ]
 
 

@@ -133,7 +133,7 @@ def test_values_and_ownership_are_estimated_without_the_right_to_update():
 
     box.run(plan)
 
-    assert change.certainty is Certainty.CALCULATED
+    assert change.certainty is Certainty.ESTIMATED
     assert "cannot update resource" in change.certainty_reason
     assert list_moves(change) == {".metadata.labels.tier", '.spec.template.spec.containers[name="web"].image'}
     assert is_same_object(box.get(PATH), change.versions.after)
@@ -145,7 +145,7 @@ def test_kind_that_takes_no_updates_is_estimated():
 
     change = box.plan_one(AFTER, options(), server=EstimatingServer())
 
-    assert (change.operation, change.certainty) == (Operation.UPDATE, Certainty.CALCULATED)
+    assert (change.operation, change.certainty) == (Operation.UPDATE, Certainty.ESTIMATED)
 
 
 def test_update_that_is_refused_is_the_refusal_of_the_object():
@@ -175,7 +175,7 @@ def test_others_conflict_as_before_and_are_resolved_on_top_of_the_move():
 
     refused = box.plan_one(CHANGED, options())
 
-    assert (refused.operation, refused.certainty) == (Operation.REFUSED, Certainty.CALCULATED)
+    assert (refused.operation, refused.certainty) == (Operation.REFUSED, Certainty.ESTIMATED)
     assert [c.manager for c in refused.conflicts] == ["kubectl-edit"]
     (ways,) = refused.ways
     decisions = {refused.ref.key: (Decision(ways.path, "kubectl-edit", Way.TAKE_OVER),)}

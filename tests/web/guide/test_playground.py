@@ -55,7 +55,7 @@ def test_question_gets_an_answer_with_an_address(client, ask):
 
     assert len(address) > len("/playground/") + 30
     assert "conflict with &quot;platform&quot;" in text
-    assert "calculated" in text
+    assert "estimated" in text
     assert f'value="http://testserver{address}"' in text
     assert "season: winter" in text
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.planning.conclusions import REJECTED
 from applyviz.engine.planning.plan import Certainty, Operation, Versions
 from applyviz.web.presenters.fields import FieldFilter
 from applyviz.web.presenters.objectpanes import PaneChoice, Tab, _empty_text, _link_tabs
@@ -26,8 +27,8 @@ SECRET = {"kind": "Secret", "stringData": {"user": "a", "password": "b"}}
             "The object is created; stringData sets password, user.",
         ),
         (
-            replace(CHANGE, operation=Operation.ERROR, certainty=Certainty.CONFIRMED),
-            "The API server refuses this object, so nothing of it changes.",
+            replace(CHANGE, operation=Operation.ERROR, certainty=Certainty.NONE, certainty_reason=REJECTED),
+            "The API server rejects this object, so none of it changes.",
         ),
     ],
 )
