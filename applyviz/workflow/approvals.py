@@ -39,7 +39,6 @@ from applyviz.workflow.policies.windows import find_closed
 from applyviz.workflow.quorum import list_standing
 
 __all__ = [
-    "about",
     "approve_plan",
     "count_missing",
     "find_approver_blockers",
@@ -55,13 +54,6 @@ __all__ = [
     "revoke_approval",
     "withdraw_request",
 ]
-
-
-def about(plan: Plan) -> audit.Subject:
-    """What an audit entry about a plan names."""
-    return audit.Subject(
-        cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, plan_digest=plan.digest
-    )
 
 
 def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -> Iterator[str]:
@@ -248,7 +240,9 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
             is_sole=access.rests_on_sole(by, Action.APPROVE, policies.list_places(plan)),
         )
         detail = {"note": note, **({"sole administrator": True} if made.is_sole else {})}
-        approval_macs.vouch(made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about(plan), detail=detail))
+        approval_macs.vouch(
+            made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=audit.Subject.of_plan(plan), detail=detail)
+        )
         try:
             with transaction.atomic():
                 made.save(force_insert=True)
@@ -267,7 +261,7 @@ def revoke_approval(approval: Approval, *, by: Person) -> None:
         revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
         if not revoked:
             raise NotPossibleError(_("this approval was spent or revoked already"))
-        audit.record(AuditAction.APPROVAL_REVOKED, by=by, about=about(approval.plan))
+        audit.record(AuditAction.APPROVAL_REVOKED, by=by, about=audit.Subject.of_plan(approval.plan))
 
 
 def list_objections(plan: Plan) -> list[Objection]:
@@ -299,7 +293,7 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Object
         for approval in quorum.list_given(plan):
             if approval.by_id == by.pk:
                 revoke_approval(approval, by=by)
-        audit.record(AuditAction.CHANGES_REQUESTED, by=by, about=about(plan), detail={"note": note})
+        audit.record(AuditAction.CHANGES_REQUESTED, by=by, about=audit.Subject.of_plan(plan), detail={"note": note})
         return Objection.objects.create(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
 
 
@@ -313,4 +307,4 @@ def withdraw_request(objection: Objection, *, by: Person) -> None:
         withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
         if not withdrawn:
             raise NotPossibleError(_("it was withdrawn already"))
-        audit.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=about(objection.plan))
+        audit.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=audit.Subject.of_plan(objection.plan))

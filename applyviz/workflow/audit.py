@@ -12,7 +12,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 
@@ -23,7 +23,7 @@ from applyviz import origins, request_ids
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.models import ApplyRun, AuditEntry, AuditHead, Plan
 from applyviz.records.words import collect_words
 from applyviz.workflow import access
 from applyviz.workflow.access import Person
@@ -65,6 +65,18 @@ class Subject:
     ref: ObjectRef | None = None
     field_manager: str = ""
     plan_digest: str = ""
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Subject:
+        """Return what an entry about a plan names."""
+        return cls(
+            cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, plan_digest=plan.digest
+        )
+
+    @classmethod
+    def of_run(cls, run: ApplyRun) -> Subject:
+        """Return what an entry about a run names: its plan as well."""
+        return replace(cls.of_plan(run.plan), run=run.number)
 
 
 def canonical_entry(row: Mapping[str, Any]) -> dict[str, JSONValue]:

@@ -67,7 +67,7 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
         detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
         told = [person.get_username() for person in list_administrators()]
         said = {**detail, "told": told}
-        entry = audit.record(AuditAction.GLASS_BROKEN, by=by, about=approvals.about(plan), detail=said)
+        entry = audit.record(AuditAction.GLASS_BROKEN, by=by, about=audit.Subject.of_plan(plan), detail=said)
         made = BreakGlass(
             plan=plan,
             digest=digest,

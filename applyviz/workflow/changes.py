@@ -10,9 +10,10 @@ from applyviz.engine.diff import masking
 from applyviz.engine.diff.masking import MaskPolicy
 from applyviz.engine.hazards.model import Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.serialize import change_from_json, change_to_json, core_from_json
+from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.digests import digest_effect
@@ -116,3 +117,8 @@ def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.ObjectChan
             row.step, row.position = change.step, position
             moved.append(row)
     return moved
+
+
+def show_value(value: JSONValue) -> str:
+    """Return a masked value as text; "" where there is none."""
+    return "" if value is MISSING else canonical_json(value) if isinstance(value, (dict, list)) else str(value)

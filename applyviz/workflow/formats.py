@@ -6,8 +6,7 @@ A newer worker takes it up. What cannot be read cannot be carried out as it was 
 from __future__ import annotations
 
 from applyviz.engine.planning.serialize import FORMAT
-from applyviz.records.models import ApplyRun, Plan
-from applyviz.workflow.runs.rules import RunRules
+from applyviz.records.models import Plan
 
 
 def find_newer_plan(plan: Plan) -> str:
@@ -16,11 +15,3 @@ def find_newer_plan(plan: Plan) -> str:
     if isinstance(found, int) and found > FORMAT:
         return f"plan {plan.pk} was stored by a newer version (format {found}, this one knows {FORMAT})"
     return ""
-
-
-def find_newer_run(run: ApplyRun) -> str:
-    """Why a run is not for a worker of this version; "" when it is."""
-    unknown = RunRules.list_unknown(run.rules)
-    if unknown:
-        return f"run {run.number} was started by a newer version (rule {unknown[0]} is not known)"
-    return find_newer_plan(run.plan)

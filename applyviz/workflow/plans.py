@@ -30,7 +30,6 @@ from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import ObjectChange, Plan, ReviewPlace
 from applyviz.workflow import (
     access,
-    approvals,
     audit,
     calculation,
     changes,
@@ -39,6 +38,7 @@ from applyviz.workflow import (
     cluster_states,
     digests,
     failpoints,
+    forecasts,
     formats,
     guesses,
     identities,
@@ -49,7 +49,6 @@ from applyviz.workflow import (
     policies,
     seals,
     standing,
-    watching,
 )
 from applyviz.workflow.access import Action, Visitor, require
 from applyviz.workflow.errors import NotAllowedError, NotVisibleError
@@ -222,7 +221,7 @@ def _complete(
             **bound,
             counts=_count(finished.changes),
             summary=_summarize(finished, overviewer.find([row.position for row in rows]))
-            | watching.forecast(plan, finished.changes)
+            | forecasts.make_forecast(plan, finished.changes)
             | livevalues.keep_compared(rows)
             | _seal(plan, rows, bound),
             problems=[_problem(problem) for problem in finished.problems],
@@ -237,7 +236,7 @@ def _complete(
         audit.record(
             AuditAction.PLAN_COMPLETED,
             by=None,
-            about=approvals.about(plan),
+            about=audit.Subject.of_plan(plan),
             detail={"counts": _count_for_all(finished.changes), "identity": str(identities.read_identity(plan))},
         )
         failpoints.reach("plan.completing")
@@ -247,7 +246,9 @@ def _complete(
 def _fail(claim: _Claim, reason: str) -> None:
     with transaction.atomic():
         if claim.renew(state=PlanState.FAILED, error=reason, completed_at=clock.now(), lease_until=None):
-            audit.record(AuditAction.PLAN_FAILED, by=None, about=approvals.about(claim.plan), detail={"reason": reason})
+            audit.record(
+                AuditAction.PLAN_FAILED, by=None, about=audit.Subject.of_plan(claim.plan), detail={"reason": reason}
+            )
 
 
 def _give_back(claim: _Claim) -> None:

@@ -7,8 +7,7 @@ conflicts and what it resets that others had set. After the tool ran, live is he
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,14 +18,12 @@ from django.utils.translation import gettext as _
 
 from applyviz.clusters import connect, discovery, facts
 from applyviz.clusters.reader import ClusterReader
-from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.inverse import list_touched
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
-from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.planning.plan import Certainty, Operation
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.model import Node
@@ -35,19 +32,17 @@ from applyviz.queue import TaskName
 from applyviz.records import models as rows
 from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Verification
-from applyviz.workflow import access, approvals, audit, changes, clock, identities, maskings, outbox
+from applyviz.workflow import access, audit, changes, clock, identities, maskings, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.locks import hold_review
 from applyviz.workflow.logs import log_unexpected
-from applyviz.workflow.runs.checking import show_value
 from applyviz.workflow.runs.promises import find_broken
 
 logger = logging.getLogger(__name__)
 _MOST_ATTEMPTS = 3
 _PATIENCE = timedelta(seconds=5)
 _WRITES = (Operation.CREATE, Operation.UPDATE, Operation.RECREATE, Operation.PRUNE, Operation.REFUSED)
-_MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,47 +67,6 @@ def as_tool(options: ApplyOptions, applier: Applier, *, is_manager_given: bool) 
         return options
     manager = options.field_manager if is_manager_given else habit.manager
     return replace(options, field_manager=manager, takes_over=habit.takes_over, takes_client_side=False, takes_from=())
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What the tool will meet: conflicts that stop it, and fields of others that it sets back."""
-
-    conflicts: int = 0
-    conflicting: int = 0
-    reverted: int = 0
-    reverting: int = 0
-    managers: tuple[str, ...] = ()
-
-
-def forecast(plan: Plan, found: Iterable[ObjectChange]) -> dict[str, Any]:
-    """The forecast of a plan of another tool, for its summary; {} for a plan of our own."""
-    if not plan.review.applied_by:
-        return {}
-    manager = options_from_json(plan.options).field_manager
-    conflicts = conflicting = reverted = reverting = 0
-    managers: set[str] = set()
-    for change in found:
-        conflicts += len(change.conflicts)
-        conflicting += bool(change.conflicts)
-        managers.update(conflict.manager for conflict in change.conflicts)
-        theirs = [
-            reason
-            for reason in change.fields
-            if reason.operation in _MOVED
-            and reason.owners_before
-            and all(owner.manager != manager for owner in reason.owners_before)
-        ]
-        reverted += len(theirs)
-        reverting += bool(theirs)
-        managers.update(owner.manager for reason in theirs for owner in reason.owners_before)
-    return {"forecast": asdict(Forecast(conflicts, conflicting, reverted, reverting, tuple(sorted(managers))))}
-
-
-def read_forecast(plan: Plan) -> Forecast | None:
-    """The forecast as the plan keeps it; None for a plan of our own."""
-    kept = plan.summary.get("forecast")
-    return Forecast(**{**kept, "managers": tuple(kept["managers"])}) if kept else None
 
 
 def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
@@ -163,7 +117,7 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
         if not mine.update(state=state, results=results, error=error, finished_at=clock.now(), lease_until=None):
             return
         detail = {"state": state.value, "verdicts": counts, "error": error}
-        about = approvals.about(verification.plan)
+        about = audit.Subject.of_plan(verification.plan)
         audit.record(AuditAction.LIVE_VERIFIED, by=verification.requested_by, about=about, detail=detail)
 
 
@@ -247,7 +201,8 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         before=None if before is None else changes.mask_object(before, ref, tag_key=tag_key, policy=policy),
     )
     told = [
-        {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)} for d in shown[:50]
+        {"path": render_path(d.path), "promised": changes.show_value(d.before), "got": changes.show_value(d.after)}
+        for d in shown[:50]
     ]
     return {**_say(row, Verdict.DIFFERS), "differences": told}
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from applyviz.records import guards
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectResult, Plan, Review
-from applyviz.workflow import approval_macs, approvals, audit, heads, quorum
+from applyviz.workflow import approval_macs, audit, heads, quorum
 from applyviz.workflow.history import export_entries
 from tests.builders import make_approval
 from tests.stories import Team, config_map
@@ -44,7 +44,7 @@ def row_of(plan: Plan, team: Team, **values: object) -> dict[str, object]:
 
 def write_entry(plan: Plan, team: Team, action: AuditAction) -> AuditEntry:
     """An entry that continues the chain as a true one does: hashes need no key."""
-    return audit.record(action, by=team.bob, about=approvals.about(plan), detail={"note": ""})
+    return audit.record(action, by=team.bob, about=audit.Subject.of_plan(plan), detail={"note": ""})
 
 
 def without_entry(plan: Plan, team: Team) -> Approval:

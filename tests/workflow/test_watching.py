@@ -9,7 +9,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Applier, AuditAction, VerificationState
 from applyviz.records.models import ApplyRun, AuditEntry, Verification
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import approvals, plans, reviews, runs, watching
+from applyviz.workflow import approvals, forecasts, plans, reviews, runs, watching
 from applyviz.workflow.errors import NotPossibleError, NotVisibleError
 from tests.builders import make_person
 from tests.stories import SETTINGS, Team, config_map, secret
@@ -82,7 +82,7 @@ def test_it_is_never_applied_here(team):
 def test_conflicts_of_the_next_run_are_foretold(team):
     team.apply_as("somebody", config_map(a="1", b="1", c="1"))
 
-    told = watching.read_forecast(plan_as(team, Applier.HELM, config_map(a="2", b="2")))
+    told = forecasts.read_forecast(plan_as(team, Applier.HELM, config_map(a="2", b="2")))
 
     assert (told.conflicts, told.conflicting, told.managers) == (2, 1, ("somebody",))
 
@@ -91,13 +91,13 @@ def test_what_self_heal_reverts_is_foretold(team):
     team.apply_as("kustomize-controller", config_map(a="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
 
-    told = watching.read_forecast(plan_as(team, Applier.FLUX, config_map(a="1")))
+    told = forecasts.read_forecast(plan_as(team, Applier.FLUX, config_map(a="1")))
 
     assert (told.conflicts, told.reverted, told.reverting, told.managers) == (0, 1, 1, ("kubectl-edit",))
 
 
 def test_plan_of_our_own_has_no_forecast(team):
-    assert watching.read_forecast(team.plan(config_map(a="1"))) is None
+    assert forecasts.read_forecast(team.plan(config_map(a="1"))) is None
 
 
 def test_verdicts_before_and_after_the_tool_ran(team):

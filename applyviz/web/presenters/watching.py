@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from applyviz.records.enums import Applier, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Verification
 from applyviz.web.presenters.operations import Look
-from applyviz.workflow import watching
+from applyviz.workflow import forecasts, watching
 from applyviz.workflow.access import Person
 
 VERDICT_LOOKS: dict[Verdict, Look] = {
@@ -55,7 +55,7 @@ class Watch:
 
 
 def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
-    found = watching.read_forecast(plan)
+    found = forecasts.read_forecast(plan)
     if found is None:
         return ()
     told = []

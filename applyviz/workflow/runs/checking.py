@@ -10,11 +10,10 @@ from collections.abc import Iterable
 
 from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.masked import mask_change
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
 from applyviz.engine.schema.model import KindSchema
-from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ObjectResult
 from applyviz.workflow import changes, maskings
@@ -43,14 +42,9 @@ def find_moved(
     root = kind.root if kind else None
     found = [d for d in diff_objects(reviewed, present, root=root) if not _is_noise(render_path(d.path))]
     return [
-        {"path": render_path(d.path), "reviewed": show_value(d.before), "live": show_value(d.after)}
+        {"path": render_path(d.path), "reviewed": changes.show_value(d.before), "live": changes.show_value(d.after)}
         for d in found[:_SHOWN]
     ]
-
-
-def show_value(value: JSONValue) -> str:
-    """A masked value as text; nothing for none."""
-    return "" if value is MISSING else canonical_json(value) if isinstance(value, (dict, list)) else str(value)
 
 
 def _is_noise(path: str) -> bool:

@@ -23,7 +23,6 @@ from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import audit, changes, clock, digests, failpoints, maskings
 from applyviz.workflow.runs.lease import Claim
-from applyviz.workflow.runs.start import about
 
 
 def digest_request(request: Request) -> str:
@@ -93,7 +92,7 @@ class Journal:
         return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
-        subject = about(self.claim.run)
+        subject = audit.Subject.of_run(self.claim.run)
         audit.record(
             action,
             by=None,

@@ -22,7 +22,7 @@ from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
 from applyviz.workflow import audit, changes, clock, failpoints, formats
 from applyviz.workflow.leases import LeaseLostError
 from applyviz.workflow.runs import turns
-from applyviz.workflow.runs.start import about
+from applyviz.workflow.runs.rules import RunRules
 
 logger = logging.getLogger(__name__)
 _MOST_LOST = 20
@@ -79,7 +79,7 @@ class Claim:
             audit.record(
                 AuditAction.OBJECT_RESULT,
                 by=None,
-                about=replace(about(self.run), ref=changes.ref_of(result.change)),
+                about=replace(audit.Subject.of_run(self.run), ref=changes.ref_of(result.change)),
                 detail={"outcome": Outcome.UNKNOWN.value, "detail": detail, "differences": []},
             )
 
@@ -103,7 +103,7 @@ class Claim:
             audit.record(
                 AuditAction.RUN_FINISHED,
                 by=None,
-                about=about(self.run),
+                about=audit.Subject.of_run(self.run),
                 detail={"state": state.value, "outcomes": counts, "error": error},
             )
             turns.wake_next(self.run)
@@ -124,7 +124,17 @@ def _refuse(run_id: int, now: datetime) -> None:
     Review.objects.filter(pk=run.plan.review_id, state=ReviewState.APPLYING).update(
         state=ReviewState.OPEN, updated_at=now
     )
-    audit.record(AuditAction.RUN_FINISHED, by=None, about=about(run), detail={"state": "failed", "error": error})
+    audit.record(
+        AuditAction.RUN_FINISHED, by=None, about=audit.Subject.of_run(run), detail={"state": "failed", "error": error}
+    )
+
+
+def _find_newer(run: ApplyRun) -> str:
+    """Why a run is not for a worker of this version; "" when it is."""
+    unknown = RunRules.list_unknown(run.rules)
+    if unknown:
+        return f"run {run.number} was started by a newer version (rule {unknown[0]} is not known)"
+    return formats.find_newer_plan(run.plan)
 
 
 def _must_wait(run_id: int) -> bool:
@@ -136,7 +146,7 @@ def _must_wait(run_id: int) -> bool:
     )
     if run is None or run.cancel_requested_at is not None:
         return False
-    newer = formats.find_newer_run(run)
+    newer = _find_newer(run)
     if newer:
         logger.warning("%s: it is left to a worker of that version", newer)
         return True
@@ -169,7 +179,9 @@ def claim_run(run_id: int) -> Claim | None:
             return None
         ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
         run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision").get(pk=run_id)
-        audit.record(AuditAction.RUN_CLAIMED, by=None, about=about(run), detail={"worker": me, "epoch": run.epoch})
+        audit.record(
+            AuditAction.RUN_CLAIMED, by=None, about=audit.Subject.of_run(run), detail={"worker": me, "epoch": run.epoch}
+        )
         failpoints.reach("run.claiming")
     failpoints.reach("run.claimed")
     return Claim(run, run.epoch)

@@ -25,7 +25,7 @@ from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.workflow import changes, failpoints, maskings
 from applyviz.workflow.logs import log_unexpected
-from applyviz.workflow.runs.checking import raise_if_stale, show_value
+from applyviz.workflow.runs.checking import raise_if_stale
 from applyviz.workflow.runs.establish import wait_until_served
 from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record
 from applyviz.workflow.runs.journal import Journal
@@ -264,7 +264,7 @@ class ObjectRun:
         mask = partial(changes.mask_object, ref=self._change.ref, tag_key=self._access.tag_key, policy=policy)
         shown = find(mask(promised), mask(live), before=None if before is None else mask(before))
         return tuple(
-            {"path": render_path(d.path), "promised": show_value(d.before), "got": show_value(d.after)}
+            {"path": render_path(d.path), "promised": changes.show_value(d.before), "got": changes.show_value(d.after)}
             for d in shown
             if not is_left_out(self._change, d.path)
         )

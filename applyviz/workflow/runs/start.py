@@ -30,18 +30,6 @@ from applyviz.workflow.quorum import Quorum
 from applyviz.workflow.runs.rules import RunRules
 
 
-def about(run: ApplyRun) -> audit.Subject:
-    """What an audit entry about a run names."""
-    plan = run.plan
-    return audit.Subject(
-        cluster=plan.target.cluster.slug,
-        review=plan.review.number,
-        plan=plan.number,
-        run=run.number,
-        plan_digest=plan.digest,
-    )
-
-
 def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person cannot start this plan now; empty when they can."""
     blockers = list(approvals.find_plan_blockers(plan))
@@ -108,7 +96,7 @@ def begin_run(
     given = [approval.by_name for approval in spent]
     identity = str(identities.read_identity(plan))
     said = {"approved by": given, "policy": policy.version, "without consent": not is_consented}
-    audit.record(AuditAction.RUN_STARTED, by=by, about=about(run), detail={**said, "identity": identity})
+    audit.record(AuditAction.RUN_STARTED, by=by, about=audit.Subject.of_run(run), detail={**said, "identity": identity})
     outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
     failpoints.reach("start.made")
     return run
@@ -154,5 +142,5 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
         )
         if not asked:
             raise NotPossibleError(_("the run is finished, or is being cancelled already"))
-        audit.record(AuditAction.RUN_CANCELLED, by=by, about=about(run))
+        audit.record(AuditAction.RUN_CANCELLED, by=by, about=audit.Subject.of_run(run))
         outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
