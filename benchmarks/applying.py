@@ -102,7 +102,7 @@ class Product:
         self.count += 1
         root, _ = Person.objects.get_or_create(username="root", is_superuser=True)
         config = side.kubeconfig.read_bytes()
-        return clusters.upload_cluster(slug=f"c{self.count}", name="Real", kubeconfig=config, context="test", by=root)
+        return clusters.prepare_upload(slug=f"c{self.count}", name="Real", kubeconfig=config, context="test", by=root)()
 
     def prepare(self, cluster: Any, files: dict[str, str], namespace: str, mode: str, **rules: Any) -> Any:
         """An approved run that no worker has picked up."""

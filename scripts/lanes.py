@@ -124,6 +124,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("lint", (str(BIN / "ruff"), "check", "."), budget=10),
         Lane("contracts", (str(BIN / "lint-imports"), "--no-logo"), budget=15),
         Lane("requirements", (str(BIN / "deptry"), "."), budget=10),
+        Lane("dead code", (str(BIN / "python"), "-m", "scripts.dead_code"), budget=15),
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet"), budget=20),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run"), budget=10),
         pytest_lane("control plane", *CONTROL_PLANE, lacks=lacks_control_plane, budget=120),

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from applyviz.engine.planning.decisions import Way
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, ClusterKind, PlanState, Role
 from applyviz.records.models import (
@@ -24,7 +25,7 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import acknowledgements, approval_macs, audit, viewing
+from applyviz.workflow import acknowledgements, approval_macs, audit, decisions, reviews, viewing
 from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from applyviz.workflow.policies import BUILT_IN, Rules, rules_to_json
 
@@ -138,6 +139,12 @@ def open_dangers(plan: Plan, *people: User) -> None:
             viewing.record_viewed(row, plan, by=person)
         with suppress(NotPossibleError, NotAllowedError, NotVisibleError):
             acknowledge_all(plan, person)
+
+
+def overwrite_conflicts(review: Review, *, by: User, note: str = "") -> Plan:
+    """Overwrite every open conflict of the latest plan: asks for the next plan, which does it."""
+    choices = decisions.choose_everywhere(review.latest_plan, Way.TAKE_OVER)
+    return reviews.replan_review(review, by=by, choices=choices, note=note)
 
 
 def server_side(**values: object) -> ApplyOptions:

@@ -1,22 +1,14 @@
-"""What a status or a broken connection means: one table from the edge to our own errors.
+"""What each HTTP status of an API server means: words for people, and whether asking again can help.
 
-An answer of the API server is not an error by itself: flows read it. `error_for` is for callers that need
-a success. Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (status codes of the API).
+An answer of the API server is not an error by itself: flows read it.
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (status codes of the API).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
-from applyviz.engine.objects.errors import (
-    ClusterError,
-    ClusterTimeoutError,
-    ForbiddenError,
-    UnreachableError,
-    WriteConflictError,
-)
-from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.errors import UnreachableError
 
 
 class NotSentError(UnreachableError):
@@ -25,37 +17,36 @@ class NotSentError(UnreachableError):
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What a status means: which error, whether asking again can help, and words for people."""
+    """What a status means: words for people, and whether asking again can help."""
 
-    error: type[ClusterError]
     words: str
     is_retryable: bool = False
 
 
 MEANINGS: dict[int, _Meaning] = {
-    400: _Meaning(ClusterError, "the server could not read the request"),
-    401: _Meaning(ForbiddenError, "the credential of this cluster is not accepted any more"),
-    403: _Meaning(ForbiddenError, "the identity used may not do this"),
-    404: _Meaning(ClusterError, "there is no such object or resource"),
-    405: _Meaning(ClusterError, "the resource does not know this verb"),
-    406: _Meaning(ClusterError, "the server cannot answer in the form asked for"),
-    408: _Meaning(ClusterTimeoutError, "the server gave up waiting", is_retryable=True),
-    409: _Meaning(WriteConflictError, "the object changed since it was read, or exists already"),
-    410: _Meaning(ClusterError, "the version asked for is too old", is_retryable=True),
-    413: _Meaning(ClusterError, "the request is larger than the server takes"),
-    415: _Meaning(ClusterError, "the server does not take this kind of patch for this resource"),
-    422: _Meaning(ClusterError, "the server found the object invalid"),
-    429: _Meaning(ClusterError, "the server is overloaded", is_retryable=True),
-    500: _Meaning(ClusterError, "the server failed", is_retryable=True),
-    501: _Meaning(ClusterError, "the server does not implement this"),
-    502: _Meaning(UnreachableError, "the server behind the gateway did not answer", is_retryable=True),
-    503: _Meaning(UnreachableError, "the server is not available", is_retryable=True),
-    504: _Meaning(ClusterTimeoutError, "the server did not answer in time", is_retryable=True),
+    400: _Meaning("the server could not read the request"),
+    401: _Meaning("the credential of this cluster is not accepted any more"),
+    403: _Meaning("the identity used may not do this"),
+    404: _Meaning("there is no such object or resource"),
+    405: _Meaning("the resource does not know this verb"),
+    406: _Meaning("the server cannot answer in the form asked for"),
+    408: _Meaning("the server gave up waiting", is_retryable=True),
+    409: _Meaning("the object changed since it was read, or exists already"),
+    410: _Meaning("the version asked for is too old", is_retryable=True),
+    413: _Meaning("the request is larger than the server takes"),
+    415: _Meaning("the server does not take this kind of patch for this resource"),
+    422: _Meaning("the server found the object invalid"),
+    429: _Meaning("the server is overloaded", is_retryable=True),
+    500: _Meaning("the server failed", is_retryable=True),
+    501: _Meaning("the server does not implement this"),
+    502: _Meaning("the server behind the gateway did not answer", is_retryable=True),
+    503: _Meaning("the server is not available", is_retryable=True),
+    504: _Meaning("the server did not answer in time", is_retryable=True),
 }
-_REDIRECT = _Meaning(ClusterError, "the server redirects elsewhere, which is never followed")
-_OTHER_CLIENT = _Meaning(ClusterError, "the server refused the request")
-_OTHER_SERVER = _Meaning(ClusterError, "the server failed", is_retryable=True)
-_NO_ANSWER = _Meaning(UnreachableError, "no answer came", is_retryable=True)
+_REDIRECT = _Meaning("the server redirects elsewhere, which is never followed")
+_OTHER_CLIENT = _Meaning("the server refused the request")
+_OTHER_SERVER = _Meaning("the server failed", is_retryable=True)
+_NO_ANSWER = _Meaning("no answer came", is_retryable=True)
 
 
 def meaning_of(status: int) -> _Meaning:
@@ -67,13 +58,3 @@ def meaning_of(status: int) -> _Meaning:
     if 400 <= status < 500:
         return _OTHER_CLIENT
     return _OTHER_SERVER if status >= 500 else _NO_ANSWER
-
-
-def error_for(request: Request, answer: Answer) -> ClusterError:
-    """The error for an answer that is no success: what was asked, what it means; no text of the server."""
-    meaning = meaning_of(answer.status)
-    phrase = HTTPStatus(answer.status).phrase if answer.status in HTTPStatus._value2member_map_ else ""
-    named = f" ({answer.status} {phrase})".rstrip() if answer.status else ""
-    return meaning.error(
-        f"{request.method} {request.path}: {meaning.words}{named}", answer.status, meaning.is_retryable
-    )

@@ -20,7 +20,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One HTTP request and its answer; `text` is the request's body as it was sent, when it was no JSON
-    or lost something when parsed; `answer_text` likewise."""
+    or lost something when parsed."""
 
     method: str
     path: str
@@ -29,7 +29,6 @@ class Exchange:
     body: JSONValue
     text: str
     answer: Answer
-    answer_text: str = ""
     invocation: int | None = None
     is_watch: bool = False
 
@@ -96,7 +95,6 @@ def _read_exchange(data: JSONObject) -> Exchange:
             data.get("response", data.get("response_text")),
             tuple(data.get("warnings") or ()),
         ),
-        answer_text=data.get("response_raw") or data.get("response_text") or "",
         invocation=data.get("invocation"),
         is_watch=bool(data.get("watch")),
     )

@@ -120,11 +120,6 @@ def _add(cluster: Cluster, by: Person | None) -> Cluster:
     return cluster
 
 
-def upload_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> Cluster:
-    """Add a live cluster from an uploaded kubeconfig; raises `KubeconfigError` with every reason."""
-    return prepare_upload(slug=slug, name=name, kubeconfig=kubeconfig, context=context, by=by)()
-
-
 def prepare_upload(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> Callable[[], Cluster]:
     """Read a kubeconfig and ask its cluster who it is; the result adds it."""
     access.require(by, Action.MANAGE)

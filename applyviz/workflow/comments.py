@@ -98,11 +98,6 @@ def find_position(comment: Comment, plan: Plan) -> int | None:
     return rows.values_list("position", flat=True).first()
 
 
-def may_edit(comment: Comment, person: Visitor) -> bool:
-    """Whether a person may change a comment: only who wrote it, while they may comment at all."""
-    return comment.by_id == person.pk and access.can(person, Action.COMMENT, access.places_of(comment.review))
-
-
 def _record(action: AuditAction, comment: Comment, *, by: Person) -> None:
     plan = comment.plan
     about = audit.Subject(

@@ -117,11 +117,6 @@ def _write_move(move: ObjectMove) -> JSONObject:
     return {**to_json(replace(move, fields=())), "fields": [_write_field(one) for one in move.fields]}
 
 
-def _read_pair(sides: JSONValue) -> Pair:
-    first, second = (side[0] if side else MISSING for side in sides)
-    return Pair(first, second)
-
-
 def _read_field(data: JSONObject) -> FieldMove:
     move: FieldMove = from_json(FieldMove, {name: value for name, value in data.items() if name not in _PAIRS})
     pairs: dict[str, Any] = {

@@ -55,7 +55,7 @@ TITLES: dict[Section, str | Promise] = {
     Section.RIGHTS: _("Changes of accounts, teams, grants, identities, tokens, keys and clusters"),
     Section.UNEXPLAINED: _("Live changes that no run explains"),
 }
-_ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
+ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
     Section.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
     Section.APPROVALS: (
         *(AuditAction.APPROVAL_GIVEN, AuditAction.APPROVAL_REVOKED),
@@ -145,11 +145,6 @@ class Fact:
         return {**values, "section": self.section.value, "at": self.at.isoformat()}
 
 
-def list_actions() -> frozenset[AuditAction]:
-    """All kinds of entries that evidence holds."""
-    return frozenset(action for actions in _ACTIONS.values() for action in actions)
-
-
 def _tell(value: JSONValue) -> str:
     if isinstance(value, list):
         return ", ".join(str(one) for one in value)
@@ -215,7 +210,7 @@ def _entries(section: Section, period: Period, for_user: Visitor) -> list[QueryS
         # What concerns no cluster (policies, grants) concerns every one.
         found = found.filter(Q(cluster=period.cluster) | Q(cluster=""))
     seen = access.limit_entries(found, for_user).defer("words")
-    return [seen.filter(action=action) for action in _ACTIONS[section]]
+    return [seen.filter(action=action) for action in ACTIONS[section]]
 
 
 def _findings(period: Period, for_user: Visitor) -> QuerySet[LiveFinding]:

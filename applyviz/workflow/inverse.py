@@ -149,11 +149,6 @@ def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
     return partial(_open_review, run, found, _make_options(options, found), by)
 
 
-def create_inverse(run: ApplyRun, *, by: Person) -> Review:
-    """Open a review of what would undo a finished run, by who can open what it sealed."""
-    return prepare_inverse(run, by=by)()
-
-
 def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Person) -> Review:
     with transaction.atomic():
         review = reviews.create_review(

@@ -177,18 +177,6 @@ def replan_review(
     return plan
 
 
-def take_over_conflicts(review: Review, *, by: Person, note: str = "") -> Plan:
-    """Decide every open conflict of the latest plan by taking over; asks for the next plan, which does it.
-
-    - Raises `NotPossibleError` when there is no conflict to decide.
-    """
-    latest = review.latest_plan
-    choices = [] if latest is None else decisions.choose_everywhere(latest, Way.TAKE_OVER)
-    if not choices:
-        raise NotPossibleError(_("there is no conflict to decide"))
-    return replan_review(review, by=by, choices=choices, note=note)
-
-
 def close_review(review: Review, *, by: Person) -> None:
     """End a review without applying it."""
     access.require(by, Action.WRITE, access.places_of(review))

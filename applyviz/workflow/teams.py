@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import JSONValue
@@ -21,14 +20,13 @@ from applyviz.records.models import AccountLink, Grant, PendingChange, ServiceAc
 from applyviz.workflow import access, administrators, audit, claims, clock, pending, people, rights_changes
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotAllowedError, NotValidError, NotVisibleError
-from applyviz.workflow.places import Place, holds_at
 from applyviz.workflow.rights_changes import Actors
 from applyviz.workflow.scopes import Scope
 
 __all__ = [
     "Invited", "Scope", "add_member", "add_person", "count_as_one", "create_team", "end_grant", "end_member",
     "get_person", "get_team", "grant_role", "link_accounts", "list_grants", "list_people", "list_teams", "retire_team",
-    "roles_at", "set_active",
+    "set_active",
 ]  # fmt: skip
 _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
 
@@ -74,14 +72,6 @@ def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:
     """All grants in force."""
     access.require(for_user, Action.OVERSEE)
     return Grant.objects.filter(ended_at=None).select_related("person", "team", "by", "confirmed_by")
-
-
-def roles_at(person: Person, moment: datetime, at: Place | None = None) -> frozenset[Role]:
-    """The roles that somebody had at a moment in the past, their teams' of then included."""
-    was_member = TeamMember.objects.filter(Q(ended_at=None) | Q(ended_at__gt=moment), person=person, since__lte=moment)
-    whose = Q(person=person) | Q(team__in=was_member.values("team"))
-    rows = Grant.objects.filter(whose, Q(ended_at=None) | Q(ended_at__gt=moment), since__lte=moment)
-    return frozenset(Role(grant.role) for grant in rows if at is None or holds_at(grant, at))
 
 
 def _link_mailbox(person: Person) -> None:

@@ -18,7 +18,7 @@ SAMPLES = {"int": "1", "slug": "x", "str": "x", "path": "x", "uuid": "00000000-0
 # Who calls these needs a key that opens; a web process of a team holds none.
 OPENING = {
     *("open_bytes", "open_json", "open_sealed", "open_sealed_core", "open_reader", "open_transport", "open_sandbox"),
-    *("compare_secrets", "create_inverse", "prepare_inverse", "prepare_adoption", "prepare_upload", "upload_cluster"),
+    *("compare_secrets", "prepare_inverse", "prepare_adoption", "prepare_upload"),
     *(
         "add_live_cluster",
         "create_sandbox",

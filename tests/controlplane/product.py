@@ -26,13 +26,13 @@ def make_person(name: str, role: Role) -> User:
 
 def add_cluster(plane: ControlPlane) -> Cluster:
     """The control plane as a live cluster of the product, from an uploaded kubeconfig."""
-    return clusters.upload_cluster(
+    return clusters.prepare_upload(
         slug="real",
         name="Real",
         kubeconfig=plane.kubeconfig.read_bytes(),
         context="test",
         by=User.objects.create_superuser("root"),
-    )
+    )()
 
 
 class Product:

@@ -19,7 +19,7 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ApplyRun, Approval, Plan, Review
 from applyviz.workflow import approvals, failpoints, plans, reviews, runs
-from tests.builders import grant_role, make_policy, open_dangers, take_roles
+from tests.builders import grant_role, make_policy, open_dangers, overwrite_conflicts, take_roles
 from tests.model.team import EVERYBODY, HUMANS, NAMES, ROLES, Killed, Team, UnapprovedError, bundle_of
 from tests.model.world import NO_FAULT
 
@@ -84,7 +84,7 @@ class Story(Team):
     def take_over(self, number: int, by: str) -> None:
         review = self._pick(Review, number)
         if review is not None:
-            plan = self._try("decision", lambda: reviews.take_over_conflicts(review, by=self._person(by)))
+            plan = self._try("decision", lambda: overwrite_conflicts(review, by=self._person(by)))
             if plan is not None:
                 plans.make_plan(plan.pk)
 

@@ -18,7 +18,7 @@ from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountLink, ApplyRun, Approval, AuditEntry, BreakGlass, Plan
 from applyviz.workflow import approvals, breakglass, plans, reviews, runs
 from applyviz.workflow.errors import WorkflowError
-from tests.builders import build_approval, make_person, make_policy
+from tests.builders import build_approval, make_person, make_policy, overwrite_conflicts
 from tests.promises.conftest import Scene
 from tests.stories import config_map
 
@@ -55,7 +55,7 @@ def _involve(scene: Scene, people: dict[str, User]) -> Plan:
     plans.make_plan(review.plans.get().pk)
     edited = reviews.replan_review(review, by=people["editor"])
     plans.make_plan(edited.pk)
-    decided = reviews.take_over_conflicts(review, by=people["decider"])
+    decided = overwrite_conflicts(review, by=people["decider"])
     plans.make_plan(decided.pk)
     return Plan.objects.get(pk=decided.pk)
 

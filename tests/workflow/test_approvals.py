@@ -26,7 +26,7 @@ def test_approval_is_recorded_with_its_digest(alice, bob):
 
     approval = approvals.approve_plan(plan, by=bob, digest=plan.digest, note="looks right")
 
-    assert (approval.by_name, approval.digest, approval.is_standing) == ("bob", plan.digest, True)
+    assert (approval.by_name, approval.digest, approval.spent_at) == ("bob", plan.digest, None)
     entry = AuditEntry.objects.get(action=AuditAction.APPROVAL_GIVEN)
     assert (entry.actor_name, entry.plan_digest, entry.detail) == ("bob", plan.digest, {"note": "looks right"})
 

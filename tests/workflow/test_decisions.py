@@ -107,11 +107,4 @@ def test_conflict_that_is_not_there_cannot_be_decided(team, plan):
     with pytest.raises(NotPossibleError, match="has no open conflict"):
         reviews.replan_review(plan.review, by=team.alice, choices=[invented])
     with pytest.raises(NotAllowedError):
-        reviews.take_over_conflicts(plan.review, by=team.bob)
-
-
-def test_nothing_to_decide_is_said(team):
-    calm = team.plan(config_map("calm", a="1"))
-
-    with pytest.raises(NotPossibleError, match="no conflict to decide"):
-        reviews.take_over_conflicts(calm.review, by=team.alice)
+        reviews.replan_review(plan.review, by=team.bob, choices=[choice])

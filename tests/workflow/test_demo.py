@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Decision, Review
-from applyviz.workflow import acknowledgements, approvals, chain, demo, plans, reviews, runs
-from tests.builders import open_dangers
+from applyviz.workflow import acknowledgements, approvals, chain, demo, plans, runs
+from tests.builders import open_dangers, overwrite_conflicts
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +42,7 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     alice, bob = User.objects.get(username="alice"), User.objects.get(username="bob")
     review = Review.objects.get(number=2)
 
-    plan = reviews.take_over_conflicts(review, by=alice, note="the fix is in 1.5.0")
+    plan = overwrite_conflicts(review, by=alice, note="the fix is in 1.5.0")
     plans.make_plan(plan.pk)
     plan.refresh_from_db()
     for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):

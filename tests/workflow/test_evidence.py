@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from datetime import date, timedelta
+from itertools import chain
 
 import pytest
 from django.utils import timezone
@@ -127,7 +128,9 @@ LEFT_OUT = {
 
 
 def test_every_kind_of_entry_is_in_evidence_or_left_out_by_name():
-    assert {action.value for action in AuditAction} - {action.value for action in evidence.list_actions()} == LEFT_OUT
+    held = set(chain.from_iterable(evidence.ACTIONS.values()))
+
+    assert {action.value for action in AuditAction if action not in held} == LEFT_OUT
 
 
 def test_live_change_that_no_run_explains_is_evidence(team, auditor, today):

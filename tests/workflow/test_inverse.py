@@ -20,7 +20,7 @@ def team(monkeypatch):
 
 
 def plan_undo(team, run):
-    review = inverse.create_inverse(run, by=team.alice)
+    review = inverse.prepare_inverse(run, by=team.alice)()
     plans.make_plan(review.plans.get().pk)
     return review.plans.get()
 
@@ -154,7 +154,7 @@ def test_undo_is_for_authors_and_for_finished_runs_that_changed_something(team):
     assert inverse.find_undo_blockers(run, for_user=team.alice) == ()
     assert inverse.find_undo_blockers(run, for_user=team.bob) == ("you need the role author",)
     with pytest.raises(NotAllowedError):
-        inverse.create_inverse(run, by=team.bob)
+        inverse.prepare_inverse(run, by=team.bob)
 
 
 def test_undo_of_an_undo_is_what_was_undone(team):

@@ -59,7 +59,7 @@ def test_danger_must_be_opened_before_consent(alice, bob):  # noqa: F811 the cas
     (hazard,) = acknowledgements.find_open(plan)
     acknowledgements.acknowledge_hazards(plan, hazard.kind, by=bob)
 
-    assert approvals.approve_plan(plan, by=bob, digest=plan.digest).is_standing
+    assert approvals.approve_plan(plan, by=bob, digest=plan.digest).by == bob
 
 
 def test_no_policy_and_no_setting_lifts_that(alice, bob, settings):  # noqa: F811 the cast

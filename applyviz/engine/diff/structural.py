@@ -8,7 +8,7 @@ way (`1000m` and `1`) are differences marked as equal in meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.topology import ItemError, Topology, of_root
+from applyviz.engine.schema.topology import Topology, of_root
 from applyviz.engine.schema.walk import MISSING, collect_entry, collect_leaves, name_entries
 
 _Leaves: TypeAlias = dict[FieldPath, JSONValue]
@@ -123,41 +123,6 @@ class _Differences(NamedTuple):
             if value is not MISSING:
                 collect_entry(place, path[-1], value, path, side)
         self._compare(*leaves)
-
-
-def find_reorderings(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[FieldPath, ...]:
-    """The lists whose common entries stand in another order; atomic lists are leaves and not among them."""
-    if before is None or after is None or before is after:
-        return ()
-    return tuple(_find_reorderings(of_root(root), before, after, ()))
-
-
-def _find_reorderings(
-    place: Topology | None, before: JSONValue, after: JSONValue, path: FieldPath
-) -> Iterator[FieldPath]:
-    if place is None or before is after:
-        return
-    if isinstance(before, dict) and isinstance(after, dict):
-        if place.is_map and not place.is_atomic_map:
-            for name, value in before.items():
-                if name in after and isinstance(value, dict | list):
-                    yield from _find_reorderings(place.child(name), value, after[name], (*path, "f:" + name))
-    elif isinstance(before, list) and isinstance(after, list) and place.is_list and not place.is_atomic_list:
-        left, right = _name_entries(place, before), _name_entries(place, after)
-        if [e for e in left if e in right] != [e for e in right if e in left]:
-            yield path
-        for element, entry in left.items():
-            if element in right and isinstance(entry, dict):
-                yield from _find_reorderings(place.item, entry, right[element], (*path, element))
-
-
-def _name_entries(place: Topology, entries: list[JSONValue]) -> dict[PathElement, JSONValue]:
-    """Entries by name; a list with an entry that cannot be named is a leaf, and so is a name that is twice there."""
-    try:
-        names = [place.name_item(entry) for entry in entries]
-    except ItemError:
-        return {}
-    return dict(zip(names, entries, strict=True))
 
 
 def is_equal_in_meaning(left: JSONValue, right: JSONValue) -> bool:

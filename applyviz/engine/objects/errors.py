@@ -11,7 +11,7 @@
       - PlanError
           - StalePlanError what was reviewed is no longer what would run
       - ClusterError       the cluster did not answer as needed: retryable or not
-          - UnreachableError, ForbiddenError, ClusterTimeoutError, WriteConflictError
+          - UnreachableError, ForbiddenError, ClusterTimeoutError
 
 Errors carry fields; `str()` is one line: what, where, expected, got.
 """
@@ -149,7 +149,3 @@ class ForbiddenError(ClusterError):
 
 class ClusterTimeoutError(ClusterError):
     """No answer within the deadline."""
-
-
-class WriteConflictError(ClusterError):
-    """The object changed since it was read (409 without field manager causes)."""

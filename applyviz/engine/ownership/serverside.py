@@ -42,14 +42,13 @@ class Applied:
     """The outcome of an apply.
 
     - `result`: the object afterwards, with its managedFields; `is_changed`: more than ownership changed.
-    - `fields`: what the manager owns now; `given_up`: what it owned before and does not name any more.
+    - `fields`: what the manager owns now.
     - `overridden`: fields of others that were taken, by force or because of the last-applied annotation.
     """
 
     result: MutableObject
     is_changed: bool
     fields: FieldSet = EMPTY
-    given_up: FieldSet = EMPTY
     overridden: tuple[Conflict, ...] = ()
 
 
@@ -190,12 +189,10 @@ def _finish(operation: _Apply, before: Managed, outcome: _Outcome, overridden: t
     entries = encode(outcome.managed, operation.keeper.memo)
     result = with_entries(result, keep_entries(entries, find_entries(operation.live)))
     mine = outcome.managed.owned.get(operation.identity)
-    last = before.owned.get(operation.identity)
     fields = mine.fields if mine else EMPTY
     return Applied(
         result,
         outcome.is_changed,
         fields=fields,
-        given_up=last.fields.difference(fields) if last else EMPTY,
         overridden=overridden,
     )

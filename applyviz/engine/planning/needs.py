@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 
 Key: TypeAlias = tuple[str, str, str, str]
@@ -101,10 +101,3 @@ def find_needs(ref: ObjectRef, obj: JSONObject) -> frozenset[Key]:
             break
     found.update(_find_named(obj, ref.namespace))
     return frozenset(key for key in found if key[1] and key[3])
-
-
-def defines(ref: ObjectRef, obj: JSONObject, gvk: GroupVersionKind) -> bool:
-    """Whether an object is the definition of a kind."""
-    if (ref.gvk.group, ref.gvk.kind) != _CRD:
-        return False
-    return (_name_at(obj, "spec", "group"), _name_at(obj, "spec", "names", "kind")) == (gvk.group, gvk.kind)

@@ -182,11 +182,3 @@ def _describe(update: _Update, group: list[int], exceptions: tuple[int, ...], *,
         return found
     before, after = ((v,) if v is not ABSENT else () for v in update.first)
     return replace(found, is_short=True, before=before, after=after)
-
-
-def read_overview(changes: Iterable[ObjectChange]) -> Overview:
-    """The overview of changes that are all there, in the order of the plan; they come masked."""
-    overviewer = Overviewer()
-    for change in changes:
-        overviewer.add(change)
-    return overviewer.find()

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.plan import ObjectChange, Plan
+from applyviz.engine.planning.plan import ObjectChange
 from applyviz.engine.requests.options import ApplyOptions
 
 FORMAT = 1
@@ -109,20 +109,6 @@ def core_from_json(data: JSONObject) -> ObjectChange:
     core = {name: value for name, value in _open(data).items() if name in _CORE}
     change: ObjectChange = from_json(ObjectChange, core)
     return change
-
-
-def plan_to_json(plan: Plan) -> JSONObject:
-    """Write a plan with all its changes."""
-    return {"format": FORMAT, **to_json(plan)}
-
-
-def plan_from_json(data: JSONObject) -> Plan:
-    """Read a plan.
-
-    - Raises `PlanError`.
-    """
-    plan: Plan = from_json(Plan, _open(data))
-    return plan
 
 
 def options_to_json(options: ApplyOptions) -> JSONObject:

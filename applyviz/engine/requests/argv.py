@@ -70,7 +70,6 @@ class ApplyCommand:
     kustomize: str = ""
     output: str = ""
     deletion: Deletion = field(default_factory=Deletion)
-    uses_openapi: bool = True
     fails_on_warnings: bool = False
 
     @property
@@ -265,6 +264,5 @@ def parse_apply(argv: Sequence[str], env: Mapping[str, str], *, namespace: str =
             parsed.number("grace-period", -1),
             _read_seconds(parsed.text("timeout")),
         ),
-        uses_openapi=parsed.is_on("openapi-patch", default=True),
         fails_on_warnings=parsed.is_on("warnings-as-errors"),
     )

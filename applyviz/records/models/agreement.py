@@ -146,11 +146,6 @@ class Approval(models.Model):
     def __str__(self) -> str:
         return f"{self.by_name} on plan {self.plan_id}"
 
-    @property
-    def is_standing(self) -> bool:
-        """Whether it can still be spent."""
-        return self.revoked_at is None and self.spent_at is None
-
 
 class Objection(models.Model):
     """Somebody asks for changes of what one plan digest does; nothing with that digest runs until it is withdrawn."""

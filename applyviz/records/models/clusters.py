@@ -19,7 +19,6 @@ class Cluster(models.Model):
     - `account` is as whom the cluster knows the credential: {user, groups}, {} when it does not say.
     - A paused cluster starts no plan and no run; an archived one is history alone.
     - `masks_credentials`: whether credentials in plain fields are masked in its plans.
-    - `default_options` is a preset for the form (namespace, mode, field manager).
     """
 
     slug = models.SlugField(unique=True, max_length=63)
@@ -31,7 +30,6 @@ class Cluster(models.Model):
     uid = models.CharField(max_length=80, blank=True)
     account = models.JSONField(default=dict, blank=True)
     version = models.CharField(max_length=40, blank=True)
-    default_options = models.JSONField(default=dict, blank=True)
     masks_credentials = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")

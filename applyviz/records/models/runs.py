@@ -26,7 +26,6 @@ class ApplyRun(models.Model):
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.QUEUED)
     epoch = models.PositiveIntegerField(default=0)
-    claimed_by = models.CharField(max_length=120, blank=True)
     lease_until = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
     cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -38,7 +38,6 @@ HELP: dict[str, str | Promise] = {
     ),
     "takes_from_help": _("Names such as helm or kubectl-edit; the plan shows what they own."),
 }
-Upload: TypeAlias = "UploadedFile[bytes]"
 PASTED = "pasted.yaml"
 KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 
@@ -54,7 +53,7 @@ class SeveralFilesField(forms.FileField):
 
     widget = SeveralFilesInput
 
-    def clean(self, data: Any, initial: Any = None) -> list[Upload]:
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[bytes]]:
         """The files that were given, none when there are none."""
         given = data if isinstance(data, (list, tuple)) else [data] if data else []
         return [super(SeveralFilesField, self).clean(one, initial) for one in given]
@@ -96,7 +95,7 @@ class SourceForm(forms.Form):
         return found
 
     @property
-    def uploads(self) -> list[Upload]:
+    def uploads(self) -> list[UploadedFile[bytes]]:
         """The files of both inputs."""
         return [*self.cleaned_data["manifests"], *self.cleaned_data["folder"]]
 

@@ -49,7 +49,6 @@ class SectionRows:
     rows: tuple[FactRow, ...]
     total: int
     is_exception: bool
-    has_roles: bool
     has_objects: bool
 
 
@@ -120,7 +119,6 @@ def _present_section(section: Section, period: Period, *, for_user: Person) -> S
         rows=rows,
         total=_count(section, rows, period, for_user),
         is_exception=section in EXCEPTIONS,
-        has_roles=section is not Section.UNEXPLAINED,
         has_objects=section is Section.UNEXPLAINED,
     )
 

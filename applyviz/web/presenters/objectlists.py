@@ -138,11 +138,6 @@ class ObjectList:
     to_view: int
 
     @property
-    def is_all_viewed(self) -> bool:
-        """Whether nothing is left to look at."""
-        return self.viewed >= self.to_view
-
-    @property
     def items(self) -> tuple[ObjectItem, ...]:
         """Every item that is printed, in its order."""
         groups = (*self.groups, *(group for branch in self.branches for group in branch.groups))

@@ -165,11 +165,6 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     return (*list_notices(plan), *notices, *present_undo(plan))
 
 
-def _describe_plan_risk(risk: PlanRisk) -> str:
-    facts = {"count": str(len(risk.positions)), "limit": str(risk.limit)}
-    return say_hazard(Hazard(risk.kind, risk.level, facts=facts))
-
-
 def _present_plan_risks(plan: Plan, risks: Sequence[PlanRisk], person: Person) -> tuple[Notice, ...]:
     """The risks of the plan as a whole, each with its acknowledgement."""
     of_plan = [risk for risk in risks if risk.is_of_plan]

@@ -170,7 +170,7 @@ def claim_run(run_id: int) -> Claim | None:
         try:
             with transaction.atomic():
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
-                    state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(now), claimed_by=me
+                    state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(now)
                 )
         except IntegrityError:  # the database finds no consent that was spent on it (`records/guards.py`)
             _refuse(run_id, now)

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.diff.structural import Difference, diff_objects, find_reorderings, is_equal_in_meaning, is_same_at
+from applyviz.engine.diff.structural import Difference, diff_objects, is_equal_in_meaning, is_same_at
 from applyviz.engine.objects.paths import fields, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.walk import MISSING, list_leaves
+from tests.engine.reorderings import find_reorderings
 
 ROOT = builtin.bundled().find_kind(GroupVersionKind("apps", "v1", "Deployment")).root
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from applyviz.engine.diff.structural import diff_objects, find_reorderings
+from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.manifests.parse import parse_manifests
@@ -33,6 +33,7 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.engine.schema.walk import MISSING
 from tests.controlplane.inventing import Inventor, change_topology, make_definition
+from tests.engine.reorderings import find_reorderings
 
 MANAGERS = ("kubectl", "kubectl-client-side-apply", "alice", "helm")
 BUILT_IN = (("apps", "v1", "Deployment"), ("", "v1", "Service"), ("", "v1", "ConfigMap"), ("batch", "v1", "CronJob"))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applyviz.engine.diff.structural import diff_objects, find_reorderings
+from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.explain.fields import CHANGING, explain
 from applyviz.engine.explain.reasons import FieldOperation, Reason, Stage
 from applyviz.engine.merge import patches
@@ -23,6 +23,7 @@ from applyviz.engine.ownership.managedfields import read_owners
 from applyviz.engine.ownership.serverside import apply
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.walk import MISSING
+from tests.engine.reorderings import find_reorderings
 
 CORPORA = Path(__file__).parents[2] / "conformance"
 NOW = "2026-06-01T00:00:00Z"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.needs import defines, find_needs
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.planning.needs import find_needs
 
 POD = {
     "serviceAccountName": "runner",
@@ -116,12 +116,3 @@ def test_others_need_what_they_name(obj, wanted):
 
 def test_object_without_namespace_and_names_needs_nothing():
     assert needs({"kind": "ClusterRole", "rules": []}, namespace="") == []
-
-
-def test_definition_defines_its_kind_and_no_other():
-    crd = {"spec": {"group": "x.io", "names": {"kind": "Gadget"}}}
-    ref = ObjectRef(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"), "", "gadgets.x.io")
-
-    assert defines(ref, crd, GroupVersionKind("x.io", "v1", "Gadget"))
-    assert not defines(ref, crd, GroupVersionKind("x.io", "v1", "Other"))
-    assert not defines(ref._replace(gvk=GroupVersionKind("", "v1", "ConfigMap")), crd, GroupVersionKind("", "v1", "A"))

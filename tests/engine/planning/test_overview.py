@@ -7,9 +7,10 @@ from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.overview import Alike, Found, Held, Overviewer, read_overview
+from applyviz.engine.planning.overview import Alike, Found, Held, Overviewer
 from applyviz.engine.planning.plan import ObjectChange, Operation, Versions
 from applyviz.engine.planning.serialize import from_json, to_json
+from tests.engine.planning.overviews import read_overview
 
 VERSION, COLOUR = paths.fields("metadata", "labels", "version"), paths.fields("spec", "colour")
 

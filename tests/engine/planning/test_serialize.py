@@ -7,14 +7,15 @@ import json
 import pytest
 
 from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.planning.plan import Plan
 from applyviz.engine.planning.serialize import (
     change_from_json,
     change_to_json,
     core_from_json,
+    from_json,
     options_from_json,
     options_to_json,
-    plan_from_json,
-    plan_to_json,
+    to_json,
 )
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.engine.planning.cluster import Box
@@ -45,7 +46,7 @@ def plan_update():
 def test_plan_comes_back_as_it_was():
     plan = plan_update()
 
-    assert plan_from_json(through_text(plan_to_json(plan))) == plan
+    assert from_json(Plan, through_text(to_json(plan))) == plan
 
 
 def test_change_comes_back_as_it_was():

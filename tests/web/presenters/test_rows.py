@@ -9,7 +9,6 @@ import pytest
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
-from applyviz.engine.planning.overview import read_overview
 from applyviz.engine.planning.plan import Operation, Versions
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.web.presenters import fields, marks
@@ -20,6 +19,7 @@ from applyviz.web.presenters.lanes import present_lanes
 from applyviz.web.presenters.owners import present_owner
 from applyviz.web.presenters.readings import present_same
 from applyviz.web.presenters.values import ABSENT, find_value, show_value
+from tests.engine.planning.overviews import read_overview
 from tests.web import builders
 
 HOTFIX = "registry.example/frontend:hotfix-3"

@@ -1,0 +1,80 @@
+"""Find code that nothing uses: vulture over the product, told which names templates and queries look up.
+
+Tests do not count as a use. `[tool.vulture]` in `pyproject.toml` lists the names that a framework calls and the few
+that wait for their page. The exit status is 1 when anything is unused.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import global_settings
+from vulture import Vulture
+
+ROOT = Path(__file__).resolve().parent.parent
+_TAG = re.compile(r"\{\{(.*?)\}\}|\{%(.*?)%\}", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_MODELS = "applyviz/records/models/"
+_SETTINGS = "applyviz/settings.py"
+
+
+def list_template_names(root: Path) -> Iterator[str]:
+    """Yield the names in the tags of all templates: variables, attributes, filters and tags."""
+    for path in sorted((root / "templates").rglob("*")):
+        for tag in _TAG.finditer(path.read_text()) if path.is_file() else ():
+            yield from (name for name in _NAME.findall(tag[1] or tag[2]) if not keyword.iskeyword(name))
+
+
+def list_columns(root: Path) -> Iterator[str]:
+    """Yield the names that queries use: keyword arguments up to `__`, and whole texts that are names."""
+    for path in sorted((root / "applyviz").rglob("*.py")):
+        if "migrations" not in path.parts:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.keyword) and node.arg:
+                    yield node.arg.split("__")[0]
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+                    yield node.value.split("__")[0]
+
+
+def list_dotted_names(path: Path) -> Iterator[str]:
+    """Yield the last name of each dotted text: the classes that the settings name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+            last = node.value.rpartition(".")[2]
+            if last.isidentifier() and not keyword.iskeyword(last):
+                yield last
+
+
+def find_unused(root: Path, settings: dict[str, Any]) -> list[str]:
+    """Return one line for each unused name: place, kind and name."""
+    search = Vulture(ignore_names=settings["ignore_names"], ignore_decorators=settings["ignore_decorators"])
+    named = {*list_template_names(root), *list_dotted_names(root / _SETTINGS)}
+    search.scan("\n".join(f"_.{name}" for name in sorted(named)), filename="templates")
+    search.scavenge([root / path for path in settings["paths"]], exclude=settings["exclude"])
+    columns = set(list_columns(root))
+    found = []
+    for one in search.get_unused_code():
+        place = Path(one.filename).relative_to(root).as_posix()
+        is_column = place.startswith(_MODELS) and one.typ == "variable" and one.name in columns
+        is_setting = place == _SETTINGS and hasattr(global_settings, one.name)
+        if not is_column and not is_setting:
+            found.append(f"{place}:{one.first_lineno}: unused {one.typ} {one.name}")
+    return found
+
+
+def main() -> int:
+    """Print what is unused."""
+    found = find_unused(ROOT, tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["vulture"])
+    print("\n".join(found) or "Every name is used.")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
