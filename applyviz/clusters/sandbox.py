@@ -11,6 +11,7 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
+from applyviz.sandbox.grace_periods import has_ended
 from applyviz.sandbox.http import HttpFace, Response, WatchPart, WatchPosition
 from applyviz.sandbox.reviews import Caller
 from applyviz.sandbox.routing import parse_path
@@ -94,7 +95,10 @@ def find_news(cluster: Cluster, path: str, revision: int) -> tuple[bool, int]:
     route = parse_path(path)
     if route is None:
         return True, revision
-    return DatabaseStore(cluster.pk).find_news(revision, route.group, route.plural, route.namespace or None)
+    store = DatabaseStore(cluster.pk)
+    if route.plural == "pods" and has_ended(store, _now()):
+        return True, revision  # the next part of the watch ends the grace period
+    return store.find_news(revision, route.group, route.plural, route.namespace or None)
 
 
 def _open_face(cluster: Cluster) -> HttpFace:

@@ -187,7 +187,7 @@ def simplify(value: JSONValue) -> JSONValue:
         elif key in _ALLOTTED:
             result[key] = "None" if item in ("None", ["None"]) else "allotted"
         else:
-            result[key] = simplify(item)
+            result[_UID.sub("UID", key)] = simplify(item)  # ownership names owners by their uid
     return result
 
 
@@ -197,7 +197,7 @@ def _simplify_metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
         entries = sorted(
             meta["managedFields"], key=lambda e: (e.get("operation") == "Update", e.get("time", ""), str(e))
         )
-        result["managedFields"] = [{k: v for k, v in e.items() if k != "time"} for e in _order(entries)]
+        result["managedFields"] = [{k: simplify(v) for k, v in e.items() if k != "time"} for e in _order(entries)]
     return result
 
 

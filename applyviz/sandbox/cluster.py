@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.schema.autoscalers import convert_autoscaler
+from applyviz.sandbox.dependents import index_change
 from applyviz.sandbox.jsontext import settle_numbers
 from applyviz.sandbox.status import not_found
 from applyviz.sandbox.store import Key, Store, StoredChange
@@ -38,7 +40,8 @@ def _read_custom(target: Target, held: JSONObject) -> MutableObject:
 class Cluster:
     """One sandbox cluster; `clock` gives aware datetimes, `new_uid` fresh uids.
 
-    - `has_controllers`: what controllers of a real cluster do after a delete happens at once.
+    - `has_controllers`: what controllers of a real cluster do after a delete happens before the next request.
+    - `changes`: what was written in this transaction and no controller has seen yet.
     """
 
     store: Store
@@ -46,6 +49,7 @@ class Cluster:
     new_uid: Callable[[], str]
     registry: Registry
     has_controllers: bool = True
+    changes: deque[StoredChange] = field(default_factory=deque)
 
     def now(self) -> str:
         """The present second as metadata holds it."""
@@ -91,14 +95,20 @@ class Cluster:
         key = target.key(meta.get("namespace", ""), meta["name"])
         before = self.store.get(key)
         self.store.put(key, kept)
-        self.store.keep_change(StoredChange(revision, key, before, kept))
+        self._keep_change(StoredChange(revision, key, before, kept))
 
     def remove(self, key: Key) -> None:
         """Forget an object, at a revision of its own as etcd counts it; must be inside a transaction."""
         before = self.store.get(key)
         if before is not None:
             self.store.delete(key)
-            self.store.keep_change(StoredChange(self.store.next_revision(), key, before, None))
+            self._keep_change(StoredChange(self.store.next_revision(), key, before, None))
+
+    def _keep_change(self, change: StoredChange) -> None:
+        self.store.keep_change(change)
+        self.changes.append(change)
+        if self.has_controllers:
+            index_change(self.store, change)
 
     def finish_name(self, prefix: str, uid: str) -> str:
         """A name made from `generateName`."""

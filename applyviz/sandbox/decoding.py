@@ -2,7 +2,7 @@
 
 Rule: sigs.k8s.io/json and k8s.io/apimachinery `runtime/serializer/json`. Wrong types are refused with Go's
 words, unknown and repeated fields are collected for `fieldValidation`, empty values are dropped or filled as the
-struct's tags say, quantities, times and bytes are written canonically. Inputs are not changed.
+struct's tags say, times and bytes are written canonically. Inputs are not changed.
 """
 
 from __future__ import annotations
@@ -160,6 +160,8 @@ class Decoder:
             if key in result:
                 self.note("duplicate", f"{spot.path}.{key}")
             result[key] = self.value(item, code[1], spot.entry(key, code[1], code[2]))
+        if code[1] == "Q":  # a ResourceList is rounded when it gets its defaults, so all of it is canonical at once
+            return {key: read_quantity(text) if isinstance(text, str) else text for key, text in result.items()}
         return result
 
     def plain(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
@@ -243,8 +245,9 @@ class Decoder:
     def quantity(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, (dict, list, bool)):
             value = "{"  # what no quantity begins with
-        text = value if isinstance(value, str) else number_text(value)
-        return self.text(read_quantity, text)
+        text = (value if isinstance(value, str) else number_text(value)).strip()
+        self.text(read_quantity, text)
+        return text  # Go keeps it as it was written until it is stored, so that `1000m` is not owned as `1` is
 
     def int_or_string(self, value: JSONValue, spot: Spot) -> JSONValue:
         if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):

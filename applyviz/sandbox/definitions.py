@@ -1,8 +1,7 @@
-"""What the server's own controllers do right after a write: names of CRDs, ends of namespaces and of CRDs.
+"""What the server's own controllers write into a definition: accepted names, conditions, that it is being deleted.
 
-A sandbox cluster has no other controllers, so what they would do later happens before the next request:
-a new CustomResourceDefinition is established, a deleted one takes its objects along, and so does a deleted
-namespace. Rule: k8s.io/apiextensions-apiserver `pkg/controller` (status, establish, finalizer).
+A new CustomResourceDefinition is established before the next request. Rule: k8s.io/apiextensions-apiserver
+`pkg/controller` (status, establish, finalizer).
 """
 
 from __future__ import annotations
@@ -93,17 +92,3 @@ def mark_terminating(obj: MutableObject, now: str) -> None:
     message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     conditions = obj["status"]["conditions"] = obj["status"].get("conditions") or []
     conditions.append(_condition("Terminating", "True", "InstanceDeletionPending", message, now))
-
-
-def delete_contents(cluster: Cluster, target: Target, obj: JSONObject) -> None:
-    """Remove what lives in a deleted namespace, or the objects of a deleted definition, then itself."""
-    name = obj["metadata"]["name"]
-    if target.plural == "namespaces":
-        for key in cluster.store.list_keys(name):
-            cluster.remove(key)
-    else:
-        group, plural = obj["spec"]["group"], obj["spec"]["names"]["plural"]
-        for item in cluster.store.list(group, plural):
-            meta = item["metadata"]
-            cluster.remove(Key(group, plural, meta.get("namespace", ""), meta["name"]))
-    cluster.remove(target.key("", name))

@@ -1,7 +1,7 @@
-"""Deleting objects: preconditions, finalizers, propagation, whole collections.
+"""Deleting objects: preconditions, finalizers, grace periods, propagation, whole collections.
 
-Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/. Where the cluster has controllers, what they
-would do happens at once: dependents go with their owner, finalizers of theirs hold nothing.
+Rule: `Store.Delete` of k8s.io/apiserver `pkg/registry/generic/registry` and `BeforeDelete` of `pkg/registry/rest`. What
+finalizers and grace periods hold is marked and stays; who releases it is a matter of `controllers`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.sandbox.admission_policies import Attempt, judge
 from applyviz.sandbox.cluster import Cluster
-from applyviz.sandbox.definitions import CLEANUP, delete_contents, mark_terminating
+from applyviz.sandbox.definitions import CLEANUP, mark_terminating
+from applyviz.sandbox.finalizers import FOREGROUND, ORPHAN, is_deleted
+from applyviz.sandbox.grace_periods import note_end, shift
 from applyviz.sandbox.reads import select_items
 from applyviz.sandbox.routing import Route
 from applyviz.sandbox.status import StatusError, conflict, forbidden_request
-from applyviz.sandbox.store import Key
-from applyviz.sandbox.targets import CRD_GROUP, Target
+from applyviz.sandbox.targets import CRD_PLURAL, Target
 from applyviz.sandbox.write_options import DeleteOptions, read_delete_options
 
 _RETURNS_OBJECT = frozenset(
@@ -27,11 +28,10 @@ _RETURNS_OBJECT = frozenset(
         "serviceaccounts", "persistentvolumeclaims", "namespaces", "pods", "services", "podtemplates",
     }
 )  # fmt: skip
-# What controllers take away once nobody uses the object, or once its dependents are seen to.
-_DONE_BY_CONTROLLERS = frozenset(
-    {"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection", "orphan", "foregroundDeletion"}
-)
-_BY_POLICY: Mapping[str, list[str]] = {"Orphan": ["orphan"], "Foreground": ["foregroundDeletion"], "Background": []}
+_BY_POLICY: Mapping[str, list[str]] = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND], "Background": []}
+# Without a policy their dependents stay, for the sake of clients older than garbage collection.
+_ORPHANED = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
+_DONE_PHASES = frozenset({"Succeeded", "Failed"})
 _FOREVER = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -46,8 +46,8 @@ class Deleter:
         options = read_delete_options(request)
         live = self._cluster.get(target, route.namespace, route.name)
         self._check(target, live, options)
-        warnings = self._judge(route, target, live, options)
-        return Answer(200, self._remove(target, live, options), warnings)
+        warnings = self.judge(target, live, is_dry_run=options.is_dry_run)
+        return Answer(200, self.remove(target, live, options), warnings)
 
     def delete_collection(self, request: Request, route: Route, target: Target) -> Answer:
         """DELETE of everything that the selectors choose."""
@@ -56,17 +56,18 @@ class Deleter:
         warnings: list[str] = []
         for item in items:
             self._check(target, item, options)
-            warnings += self._judge(route, target, item, options)
-            self._remove(target, clone(item), options)
+            warnings += self.judge(target, item, is_dry_run=options.is_dry_run)
+            self.remove(target, clone(item), options)
         api_version, kind = target.gvk.api_version, target.gvk.kind + "List"
         revision = str(self._cluster.store.revision())
         body = {"kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": revision}, "items": items}
         return Answer(200, body, tuple(warnings))
 
-    def _judge(self, route: Route, target: Target, live: JSONObject, options: DeleteOptions) -> tuple[str, ...]:
-        """Ask the admission policies; gives what they warn of."""
-        store, registry, name = self._cluster.store, self._cluster.registry, live["metadata"]["name"]
-        attempt = Attempt("DELETE", target, route, name, target.gvk, None, clone(live), options.is_dry_run)
+    def judge(self, target: Target, live: JSONObject, *, is_dry_run: bool) -> tuple[str, ...]:
+        """Ask the admission policies; gives what they warn of, raises `StatusError` for what they refuse."""
+        store, registry, meta = self._cluster.store, self._cluster.registry, live["metadata"]
+        route = Route(target.group, target.gvk.version, target.plural, meta.get("namespace", ""), meta["name"])
+        attempt = Attempt("DELETE", target, route, meta["name"], target.gvk, None, clone(live), is_dry_run)
         return judge(attempt, store, registry)
 
     def _check(self, target: Target, live: JSONObject, options: DeleteOptions) -> None:
@@ -86,77 +87,83 @@ class Deleter:
             )
             raise _kind_conflict(target, kind, meta["name"], detail)
 
-    def _remove(self, target: Target, live: MutableObject, options: DeleteOptions) -> MutableObject:
-        """Take an object away, or mark it when finalizers hold it; gives the body of the answer."""
-        cluster, meta = self._cluster, live["metadata"]
-        is_definition = target.group == CRD_GROUP
-        if target.plural == "namespaces" or is_definition:
-            return self._remove_container(target, live, options, is_definition=is_definition)
-        _set_finalizers(meta, options.policy)
-        held = meta.get("finalizers") or ()
-        if held or (target.plural == "pods" and target.struct is not None):
-            self._mark(live)
-        if held and not options.is_dry_run:
-            cluster.save(target, live)
-        waits = any(f not in _DONE_BY_CONTROLLERS for f in held) or (held and not cluster.has_controllers)
-        if not options.is_dry_run and not waits:
-            cluster.remove(target.key(meta.get("namespace", ""), meta["name"]))
-            if options.policy != "Orphan" and cluster.has_controllers:
-                self._remove_dependents(meta)
-        if held or (target.plural in _RETURNS_OBJECT and target.struct is not None):
+    def remove(self, target: Target, live: MutableObject, options: DeleteOptions) -> MutableObject:
+        """Take an object away, or mark it when something holds it; gives the body of the answer."""
+        if target.struct is not None and target.plural in ("namespaces", CRD_PLURAL):
+            return self._remove_container(target, live, options)
+        meta, was_deleted = live["metadata"], is_deleted(live)
+        is_pod = target.plural == "pods" and target.struct is not None
+        if is_pod and was_deleted and not _is_shorter(meta, options.grace):
+            return live
+        _set_finalizers(target, meta, options.policy)
+        if is_pod:
+            self._mark(live, _find_grace(live, options.grace))
+        elif meta.get("finalizers"):
+            self._mark(live, 0)
+        is_held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
+        if not options.is_dry_run:
+            self._store(target, live, is_held=bool(is_held))
+        if is_held or (target.plural in _RETURNS_OBJECT and target.struct is not None):
             return live
         return _success(target, meta)
 
-    def _mark(self, live: MutableObject) -> None:
-        meta = live["metadata"]
-        if "deletionTimestamp" not in meta and meta.get("generation"):
-            meta["generation"] += 1
-        meta.setdefault("deletionTimestamp", self._cluster.now())
-        meta.setdefault("deletionGracePeriodSeconds", 0)
+    def _store(self, target: Target, live: MutableObject, *, is_held: bool) -> None:
+        cluster, meta = self._cluster, live["metadata"]
+        key = target.key(meta.get("namespace", ""), meta["name"])
+        if not is_held:
+            cluster.remove(key)
+            return
+        cluster.save(target, live)
+        if meta.get("deletionGracePeriodSeconds"):
+            note_end(cluster.store, key, meta["deletionTimestamp"])
 
-    def _remove_container(
-        self, target: Target, live: MutableObject, options: DeleteOptions, *, is_definition: bool
-    ) -> MutableObject:
-        """A namespace or a definition: its contents go first."""
+    def _mark(self, live: MutableObject, grace: int) -> None:
+        meta, now = live["metadata"], self._cluster.now()
+        if "deletionTimestamp" not in meta:
+            if meta.get("generation"):
+                meta["generation"] += 1
+            meta["deletionTimestamp"] = shift(now, grace)
+        elif meta.get("deletionGracePeriodSeconds"):  # a shorter one, counted from the same moment
+            meta["deletionTimestamp"] = shift(meta["deletionTimestamp"], grace - meta["deletionGracePeriodSeconds"])
+        meta["deletionGracePeriodSeconds"] = grace
+
+    def _remove_container(self, target: Target, live: MutableObject, options: DeleteOptions) -> MutableObject:
+        """Mark a namespace or a definition; its contents go first."""
         cluster, meta = self._cluster, live["metadata"]
         meta.setdefault("deletionTimestamp", cluster.now())
-        if is_definition:
+        if target.plural == CRD_PLURAL:
             if CLEANUP not in (meta.get("finalizers") or ()):
                 meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP]
             mark_terminating(live, cluster.now())
         else:
             live["status"] = {**(live.get("status") or {}), "phase": "Terminating"}
-        if options.is_dry_run:
-            return live
-        cluster.save(target, live)
-        answer: MutableObject = clone(live)
-        is_done = is_definition or cluster.has_controllers
-        if is_done and all(f == CLEANUP for f in meta.get("finalizers") or ()):
-            delete_contents(cluster, target, live)
-        return answer
-
-    def _remove_dependents(self, meta: JSONObject) -> None:
-        """What names the object as an owner goes with it."""
-        uid, namespace = meta.get("uid"), meta.get("namespace", "")
-        if not uid or not namespace:
-            return
-        for key in self._cluster.store.list_keys(namespace):
-            item = self._cluster.store.get(key)
-            owners = (item or {}).get("metadata", {}).get("ownerReferences") or ()
-            if owners and all(o.get("uid") == uid for o in owners):
-                self._forget(key, item or {})
-
-    def _forget(self, key: Key, item: JSONObject) -> None:
-        self._cluster.remove(key)
-        self._remove_dependents(item["metadata"])
+        if not options.is_dry_run:
+            cluster.save(target, live)
+        return live
 
 
-def _set_finalizers(meta: MutableObject, policy: str) -> None:
+def _find_grace(pod: JSONObject, wanted: int | None) -> int:
+    """For how many seconds a Pod may go on; one that runs nowhere ends at once."""
+    spec = pod.get("spec") or {}
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _DONE_PHASES:
+        return 0
+    grace = spec.get("terminationGracePeriodSeconds") if wanted is None else wanted
+    return 1 if grace is not None and grace < 0 else int(grace or 0)
+
+
+def _is_shorter(meta: JSONObject, wanted: int | None) -> bool:
+    """Whether a second delete ends an earlier one sooner; it changes nothing else."""
+    return wanted is not None and wanted < (meta.get("deletionGracePeriodSeconds") or 0)
+
+
+def _set_finalizers(target: Target, meta: MutableObject, policy: str) -> None:
     """The finalizers that a propagation policy asks for, in place of those of another."""
+    held = meta.get("finalizers") or []
+    if not policy and not {ORPHAN, FOREGROUND}.intersection(held) and (target.group, target.plural) in _ORPHANED:
+        policy = "Orphan"
     if not policy:
         return
-    kept = [f for f in meta.get("finalizers") or () if f not in ("orphan", "foregroundDeletion")]
-    meta["finalizers"] = [*kept, *_BY_POLICY[policy]]
+    meta["finalizers"] = [*(f for f in held if f not in (ORPHAN, FOREGROUND)), *_BY_POLICY[policy]]
     if not meta["finalizers"]:
         del meta["finalizers"]
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
 from applyviz.sandbox.bodies import TEMPLATE_GENERATION
 from applyviz.sandbox.defaults import apply_defaults
+from applyviz.sandbox.gotexts import read_quantity
 from applyviz.sandbox.gotypes import Code, GoStruct, go_types, zero_of
 from applyviz.sandbox.targets import CRD_PLURAL, Target
 
@@ -55,7 +56,7 @@ def prepare_create(target: Target, obj: MutableObject) -> None:
         rule(obj)
     if target.struct is not None:
         apply_defaults(obj, target.struct)
-        _forget_empty_lists(target, obj)
+        _store_as_protobuf(target, obj)
 
 
 def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subresource: str) -> None:
@@ -67,21 +68,24 @@ def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subreso
     if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
         rule(obj, live)
     if target.struct is not None:
-        _forget_empty_lists(target, obj)
+        _store_as_protobuf(target, obj)
     if subresource != "status":
         _count_generation(target, obj, live)
 
 
-def _forget_empty_lists(target: Target, obj: MutableObject) -> None:
-    """A list that is written although it is empty comes back from the storage as null: protobuf holds no empty list."""
+def _store_as_protobuf(target: Target, obj: MutableObject) -> None:
+    """Store values as protobuf does: an empty list comes back as null, a quantity in its canonical form."""
     if target.struct is not None and target.plural != CRD_PLURAL:
-        _forget_in(obj, target.struct)
+        _store_struct(obj, target.struct)
 
 
-def _forget_in(value: MutableObject, struct: GoStruct) -> None:
+def _store_struct(value: MutableObject, struct: GoStruct) -> None:
     for name, held in value.items():
         field = struct.fields.get(name)
         if field is None:
+            continue
+        if isinstance(held, str) and field.code in ("Q", ["*", "Q"]):
+            value[name] = read_quantity(held)
             continue
         if held == [] and isinstance(field.code, list) and field.code[0] == "[" and not field.drops_empty:
             value[name] = None
@@ -91,22 +95,22 @@ def _forget_in(value: MutableObject, struct: GoStruct) -> None:
             inner = inner[1]
         below = go_types().find_struct(inner) if held else None
         if below is not None:
-            _forget_below(held, field.code, below)
+            _store_below(held, field.code, below)
 
 
-def _forget_below(value: JSONValue, code: Code, struct: GoStruct) -> None:
+def _store_below(value: JSONValue, code: Code, struct: GoStruct) -> None:
     """The structs behind pointers, in lists and in maps."""
     mark = code[0] if isinstance(code, list) else ""
     if mark == "*":
-        _forget_below(value, code[1], struct)
+        _store_below(value, code[1], struct)
     elif isinstance(value, list) and mark == "[":
         for item in value:
-            _forget_below(item, code[1], struct)
+            _store_below(item, code[1], struct)
     elif isinstance(value, dict) and not mark:
-        _forget_in(value, struct)
+        _store_struct(value, struct)
     elif isinstance(value, dict):
         for item in value.values():
-            _forget_below(item, code[1], struct)
+            _store_below(item, code[1], struct)
 
 
 def _restore(obj: MutableObject, live: JSONObject, name: str) -> None:

@@ -110,9 +110,18 @@ def _exposure(spec: JSONObject) -> Iterator[FieldError]:
     if spec.get("externalTrafficPolicy") and not is_external:
         detail = "may only be set for externally-accessible services"
         yield invalid("spec.externalTrafficPolicy", spec["externalTrafficPolicy"], detail)
-    if spec.get("ipFamilyPolicy") == "RequireDualStack" and spec.get("selector"):
+    if spec.get("selector"):
+        yield from _families(spec)
+
+
+def _families(spec: JSONObject) -> Iterator[FieldError]:
+    """The cluster has addresses of IPv4 only."""
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
         detail = "this cluster is not configured for dual-stack services"
         yield invalid("spec.ipFamilyPolicy", "RequireDualStack", detail)
+    for i, family in enumerate(spec.get("ipFamilies") or ()):
+        if family == "IPv6":
+            yield invalid(f"spec.ipFamilies[{i}]", family, "not configured on this cluster")
 
 
 def _cluster_addresses(spec: JSONObject) -> Iterator[FieldError]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,6 +16,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox import admission_policies, bootstrap
 from applyviz.sandbox.cluster import Cluster
+from applyviz.sandbox.controllers import Controllers
 from applyviz.sandbox.deletes import Deleter
 from applyviz.sandbox.documents import find_aggregated, find_document
 from applyviz.sandbox.payloads import Payload
@@ -43,8 +43,8 @@ class Sandbox:
     """A sandbox cluster over a store.
 
     - `clock()` gives aware datetimes; `new_uid()` gives fresh uids.
-    - `has_controllers`: deleted namespaces, owners and protected claims go at once, as controllers would
-      see to; without, they wait for somebody to take their finalizers away.
+    - `has_controllers`: what controllers do about deleted namespaces, owners and protected claims is done before
+      the next request; without, they wait for somebody to take their finalizers away.
     - A store that was never used gets the namespaces that every cluster has, with the first request.
     """
 
@@ -59,6 +59,7 @@ class Sandbox:
         self.registry = Registry(store)
         self._cluster = Cluster(store, clock, new_uid, self.registry, has_controllers)
         self._writer, self._deleter = Writer(self._cluster), Deleter(self._cluster)
+        self._controllers = Controllers(self._cluster, self._deleter)
         self._store = store
         self._is_started = False
 
@@ -103,6 +104,7 @@ class Sandbox:
         if not self._is_started:
             bootstrap.ensure(self._cluster)
             self._is_started = True
+        self._controllers.run_due()
 
     def _find_collection(self, request: Request) -> tuple[Route, Target]:
         route = parse_path(request.path)
@@ -130,9 +132,13 @@ class Sandbox:
         if target is None:
             raise no_such_path()
         self._check_shape(request, route, target)
-        is_write = request.method in _WRITES and not request.is_dry_run
-        with self._store.transaction() if is_write else nullcontext():
+        if request.method not in _WRITES or request.is_dry_run:
             return self._act(request, route, target, user, payload)
+        with self._store.transaction():
+            self._cluster.changes.clear()
+            answer = self._act(request, route, target, user, payload)
+            self._controllers.run()
+            return answer
 
     @staticmethod
     def _check_shape(request: Request, route: Route, target: Target) -> None:

@@ -187,10 +187,12 @@ def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError
     return StatusError(422, "Invalid", message, name, group, kind, causes)
 
 
-def forbidden_request(group: str, plural: str, name: str, detail: str) -> StatusError:
+def forbidden_request(
+    group: str, plural: str, name: str, detail: str, causes: Sequence[tuple[str, str, str]] = ()
+) -> StatusError:
     """403."""
     message = f'{_qualified(plural, group)} "{name}" is forbidden: {detail}'
-    return StatusError(403, "Forbidden", message, name, group, plural)
+    return StatusError(403, "Forbidden", message, name, group, plural, causes)
 
 
 def method_not_allowed(group: str, plural: str) -> StatusError:

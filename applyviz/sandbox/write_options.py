@@ -96,7 +96,14 @@ def read_delete_options(request: Request) -> DeleteOptions:
     query = {} if body else request.query
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
     dry = body.get("dryRun") or [v for v in (query.get("dryRun"),) if v]
+    orphans = body.get("orphanDependents", query.get("orphanDependents"))
     errors: list[FieldError] = []
+    if policy and orphans is not None:
+        errors.append(
+            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+        )
+    elif orphans is not None:
+        policy = "Orphan" if orphans in (True, "true", "1") else "Background"
     if policy and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
     if dry and dry != ["All"]:

@@ -24,6 +24,7 @@ from applyviz.sandbox.allotment import allot_service
 from applyviz.sandbox.bodies import Body, check_identity, read_applied, read_body
 from applyviz.sandbox.cluster import Cluster
 from applyviz.sandbox.definitions import namespace_key, settle
+from applyviz.sandbox.finalizers import is_released
 from applyviz.sandbox.names import deduplicate_owners
 from applyviz.sandbox.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
 from applyviz.sandbox.payloads import Payload
@@ -52,6 +53,13 @@ _NO_UNCONDITIONAL_UPDATE = frozenset(
         "csinodes", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
         "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
         "mutatingadmissionpolicybindings",
+    }
+)  # fmt: skip
+# A PUT of an absent object of these creates it (`AllowCreateOnUpdate`).
+_CREATED_BY_PUT = frozenset(
+    {
+        "endpoints", "events", "limitranges", "services", "leases", "runtimeclasses", "clusterrolebindings",
+        "clusterroles", "rolebindings", "roles",
     }
 )  # fmt: skip
 
@@ -149,9 +157,14 @@ class Writer:
         with _warning(body.warnings):
             check_identity(route, target, body.obj)
             _keep_sent_entries(body.obj, payload)
-            live = self._cluster.get(target, route.namespace, route.name)
-            _check_uid(write, body.obj, live)
+            live = self._cluster.find(target, route.namespace, route.name)
+            if live is None and (target.struct is None or target.plural not in _CREATED_BY_PUT or route.subresource):
+                raise not_found(target.group, target.plural, route.name)
             book(write, write.target.kind, live, body.obj, self._cluster.now())
+            if live is None:
+                body.obj["metadata"].pop("resourceVersion", None)
+                return self._store_new(write, body)
+            _check_uid(write, body.obj, live)
             return self.store_changed(write, body, live)
 
     def patch(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
@@ -195,7 +208,8 @@ class Writer:
         if namespace["metadata"].get("deletionTimestamp"):
             detail = f"unable to create new content in namespace {write.namespace} because it is being terminated"
             name = write.route.name or obj["metadata"].get("name", "")
-            raise forbidden_request(write.target.group, write.target.plural, name, detail)
+            cause = ("NamespaceTerminating", f"namespace {write.namespace} is being terminated", "metadata.namespace")
+            raise forbidden_request(write.target.group, write.target.plural, name, detail, [cause])
 
     def _store_new(self, write: Write, body: Body) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
@@ -240,7 +254,7 @@ class Writer:
             return Answer(200, live, body.warnings)
         if write.options.is_dry_run:
             return Answer(200, obj, body.warnings)
-        if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
+        if is_released(target, obj):
             cluster.remove(target.key(write.namespace, write.route.name))
             return Answer(200, obj, body.warnings)
         answer = cluster.write(target, obj)

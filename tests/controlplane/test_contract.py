@@ -16,7 +16,7 @@ import pytest
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
-from tests.sandbox.contract import judge_story, list_stories, load_story, record_story, save_story
+from tests.sandbox.contract import CONTROLLED, judge_story, list_stories, load_story, record_story, save_story
 
 pytestmark = pytest.mark.controlplane
 WARNING = re.compile(r'299 - "(.*)"\Z')
@@ -64,3 +64,20 @@ def test_server_keeps_the_contract(control_plane, name):
         return
 
     assert judge_story(story, send, f"n-{name}", _settle) == []
+
+
+@pytest.fixture(scope="module")
+def managed_plane(binaries):
+    """A real control plane with its controllers."""
+    with ControlPlane(binaries, has_manager=True) as plane:
+        yield plane
+
+
+@pytest.mark.parametrize("name", list_stories(CONTROLLED))
+def test_controllers_keep_the_contract(managed_plane, name):
+    story, send, namespace = load_story(name, CONTROLLED), make_sender(managed_plane), f"c-{name}"
+    if os.environ.get("APPLYVIZ_RECORD_CONTRACT"):
+        save_story(name, record_story(story, send, namespace, _settle), CONTROLLED)
+        return
+
+    assert judge_story(story, send, namespace, _settle) == []

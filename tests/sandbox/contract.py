@@ -1,8 +1,8 @@
 """The contract of an API server, told as stories of requests: sandbox and live cluster keep it alike.
 
 A story is one file of `tests/cases/sandbox`: requests with the answers of kube-apiserver v1.36.3. In it `$namespace`
-is a namespace of its own, `$uid`, `$version` and `$stale` (an older version) are those of the object of the request;
-answers compare without what a server makes up.
+is a namespace of its own, `$uid`, `$version` and `$stale` (an older version) are those of the object of the request,
+`$uid of NAME` that of another; answers compare without what a server makes up.
 """
 
 import time
@@ -23,7 +23,10 @@ from applyviz.engine.objects.exchange import (
     Request,
 )
 
-CASES = Path(__file__).parent.parent / "cases" / "sandbox"
+_ALL_CASES = Path(__file__).parent.parent / "cases"
+CASES = _ALL_CASES / "sandbox"
+CONTROLLED = _ALL_CASES / "controllers"
+"""Stories in which controllers act: what they do is told by what a `gone` waits for, or after a `settle`."""
 TYPES = {"apply": APPLY_PATCH, "json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 MOMENTS = frozenset({"lastTransitionTime"})
 Send = Callable[[Request], Answer]
@@ -35,12 +38,12 @@ def at_once() -> None:
     """Nothing to wait for."""
 
 
-def list_stories() -> list[str]:
-    return sorted(path.stem for path in CASES.glob("*.yaml"))
+def list_stories(folder: Path = CASES) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
-def load_story(name: str) -> dict[str, Any]:
-    return yaml.safe_load((CASES / f"{name}.yaml").read_text())
+def load_story(name: str, folder: Path = CASES) -> dict[str, Any]:
+    return yaml.safe_load((folder / f"{name}.yaml").read_text())
 
 
 class Teller:
@@ -61,6 +64,9 @@ class Teller:
                 continue
             if "await" in step:
                 self._await(self._fill(step["await"], ""))
+                continue
+            if "gone" in step:
+                self._await(self._fill(step["gone"], ""), is_gone=True)
                 continue
             answer = self.send(self._make_request(step))
             self._remember(self._place(step), answer)
@@ -86,6 +92,8 @@ class Teller:
             return [self._fill(v, place) for v in value]
         if not isinstance(value, str):
             return value
+        if value.startswith("$uid of "):
+            return next(u for p, u in self.uids.items() if p.endswith("/" + value.removeprefix("$uid of ")))
         versions = self.versions.get(place, [])
         known = {"$uid": self.uids.get(place), "$version": versions[-1:], "$stale": versions[:1]}
         found = known.get(value, value.replace("$namespace", self.namespace))
@@ -97,11 +105,11 @@ class Teller:
             self.uids[place] = meta["uid"]
             self.versions.setdefault(place, []).append(meta["resourceVersion"])
 
-    def _await(self, path: str) -> None:
-        """Wait until a path is served; a sandbox serves at once."""
-        deadline = time.monotonic() + 20
-        while self.send(Request("GET", path)).status == 404:
-            assert time.monotonic() < deadline, f"{path} is not served"
+    def _await(self, path: str, *, is_gone: bool = False) -> None:
+        """Wait until a path is served, or gone; a sandbox does not let wait."""
+        deadline = time.monotonic() + 60
+        while (self.send(Request("GET", path)).status == 404) is not is_gone:
+            assert time.monotonic() < deadline, f"{path} is {'still' if is_gone else 'not'} served"
             time.sleep(0.1)
 
 
@@ -146,6 +154,6 @@ def _identify(entry: dict[str, Any]) -> tuple[str, ...]:
     return tuple(entry.get(k, "") for k in ("operation", "manager", "apiVersion", "subresource"))
 
 
-def save_story(name: str, story: dict[str, Any]) -> None:
+def save_story(name: str, story: dict[str, Any], folder: Path = CASES) -> None:
     text = yaml.safe_dump(story, sort_keys=False, allow_unicode=True, width=118)
-    (CASES / f"{name}.yaml").write_text(text)
+    (folder / f"{name}.yaml").write_text(text)

@@ -1,11 +1,13 @@
 """What the contract's stories do not show: pages, namespaces, definitions at work, pure inputs."""
 
 import copy
+from datetime import timedelta
 
 import pytest
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
 from applyviz.sandbox.server import Sandbox
+from tests.sandbox.conftest import NOW
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -207,3 +209,81 @@ def test_truth_instead_of_one_is_a_change(ask):
     answer = ask("PATCH", f"{path}/g", {"spec": {"is": True}}, MERGE_PATCH)
 
     assert (answer.body["spec"], answer.body["metadata"]["generation"]) == ({"is": True}, 2)
+
+
+def test_grace_period_of_a_pod_ends_by_the_clock(store):
+    moment = [NOW]
+    sandbox = Sandbox(store, lambda: moment[0])
+    path = "/api/v1/namespaces/default/pods"
+    spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    sandbox.handle(Request("POST", path, {}, "application/json", body))
+    held = sandbox.handle(Request("DELETE", f"{path}/p")).body["metadata"]
+
+    assert (held["deletionTimestamp"], held["deletionGracePeriodSeconds"]) == ("2026-01-02T03:04:35Z", 30)
+    moment[0] += timedelta(seconds=29)
+    assert sandbox.handle(Request("GET", f"{path}/p")).is_ok
+    moment[0] += timedelta(seconds=1)
+    assert sandbox.handle(Request("GET", f"{path}/p")).status == 404
+
+
+def test_finalizer_added_later_outlives_the_grace_period(store):
+    moment = [NOW]
+    sandbox = Sandbox(store, lambda: moment[0])
+    path = "/api/v1/namespaces/default/pods"
+    spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
+    meta = {"name": "p", "finalizers": ["example.com/x"]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    sandbox.handle(Request("POST", path, {}, "application/json", body))
+    sandbox.handle(Request("DELETE", f"{path}/p"))
+    moment[0] += timedelta(minutes=1)
+
+    assert sandbox.handle(Request("GET", f"{path}/p")).body["metadata"]["deletionGracePeriodSeconds"] == 0
+    sandbox.handle(Request("PATCH", f"{path}/p", {}, MERGE_PATCH, {"metadata": {"finalizers": None}}))
+    assert sandbox.handle(Request("GET", f"{path}/p")).status == 404
+
+
+def test_put_of_an_absent_role_creates_it_and_of_an_absent_config_map_does_not(ask):
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}, "rules": []}
+
+    assert ask("PUT", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/r", role).status == 201
+    assert ask("PUT", f"{MAPS}/absent", make_map("absent")).status == 404
+
+
+def test_dependents_of_a_cluster_scoped_owner_go_in_every_namespace(ask):
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    uid = ask("POST", path, role).body["metadata"]["uid"]
+    child = make_map("child")
+    child["metadata"]["ownerReferences"] = [{**role, "name": "r", "uid": uid}]
+    del child["metadata"]["ownerReferences"][0]["metadata"]
+    ask("POST", MAPS, child)
+
+    ask("DELETE", f"{path}/r")
+
+    assert ask("GET", f"{MAPS}/child").status == 404
+
+
+def test_policy_that_refuses_a_deletion_holds_against_controllers_too(ask):
+    owner = ask("POST", MAPS, make_map("owner")).body["metadata"]
+    child = make_map("child")
+    child["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"]}
+    ]
+    ask("POST", MAPS, child)
+    policies = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["configmaps"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "oldObject.metadata.name != 'child'"}],
+    }
+    group = "admissionregistration.k8s.io/v1"
+    policy = {"apiVersion": group, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "k"}, "spec": spec}
+    binding = {"apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "k"}}
+    binding["spec"] = {"policyName": "k", "validationActions": ["Deny"]}
+    assert ask("POST", f"{policies}/validatingadmissionpolicies", policy).is_ok
+    assert ask("POST", f"{policies}/validatingadmissionpolicybindings", binding).is_ok
+
+    assert ask("DELETE", f"{MAPS}/owner").is_ok
+
+    assert ask("GET", f"{MAPS}/child").is_ok
