@@ -56,15 +56,25 @@ __all__ = [
 ]
 
 
+def name_conflicting(count: int) -> str:
+    """Return the blocker for `count` objects with open conflicts."""
+    text = ngettext("%(n)d object with unresolved conflicts", "%(n)d objects with unresolved conflicts", count)
+    return text % {"n": count}
+
+
+def name_broken(count: int) -> str:
+    """Return the blocker for `count` objects that could not be planned, or that the server rejected."""
+    return ngettext("%(n)d object has errors", "%(n)d objects have errors", count) % {"n": count}
+
+
 def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -> Iterator[str]:
     changes = plan.changes.exclude(position__in=hidden)
     refused = changes.filter(operation=Operation.REFUSED.value).count()
     if refused:
-        text = ngettext("%(n)d object has undecided conflicts", "%(n)d objects have undecided conflicts", refused)
-        yield text % {"n": refused}
+        yield name_conflicting(refused)
     broken = changes.filter(operation=Operation.ERROR.value).count()
     if broken:
-        yield ngettext("%(n)d object has errors", "%(n)d objects have errors", broken) % {"n": broken}
+        yield name_broken(broken)
     unknown = changes.filter(certainty=Certainty.UNKNOWN.value).count()
     if unknown and not policy.may_run_unknown:
         text = ngettext(

@@ -2,7 +2,7 @@
 
 It needs a right of its own, a reason and a ticket, and leaves a record of its own that is never changed; every page
 of the review and the run says so. It lifts approvals, change windows, freezes and who may ask. It lifts nothing that
-makes a plan unsafe to run: undecided conflicts, errors, what is unknown, another digest, a later plan.
+makes a plan unsafe to run: unresolved conflicts, errors, what is unknown, another digest, a later plan.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def test_conflict_dangers_and_blockers_are_told(team, program):
 
     assert (told["status"], told["counts"]["conflicts"]) == ("blocked", 1)
     assert told["risks"] == {"namespace": 1}
-    assert told["blockers"][0] == "1 object has undecided conflicts"
+    assert told["blockers"][0] == "1 object with unresolved conflicts"
     refused = next(o for o in told["objects"] if o["operation"] == "refused")
     assert refused["conflicts"] == [{"field": ".data.a", "field_manager": "somebody", "operation": "Apply"}]
 

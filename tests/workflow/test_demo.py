@@ -35,7 +35,7 @@ def test_upgrade_waits_with_its_conflict(told):
     assert plan.counts == {"create": 2, "update": 35, "unchanged": 12, "refused": 1}
     refused = plan.changes.get(operation="refused")
     assert (refused.kind, refused.name, refused.conflicts) == ("Deployment", "checkout", 1)
-    assert approvals.find_plan_blockers(plan)[0] == "1 object has undecided conflicts"
+    assert approvals.find_plan_blockers(plan)[0] == "1 object with unresolved conflicts"
 
 
 def test_upgrade_is_decided_applied_and_remembered(told):

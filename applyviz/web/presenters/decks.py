@@ -5,7 +5,8 @@ Everything that blocks comes from `workflow.approvals`, the one list that the us
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.urls import reverse
@@ -43,6 +44,7 @@ class Standing:
     can_write: bool
     can_apply: bool
     attention_url: str = ""
+    blocker_urls: Mapping[str, str] = field(default_factory=dict)
     unopened_url: str = ""
     closed: tuple[str, ...] = ()
     glass_url: str = ""
@@ -69,7 +71,9 @@ class Standing:
         """Where to go about a blocker of the plan."""
         if self.replaced_by:
             return self.latest_url
-        return self.hazard_url if blocker in self.hazard_blockers else self.attention_url
+        if blocker in self.hazard_blockers:
+            return self.hazard_url
+        return self.blocker_urls.get(blocker, self.attention_url)
 
 
 def count_effects(plan: Plan) -> int:

@@ -20,9 +20,20 @@ from applyviz.web.presenters.lists import ReviewRow, present_review, show_newest
 from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.runs import STATE_LOOKS
-from applyviz.workflow import access, acknowledgements, approvals, breakglass, clock, policies, quorum, reviews, runs
+from applyviz.workflow import (
+    access,
+    acknowledgements,
+    approvals,
+    breakglass,
+    clock,
+    policies,
+    quorum,
+    reviews,
+    runs,
+    viewing,
+)
 from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.livevalues import show_plans
+from applyviz.workflow.livevalues import hidden_positions, show_plans
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
@@ -138,11 +149,15 @@ def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> 
         return _("you approved it, others are still to"), False
     if is_able and said.has_teams:
         is_able = quorum.would_count(quorum.count_quorum(plan), person)
-    # Nobody can approve before every high risk is acknowledged; who may approve may do that too.
-    open_risks = acknowledgements.name_open(acknowledgements.find_open(plan)) if is_able else ()
-    if open_risks:
-        return open_risks[0], True
-    return (_("waits for your approval") if is_able else _("waits for approval")), is_able
+    if not is_able:
+        return _("waits for approval"), False
+    open_risks = acknowledgements.find_open(plan)
+    if blockers := approvals.find_plan_blockers(plan, hazards=open_risks, hidden=hidden_positions(plan)):
+        # Who may approve may acknowledge risks too; everything else is for an author or an administrator.
+        return blockers[0], set(blockers) == set(acknowledgements.name_open(open_risks))
+    if lacking := approvals.find_approver_blockers(plan, for_user=person):
+        return lacking[0], lacking == approvals.name_unopened(viewing.find_unopened(plan, by=person))
+    return _("waits for your approval"), True
 
 
 def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:

@@ -28,7 +28,7 @@ from applyviz.web.presenters.nextacts import NextActs, present_next_acts
 from applyviz.web.presenters.objectlinks import link_change, link_object
 from applyviz.web.presenters.objectlists import ListChoice, ObjectList, Whereabouts, present_list
 from applyviz.web.presenters.objectpanes import Pane, PaneChoice, present_pane
-from applyviz.web.presenters.objects import draw_picture, needs_attention
+from applyviz.web.presenters.objects import draw_picture
 from applyviz.web.presenters.operations import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS
 from applyviz.web.presenters.plans import Brief, Deck, Fact, Notice, Progress
 from applyviz.web.presenters.policies import describe_demand
@@ -295,9 +295,10 @@ def present_switch(
 
 
 def _present_deck(plan: Plan, person: Person) -> Deck:
-    attention = next((link_change(plan, c.position) for c in _list_rows(plan) if needs_attention(c)), "")
     found, run = quorum.count_quorum(plan), _find_run(plan)
-    standing = find_standing(plan, person, attention, found, present_next_acts(plan, found, run, for_user=person))
+    standing = find_standing(
+        plan, person, _list_rows(plan), found, present_next_acts(plan, found, run, for_user=person)
+    )
     return present_deck(plan, options_from_json(plan.options), standing, run)
 
 
@@ -350,14 +351,10 @@ def present_page(
     run, found = _find_run(plan), quorum.count_quorum(plan)
     acts = present_next_acts(plan, found, run, for_user=for_user)
     said = list(use_cases.list_comments(plan))
-    # A conflict blocks the plan whatever else needs attention, so what is blocked is led to it.
-    first = next((c for c in changes if c.operation == Operation.REFUSED), None)
-    first = first or next((c for c in changes if needs_attention(c)), None)
-    attention = url_of(first.position) if first is not None else ""
     shown = position if not is_open else None
     change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
-        deck=present_deck(plan, options, find_standing(plan, for_user, attention, found, acts), run),
+        deck=present_deck(plan, options, find_standing(plan, for_user, changes, found, acts), run),
         brief=_present_brief(plan, changes, run, found, for_user),
         listing=_list(plan, changes, listed, reading, position, viewed),
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)

@@ -35,6 +35,7 @@ STATE_LOOKS: dict[RunState, Look] = {
     RunState.STALE: Look("!", RunState.STALE.label, "warn"),
     RunState.CANCELLED: Look("−", RunState.CANCELLED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
+_KINDS_NAMED = 3
 _NOT_DONE = (Outcome.WAITING, Outcome.APPLYING, Outcome.SKIPPED, Outcome.LEFT_OUT)
 _ENDINGS: dict[RunState, str | Promise] = {
     RunState.SUCCEEDED: gettext_lazy("Everything that was approved is applied."),
@@ -169,22 +170,29 @@ def _say_rollout(result: ObjectResult) -> str:
     return f"{label}: {result.rollout_detail}" if result.rollout_detail else str(label)
 
 
+def _name_step(number: int, items: Sequence[ResultItem]) -> str:
+    """Return the title of a step: its place among those that are listed, and the kinds that it writes."""
+    kinds = sorted({item.kind for item in items})
+    named = ", ".join(kinds[:_KINDS_NAMED])
+    if len(kinds) > _KINDS_NAMED:
+        named = _("%(kinds)s and %(n)d more") % {"kinds": named, "n": len(kinds) - _KINDS_NAMED}
+    return _("Step %(number)d: %(kinds)s") % {"number": number, "kinds": named}
+
+
 def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | None) -> tuple[StepGroup, ...]:
     bad, calm = [], []
     steps: dict[int, list[ResultItem]] = {}
     for result in results:
         item = _present_item(run, result, current)
-        is_bad = needs_attention(result)
-        if is_bad:
+        if needs_attention(result):
             bad.append(item)
         elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
             calm.append(item)
-            continue
-        steps.setdefault(result.step, []).extend(() if is_bad else (item,))
-    # Steps that write are counted from 1: one whose objects all have nothing to do is none.
-    titles = [(_("Step %(number)d") % {"number": n}, steps[step]) for n, step in enumerate(sorted(steps), start=1)]
+        else:
+            steps.setdefault(result.step, []).append(item)
     groups = [StepGroup(_("Needs attention"), tuple(bad))] if bad else []
-    groups += [StepGroup(title, tuple(items)) for title, items in titles]
+    listed = (items for _step, items in sorted(steps.items()))
+    groups += [StepGroup(_name_step(n, items), tuple(items)) for n, items in enumerate(listed, start=1)]
     if calm:
         groups.append(StepGroup(_("Nothing to do"), tuple(calm), is_folded=not any(i.is_current for i in calm)))
     return tuple(groups)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import Approval, Plan
+from applyviz.records.models import Approval, ObjectChange, Plan
 from applyviz.web.presenters.decks import Standing
 from applyviz.web.presenters.nextacts import NextActs
 from applyviz.web.presenters.objectlinks import link_change
+from applyviz.web.presenters.objects import needs_attention
 from applyviz.workflow import access, acknowledgements, approvals, clock, quorum, viewing
 from applyviz.workflow.access import Action, Person
-from applyviz.workflow.livevalues import hidden_positions
+from applyviz.workflow.livevalues import hidden_positions, view_of
 from applyviz.workflow.policies.windows import find_opening
 from applyviz.workflow.quorum import Quorum
 
@@ -38,7 +44,30 @@ def name_approver(approval: Approval) -> str:
     return _("%(name)s (role granted by the sole administrator)") % {"name": approval.by_name}
 
 
-def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum, acts: NextActs) -> Standing:
+def link_conflict(plan: Plan, position: int) -> str:
+    """Return the address of the first open conflict of an object; that of the object if only the server names it."""
+    change = view_of(plan).read(plan.changes.get(position=position))
+    found = [n for n, reason in enumerate(change.fields) if reason.operation is FieldOperation.CONFLICT]
+    open_paths = {ways.path for ways in change.ways}
+    places = iter([n for n in found if change.fields[n].path in open_paths] or found)
+    index, address = next(places, None), link_change(plan, position)
+    return address if index is None else f"{address}?field={index}#conflict-{index}"
+
+
+def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, str], str]:
+    """Return where each blocker that objects cause is resolved, and the first object that needs attention."""
+    refused = [row.position for row in rows if row.operation == Operation.REFUSED]
+    broken = [row.position for row in rows if row.operation == Operation.ERROR]
+    links = {}
+    if refused:
+        links[approvals.name_conflicting(len(refused))] = link_conflict(plan, refused[0])
+    if broken:
+        links[approvals.name_broken(len(broken))] = link_change(plan, broken[0])
+    others = (link_change(plan, row.position) for row in rows if needs_attention(row))
+    return links, next(chain(links.values(), others), "")
+
+
+def find_standing(plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs) -> Standing:
     """Who agreed, what is missing, and what keeps this person from the button."""
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     objections, closed = approvals.list_objections(plan), approvals.find_start_blockers(plan, found.policy)
@@ -46,6 +75,7 @@ def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum,
     hazards = acknowledgements.find_open(plan, policy=found.policy)
     unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
+    blocker_urls, attention_url = _link_objects(plan, rows)
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
     return Standing(
         glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
@@ -73,6 +103,7 @@ def find_standing(plan: Plan, person: Person, attention_url: str, found: Quorum,
         and plan.review.state == ReviewState.OPEN
         and plan.policy_version != found.policy.version,
         attention_url=attention_url,
+        blocker_urls=blocker_urls,
         replaced_by=latest.number if latest is not None and latest.number > plan.number else 0,
         latest_url=reverse("reviews:show-plan", args=[plan.review.number, latest.number]) if latest else "",
         unopened_url=link_change(plan, unopened[0].position) if unopened else "",

@@ -10,6 +10,7 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Objection, Plan
+from applyviz.workflow import acknowledgements
 from applyviz.workflow.policies import Freeze
 from tests.builders import make_approval, make_policy
 from tests.web import builders, rows
@@ -117,6 +118,28 @@ def test_home_asks_for_an_acknowledgement_before_an_approval(as_bob, alice):
     page = as_bob.get(URL).content.decode()
 
     assert "1 risk to acknowledge" in page
+    assert "waits for your approval" not in page
+
+
+def test_home_waits_for_an_approval_only_where_it_can_be_given(as_bob, alice):
+    rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])
+    assert "waits for your approval" in section(as_bob.get(URL).content.decode(), "Waits for you")
+
+    make_policy(may_run_estimated=False)
+    page = as_bob.get(URL).content.decode()
+
+    assert "the policy changed since this plan was made: plan again" in section(page, "Waits for others")
+    assert "waits for your approval" not in page
+
+
+def test_home_asks_an_approver_to_open_high_risk_objects_first(as_bob, bob, alice):
+    risk = Hazard(HazardKind.DELETED, Severity.DANGER)
+    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, hazards=(risk,))])
+    acknowledgements.acknowledge_hazards(plan, HazardKind.DELETED, by=bob, positions=(0,))
+
+    page = as_bob.get(URL).content.decode()
+
+    assert "view 1 high-risk object first" in section(page, "Waits for you")
     assert "waits for your approval" not in page
 
 

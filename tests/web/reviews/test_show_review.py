@@ -6,8 +6,9 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.plan import Operation
-from tests.web import builders, rows
+from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
 
@@ -33,11 +34,26 @@ def test_review_names_both_values_owners_and_reason(as_alice, plan):
     assert [text for text in wanted if text not in page] == []
 
 
-def test_blocked_button_says_why_and_links_to_the_object(as_bob, refused_plan):
+def test_blockers_link_to_the_very_conflict_and_to_the_broken_object(as_bob, alice):
+    conflicting, first = builders.build_change(), ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", "first")
+    risks = (Hazard(HazardKind.CRD_CHANGED, Severity.DANGER),)
+    risky = replace(conflicting, ref=first, operation=Operation.UPDATE, conflicts=(), fields=(), hazards=risks)
+    broken = replace(risky, ref=first._replace(name="broken"), operation=Operation.ERROR, error="no", hazards=())
+    page = reading.read(as_bob, url(rows.make_plan(alice, [risky, broken, conflicting])))
+
+    shown, found = reading.follow(as_bob, page, "1 object with unresolved conflicts")
+    target, nothing = reading.follow(as_bob, page, "1 object has errors")
+
+    assert (found[-1].name, reading.attribute(found[-1], "id")) == ("fieldset", "conflict-4")
+    (field,) = (e for e in reading.find_all(shown, "details") if reading.attribute(e, "id") == "field-4")
+    assert (reading.attribute(field, "open") is not None, "image" in reading.text_of(field)) == (True, True)
+    current = [reading.text_of(a) for a in reading.find_all(target, "a", has="aria-current")]
+    assert (nothing, any("broken" in text for text in current)) == ((), True)
+
+
+def test_blocked_plan_cannot_be_approved(as_bob, refused_plan):
     page = as_bob.get(url(refused_plan)).content.decode()
 
-    first = reverse("reviews:show-object", args=[refused_plan.review.number, 1, 0, "changes"])
-    assert f'<a href="{first}">1 object has undecided conflicts</a>' in page
     assert reverse("reviews:confirm-plan", args=[refused_plan.review.number, 1]) not in page
 
 
@@ -121,7 +137,7 @@ def test_review_asks_the_database_a_fixed_number_of_times(as_alice, alice, objec
     plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=f"o{n}")) for n in range(objects)])
     as_alice.get(url(plan))
 
-    with django_assert_num_queries(38):
+    with django_assert_num_queries(39):
         as_alice.get(url(plan))
 
 

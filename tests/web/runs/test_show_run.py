@@ -1,12 +1,16 @@
 """Apply runs: progress, endings, requests and answers, cancel."""
 
+from dataclasses import replace
+
 import pytest
+from django.db.models import F
 from django.urls import reverse
 
+from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.workflow import audit
-from tests.web import rows
+from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
 
@@ -85,6 +89,21 @@ def test_author_may_not_cancel(as_alice, run):
 
 def test_cancelling_takes_no_get(as_bob, run):
     assert as_bob.get(reverse("runs:cancel-run", args=[run.number])).status_code == 405
+
+
+def test_steps_are_numbered_without_gaps_and_never_empty(as_viewer, alice, bob):
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())
+    names = ("first", "second", "third", "fourth")
+    plan = rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in names])
+    run = rows.make_run(plan, bob, state="failed")
+    ObjectResult.objects.update(step=F("position"))
+    ObjectResult.objects.filter(position=1).update(outcome="failed")
+
+    page = reading.read(as_viewer, url(run))
+    groups = reading.find_all(page, "details", has="data-group")
+    listed = [(reading.text_of(reading.find_all(g, "h2")[0]), len(reading.find_all(g, "li"))) for g in groups]
+
+    assert listed == [("Needs attention", 1), *[(f"Step {n}: Deployment", 1) for n in (1, 2, 3)]]
 
 
 def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bob):
