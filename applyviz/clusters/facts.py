@@ -15,7 +15,8 @@ from applyviz.engine.objects.errors import ClusterError, ForbiddenError, Unreach
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONValue, get_at
 
-_KUBE_SYSTEM = Request("GET", "/api/v1/namespaces/kube-system", purpose="read")
+KUBE_SYSTEM_PATH = "/api/v1/namespaces/kube-system"
+_KUBE_SYSTEM = Request("GET", KUBE_SYSTEM_PATH, purpose="read")
 _VERSION = Request("GET", "/version", purpose="read")
 _WHO_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _WHO_BODY = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
@@ -36,6 +37,10 @@ _NO_UID = (
 _NO_KUBERNETES = (
     "What answers at {server} is no Kubernetes API server: it says nothing of its version or of namespace "
     "kube-system. Correct the address in the credential."
+)
+_REDIRECTS = (
+    "The server {server} redirects to another address, and applyviz sends the credential to no other address. Enter "
+    "the address of the API server itself."
 )
 _FAILING = "The server {server} answered {status}. Check that the API server is healthy, then try again."
 
@@ -85,7 +90,8 @@ def explain(answer: Answer, server: str = "", forbidden: str = _NO_VERSION) -> C
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= 500:
         text = _FAILING.format(**facts, status=_name_status(answer.status))
         return UnreachableError(text, answer.status, retryable=True, detail=detail)
-    return ClusterError(_NO_KUBERNETES.format(**facts), answer.status, detail=detail)
+    sentence = _REDIRECTS if 300 <= answer.status < 400 else _NO_KUBERNETES
+    return ClusterError(sentence.format(**facts), answer.status, detail=detail)
 
 
 def _name_status(status: int) -> str:

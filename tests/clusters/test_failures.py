@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from applyviz.clusters import live
+from applyviz.clusters import facts, live
 from applyviz.clusters.errors import NotSentError
 from applyviz.clusters.kubeconfig import Credential
+from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.errors import ClusterError, ClusterTimeoutError, UnreachableError
 from applyviz.engine.objects.exchange import Request
 from tests.ports import free_port
@@ -188,3 +189,37 @@ def test_name_that_changes_between_looking_and_connecting(authority, monkeypatch
     error = fail("https://127.0.0.1:6443", authority)
 
     assert ("link-local" in error.reason, peer.closed) == (True, True)
+
+
+_PAGE = b"<html><body><h1>504 Gateway Time-out</h1><p>nginx t0ken</p></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (reply(401, b'{"kind": "Status", "message": "Unauthorized"}'), "does not accept the credential (401)"),
+        (reply(403, b'{"kind": "Status", "message": "forbidden"}'), "may not read /version"),
+        (reply(429, b"", Retry_After="60"), "answered 429 Too Many Requests"),
+        (reply(502, _PAGE, Content_Type="text/html"), "answered 502 Bad Gateway"),
+        (reply(503, b'{"kind": "Status", "message": "etcd"}'), "answered 503 Service Unavailable"),
+        (reply(504, _PAGE, Content_Type="text/html"), "answered 504 Gateway Timeout"),
+        (reply(200, _PAGE, Content_Type="text/html"), "is no Kubernetes API server"),
+        (reply(302, b"", Location="https://login.example.org/"), "redirects to another address"),
+        (reply(404, _PAGE, Content_Type="text/html"), "is no Kubernetes API server"),
+    ],
+    ids=["401", "403", "429", "502-html", "503", "504-html", "200-html", "302", "404-html"],
+)
+def test_answer_that_is_no_kubernetes_answer_has_its_own_sentence(authority, answer, told):
+    with serving({"/version": answer, facts.KUBE_SYSTEM_PATH: answer}, authority.context("127.0.0.1")) as served:
+        server = served.url("127.0.0.1", "")
+        trusted = base64.b64encode(authority.file.read_bytes()).decode()
+        transport = live.from_credential(Credential(server, trusted, token="t0ken"))
+        reader = ClusterReader(transport)
+        with pytest.raises(ClusterError) as raised:
+            facts.require_same(reader, uid="", server=server, name="shop")
+        reader.close()
+
+    error = raised.value
+    assert [text for text in (server, told) if text not in error.reason] == []
+    assert (error.reason[0].isupper(), error.reason[-1]) == (True, ".")
+    assert [text for text in ("<", "t0ken", "nginx") if text in error.reason] == []

@@ -129,7 +129,8 @@ def _resource(kind: str, group: str, version: str) -> str:
     return f"{kind}.{version}.{group}" if group else kind
 
 
-def _name(change: ObjectChange) -> str:
+def name_change(change: ObjectChange) -> str:
+    """The key of `read_live` for the object of a change."""
     ref = change.ref
     return f"{ref.namespace}|{_resource(ref.gvk.kind, ref.gvk.group, ref.gvk.version)}/{ref.name}"
 
@@ -145,11 +146,11 @@ class Takeover:
         """Plan, approve and run; the row of the table."""
         step = Step(name, options)
         plan = self.product.plan(files, options)
-        stated = {_name(change): change for change in map(changes.open_sealed, plan.changes.order_by("position"))}
+        stated = {name_change(change): change for change in map(changes.open_sealed, plan.changes.order_by("position"))}
         step.objects = len(stated)
         step.conflicts = sum(len(change.conflicts) for change in stated.values())
         step.false += [f"{key}: {change.error}" for key, change in stated.items() if change.error]
-        run = self._run(plan)
+        run = self.run(plan)
         step.run, step.outcomes = run.state, dict(Counter(run.results.values_list("outcome", flat=True)))
         step.false += [f"{r.change}: {r.outcome} {r.detail} {r.differences[:3]}" for r in self._odd(run)]
         after = read_live(self.product.plane, list(stated), options.namespace)
@@ -161,7 +162,8 @@ class Takeover:
     def _odd(self, run: ApplyRun) -> list[Any]:
         return list(run.results.exclude(outcome__in=(Outcome.VERIFIED, Outcome.UNCHANGED)).select_related("change"))
 
-    def _run(self, plan: Plan) -> ApplyRun:
+    def run(self, plan: Plan) -> ApplyRun:
+        """Acknowledge, open, approve and run, as an approver does."""
         by = self.product.bob
         for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
             acknowledgements.acknowledge_hazards(plan, kind, by=by)

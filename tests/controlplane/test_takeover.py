@@ -58,7 +58,7 @@ def test_online_boutique_is_taken_over_and_brought_back(product, public_manifest
     assert (there.faults, back.faults) == ([], [])
 
 
-def _list_addons(folder: Path) -> Files:
+def list_addons(folder: Path) -> Files:
     """The addons of a channel but those whose webhooks nobody answers here, without what ties them to one cluster."""
     found = {}
     for path in sorted(folder.glob("*/*.yaml")):
@@ -68,7 +68,7 @@ def _list_addons(folder: Path) -> Files:
     return found
 
 
-def _remove(plane: ControlPlane, *sets: Files) -> None:
+def remove_all(plane: ControlPlane, *sets: Files) -> None:
     """Everything of these sets away again, so that the next manager begins anew."""
     for files in sets:
         text = "\n---\n".join(files.values())
@@ -79,13 +79,13 @@ def _remove(plane: ControlPlane, *sets: Files) -> None:
 @pytest.mark.parametrize("manager", ["applyviz", "kubectl"])
 def test_kops_addons_are_taken_over(product, public_manifests, capsys, manager):
     plane = product.plane
-    old, new = (_list_addons(public_manifests / "kops-channel" / version) for version in ("v1.30.0", "v1.36.0"))
+    old, new = (list_addons(public_manifests / "kops-channel" / version) for version in ("v1.30.0", "v1.36.0"))
     both = {name: old[name] for name in old if name in new}, {name: new[name] for name in new if name in old}
     try:
         install(plane, both[0])
         there = Takeover(product).bring("kops addons", both[1], ApplyOptions(field_manager=manager))
     finally:
-        _remove(plane, *both)
+        remove_all(plane, *both)
 
     _tell(capsys, [there])
     assert there.faults == []
@@ -103,6 +103,6 @@ def test_kube_prometheus_is_taken_over(product, public_manifests, capsys, manage
 
     there = takeover.bring("kube-prometheus", second, ApplyOptions(field_manager=manager, namespace="monitoring"))
 
-    _remove(plane, first, second)
+    remove_all(plane, first, second)
     _tell(capsys, [there])
     assert there.faults == []

@@ -31,6 +31,22 @@ def text_of(element: Element) -> str:
     return " ".join(" ".join(text_of(c) if isinstance(c, Element) else str(c) for c in element.children).split())
 
 
+_BLOCKS = (
+    *("section", "header", "nav", "form", "details", "summary", "legend"),
+    *("h1", "h2", "h3", "h4", "p", "li", "tr", "dt"),
+)
+
+
+def lines_of(element: Element) -> str:
+    """All text of an element as people read it, a line for each block."""
+    parts = []
+    for child in element.children:
+        text = lines_of(child) if isinstance(child, Element) else " ".join(str(child).split())
+        is_block = isinstance(child, Element) and child.name in _BLOCKS
+        parts.append(f"\n{text}\n" if is_block else text)
+    return "\n".join(line.strip() for line in " ".join(filter(None, parts)).splitlines() if line.strip())
+
+
 def find_all(root: Element, name: str, *, has: str = "") -> list[Element]:
     """The elements of a name that have an attribute, in their order."""
     return [e for e, _above in walk(root) if e.name == name and (not has or attribute(e, has) is not None)]

@@ -28,6 +28,7 @@ MATRIX = {
     Action.APPROVE: {Role.APPROVER},
     Action.APPLY: {Role.APPROVER, Role.OPERATOR},
     Action.BREAK_GLASS: {Role.BREAK_GLASS},
+    Action.USE_ACCOUNT: set(Role),
     Action.MANAGE: {Role.ADMINISTRATOR},
     Action.OVERSEE: {Role.ADMINISTRATOR, Role.AUDITOR},
     Action.AUDIT: {Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR},
@@ -43,7 +44,15 @@ def test_role_grants(action, role):
     assert access.can(person, action) == (role in MATRIX[action])
 
 
-@pytest.mark.parametrize("action", list(Action))
+def test_own_account_needs_no_role():
+    charlie = make_person("charlie")
+
+    assert access.require(charlie, Action.USE_ACCOUNT) == charlie
+    with pytest.raises(NotVisibleError):
+        access.require(AnonymousUser(), Action.USE_ACCOUNT)
+
+
+@pytest.mark.parametrize("action", [action for action in Action if action is not Action.USE_ACCOUNT])
 def test_outsiders_learn_nothing(action):
     for visitor in (AnonymousUser(), make_person(f"charlie-{action.name}")):
         with pytest.raises(NotVisibleError) as raised:

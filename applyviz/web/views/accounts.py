@@ -57,7 +57,7 @@ class _SignIn(LoginView):
 sign_in = _SignIn.as_view()
 
 
-@needs(Action.LOOK, "GET", "POST")
+@needs(Action.USE_ACCOUNT, "GET", "POST")
 def prove(request: PageRequest) -> HttpResponse:
     """Ask for the password before something dangerous, then go back there."""
     form = ProofForm(request.POST or None, initial={"next": request.GET.get("next", "")})
@@ -71,14 +71,14 @@ def prove(request: PageRequest) -> HttpResponse:
     return render(request, "accounts/prove.html", context, status=422 if request.method == "POST" else 200)
 
 
-@needs(Action.LOOK)
+@needs(Action.USE_ACCOUNT)
 def show_account(request: PageRequest) -> HttpResponse:
     """One's own account: where one is signed in, and the way to a new password."""
     context = {"sessions": sessions.list_open(request.user), "here": request.session.session_key}
     return render(request, "accounts/account.html", context)
 
 
-@needs(Action.LOOK, "POST")
+@needs(Action.USE_ACCOUNT, "POST")
 def end_sessions(request: PageRequest) -> HttpResponse:
     """Sign out everywhere but here."""
     count = sessions.sign_out_others(request.user, keep=request.session.session_key or "")
@@ -87,7 +87,7 @@ def end_sessions(request: PageRequest) -> HttpResponse:
     return redirect("account")
 
 
-@needs(Action.LOOK, "GET", "POST")
+@needs(Action.USE_ACCOUNT, "GET", "POST")
 def change_password(request: PageRequest) -> HttpResponse:
     """Set a new password; every other session of the account ends."""
     form = PasswordForm(request.POST or None)

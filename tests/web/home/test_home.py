@@ -175,6 +175,13 @@ def test_who_has_no_role_is_told_so_and_not_sent_in_circles(as_charlie):
     assert "Go home" not in page.content.decode()
 
 
+@pytest.mark.parametrize("name", ["account", "change-password"])
+def test_account_without_a_role_has_its_own_pages(as_charlie, client, name):
+    page = as_charlie.get(reverse(name))
+
+    assert (page.status_code, client.get(reverse(name)).status_code) == (200, 302)
+
+
 def test_home_says_why_an_approved_plan_is_not_applied_now(as_bob, bob, alice):
     make_policy(freezes=(Freeze("2020-01-01T00:00", "2099-01-04T08:00", "UTC", "Holidays"),))
     plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])
