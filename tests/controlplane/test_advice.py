@@ -13,6 +13,7 @@ from applyviz.engine.objects.exchange import Answer, Request
 from tests.engine.planning import resolving  # noqa: F401 - its cases register themselves
 from tests.engine.planning.advice import CASES
 from tests.engine.planning.cluster import Box
+from tests.engine.planning.told_advice import TOLD
 
 pytestmark = pytest.mark.controlplane
 
@@ -36,6 +37,6 @@ def send(control_plane) -> Iterator[Callable[[Request], Answer]]:
     transport.close()
 
 
-@pytest.mark.parametrize("case", dict.fromkeys(CASES.values()), ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", dict.fromkeys((*CASES.values(), *TOLD.values())), ids=lambda case: case.__name__)
 def test_advice_does_what_it_says(case, send):
     case(RealBox(transport=send))

@@ -1,0 +1,96 @@
+"""Is every sentence that tells people what to do, in the guide, risks, errors and explanations, carried out?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from applyviz.engine.hazards.advice import ADVICE
+from tests.engine.planning.cluster import Box
+from tests.engine.planning.told_advice import TOLD
+
+ROOT = Path(__file__).parents[3]
+_VERBS = (
+    "Write|Use|Remove|Leave|Keep|Quote|Delete|Apply|Add|Set|Rename|Drop|Put|Give|Take|Move|Run|Choose|Send|Hand|Create"
+    "|Change|Migrate|Replace|Force|Plan|Upload|Declare|Split|Pass|Try|Avoid|Export|Edit|Correct|Renew|Check"
+)
+_START = r"(?:(?:To [^,.]+|First|Then|Instead|If [^,.]+|Otherwise|So), )?(?:first |then |do not |just )?"
+_ADVICE = re.compile(rf"^{_START}(?:{_VERBS}|{_VERBS.lower()})(?! does| failed)(?= )")
+NO_ADVICE = {
+    # Rules of apply, which describe what apply does.
+    "If a field is in the file, apply resets manual changes to it.",
+    "If a field is not in the file and never was, apply keeps it.",
+    # Names of resolutions, each carried out in `resolving.py`.
+    "leave to the other",
+    "keep live and own it too",
+    "leave out of comparison",
+    # The edit of a resolution.
+    "Set {name} to the live value.",
+    "Set {name} to {value}.",
+    # The words of a server.
+    "replace operation value must be object or array",
+    # Where a patch of the file cannot be made; the edit itself is that of a resolution, carried out there.
+    "{source.rendered_by} rendered this text: change what it was rendered from",
+    "{len(edits)} edits are too many for one patch: take the request body as the new text of the object.",
+}
+
+
+def _is_advice(text: str) -> bool:
+    clauses = re.split(r"(?<=[.;:]) ", text)
+    return any(_ADVICE.match(re.sub(r"^[*-] ", "", clause)) for clause in clauses)
+
+
+def _join(node: ast.AST) -> str:
+    """The text of a constant or an f-string, with its expressions in braces."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_join(part) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{ast.unparse(node.value)}}}"
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _strings(tree: ast.AST, parent: ast.AST | None = None) -> Iterator[str]:
+    """The texts of a module without its docstrings."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+            continue
+        if isinstance(child, (ast.JoinedStr, ast.Constant)):
+            yield _join(child)
+        else:
+            yield from _strings(child, tree)
+
+
+def list_told() -> Iterator[str]:
+    """Every sentence of the engine and of the guide that tells people to do something."""
+    for path in sorted(Path(ROOT, "applyviz/engine").rglob("*.py")):
+        for text in _strings(ast.parse(path.read_text())):
+            # A sentence of ours has words; messages of kubectl and of the server begin as they do there.
+            if text.count(" ") > 2 and _is_advice(text):
+                yield text
+    for path in sorted(Path(ROOT, "docs/semantics").glob("*.md")):
+        prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+        for paragraph in re.split(r"\n\s*\n", prose):
+            if not paragraph.lstrip().startswith(("#", "|")):
+                yield from filter(_is_advice, re.split(r"(?<=[.]) (?=[A-Z])", " ".join(paragraph.split())))
+
+
+def test_every_sentence_that_advises_is_carried_out():
+    told = set(list_told())
+
+    assert sorted(told - set(TOLD) - set(ADVICE.values()) - NO_ADVICE) == []
+    assert sorted((set(TOLD) | NO_ADVICE) - told) == [], "these sentences are gone"
+
+
+def test_advice_that_nobody_carries_out_is_found():
+    assert _is_advice("Nobody owns it. Remove the annotation.")
+    assert _is_advice("To end this, delete the object")
+    assert not _is_advice("Apply does not delete an object.")
+
+
+@pytest.mark.parametrize("case", dict.fromkeys(TOLD.values()), ids=lambda case: case.__name__)
+def test_told_advice_does_what_it_says(case):
+    case(Box())
