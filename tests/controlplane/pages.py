@@ -1,4 +1,4 @@
-"""What the pages of a plan and of its run say, held against what then is in the cluster.
+"""Compare the statements on the pages of a plan and its run with the objects after the run.
 
 The pages are read without a browser, for each object its changes and its result. A program checks counts, restarts,
 images, every row of a field, risks and results. `APPLYVIZ_PAGES=folder` keeps the text of all pages there, so that
@@ -17,6 +17,7 @@ from django.test import Client
 from django.test.html import Element
 from django.urls import reverse
 
+from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.hazards.model import Hazard, HazardKind
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import get_at
@@ -25,7 +26,7 @@ from applyviz.engine.schema.walk import list_leaves
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.presenters import gate
-from applyviz.web.presenters.operations import FIELD_LOOKS, FieldOperation
+from applyviz.web.presenters.operations import FIELD_LOOKS
 from applyviz.workflow import changes
 from tests.controlplane.takeover import JSONObject, name_change
 from tests.web import reading
@@ -101,7 +102,7 @@ CLAIMS: Mapping[HazardKind, Callable[[Told, Hazard], bool]] = {
         "kubectl.kubernetes.io/last-applied-configuration" not in get_at(told.before, ("metadata", "annotations"), {})
     ),
 }
-"""What a risk claims, where the objects before and after can tell; the others are read by people."""
+"""Checks of the claims of risks; people judge risks without a check."""
 
 
 @dataclass
@@ -159,7 +160,7 @@ def read_plan(pages: Pages) -> None:
 
 
 def _read_row(row: Element) -> tuple[str, str]:
-    """What a row says happens, and the field it is about."""
+    """Return the operation and the field of a row."""
     said = reading.text_of(_class(row, "op")[0])
     path = next(e for e, _above in reading.walk(row) if e.name == "dd")
     return said.split(" ", 1)[-1], "".join(reading.text_of(path.children[0]).split())
@@ -190,7 +191,7 @@ def judge_rows(pages: Pages, told: Told) -> None:
 
 
 def judge_risks(pages: Pages, told: Told) -> None:
-    """What each risk claims of its object is so."""
+    """Check the claim of each risk."""
     for hazard in told.change.hazards:
         claim = CLAIMS.get(hazard.kind)
         if claim is None or told.change.operation is Operation.REFUSED:
@@ -201,7 +202,7 @@ def judge_risks(pages: Pages, told: Told) -> None:
             )
     if told.restarts:
         is_said = any(h.kind is HazardKind.PODS_RESTART for h in told.change.hazards)
-        pages.expect("restart that nobody told", is_true=is_said, where=told.name)
+        pages.expect("restart without a risk", is_true=is_said, where=told.name)
 
 
 def _images(obj: JSONObject | None) -> set[tuple[str, str]]:
