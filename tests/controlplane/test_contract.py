@@ -16,7 +16,7 @@ import pytest
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
-from tests.sandbox.contract import CONTROLLED, judge_story, list_stories, load_story, record_story, save_story
+from tests.sandbox.contract import CONTROLLED, Send, judge_story, list_stories, load_story, record_story, save_story
 
 pytestmark = pytest.mark.controlplane
 WARNING = re.compile(r'299 - "(.*)"\Z')
@@ -56,14 +56,44 @@ def _settle() -> None:
     time.sleep(9)
 
 
+def _keep_parameters(send: Send) -> None:
+    """Keep one policy with parameters, so that the server goes on reading ConfigMaps for policies.
+
+    When the last one goes, the server ends its informer and never starts it again: then it finds no parameters.
+    """
+    root = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
+    policy = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "true"}],
+    }
+    reference = {"name": "none", "namespace": "default", "parameterNotFoundAction": "Allow"}
+    binding = {"policyName": "kept", "validationActions": ["Deny"], "paramRef": reference}
+    for kind, spec in (("ValidatingAdmissionPolicy", policy), ("ValidatingAdmissionPolicyBinding", binding)):
+        plural = f"{kind.lower()}s" if kind.endswith("Binding") else "validatingadmissionpolicies"
+        body = {"apiVersion": root[6:], "kind": kind, "metadata": {"name": "kept"}, "spec": spec}
+        assert send(Request("POST", f"{root}/{plural}", {}, JSON, body)).status in (201, 409)
+
+
 @pytest.mark.parametrize("name", list_stories())
 def test_server_keeps_the_contract(control_plane, name):
     story, send = load_story(name), make_sender(control_plane)
+    _keep_parameters(send)
     if os.environ.get("APPLYVIZ_RECORD_CONTRACT"):
         save_story(name, record_story(story, send, f"n-{name}", _settle))
         return
 
     assert judge_story(story, send, f"n-{name}", _settle) == []
+
+
+def test_policies_are_told_again_on_the_same_server(control_plane):
+    story, send = load_story("policies"), make_sender(control_plane)
+    _keep_parameters(send)
+
+    told = [judge_story(story, send, f"again-{number}", _settle) for number in range(2)]
+
+    assert told == [[], []]
 
 
 @pytest.fixture(scope="module")
