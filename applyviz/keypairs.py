@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 VERSION = b"\x01"
-"""The first byte of every token; tokens of Fernet, which came before, begin with the letter g."""
+"""The first byte of every token."""
 
 _SEALING, _OPENING = "applyviz-seal-", "applyviz-open-"
 _NAME_BYTES = 8
@@ -92,11 +92,6 @@ def seal(content: bytes, sealing_key: str) -> bytes:
     """A token of the content that the opening key of the pair alone opens."""
     key, head = _public(sealing_key)
     return head + _SUITE.encrypt(content, key, info=_PURPOSE + head)
-
-
-def is_token(token: bytes) -> bool:
-    """Whether these bytes say that they were sealed by `seal`."""
-    return token[:1] == VERSION
 
 
 def is_sealed_for(token: bytes, sealing_key: str) -> bool:

@@ -25,11 +25,9 @@ APPLYVIZ_IS_PERSONAL = not _database_url
 DEBUG = env.flag("DEBUG", default=False)
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
-# Web processes of a team hold the sealing key alone: it opens nothing. Workers hold the keys that open; those of
-# `APPLYVIZ_ENCRYPTION_KEYS` open what releases before sealed.
+# Web processes of a team hold the sealing key alone: it opens nothing. Workers hold the keys that open.
 APPLYVIZ_SEALING_KEY = env.text("APPLYVIZ_SEALING_KEY")
 APPLYVIZ_OPENING_KEYS = env.words("APPLYVIZ_OPENING_KEYS")
-APPLYVIZ_ENCRYPTION_KEYS = env.words("APPLYVIZ_ENCRYPTION_KEYS")
 # Web and workers: counters, digests of sources, approvals. Workers alone: plan digests, plan MACs, checkpoints.
 APPLYVIZ_WEB_KEY = env.text("APPLYVIZ_WEB_KEY")
 APPLYVIZ_APPROVAL_KEY = env.text("APPLYVIZ_APPROVAL_KEY")
@@ -45,8 +43,6 @@ if APPLYVIZ_IS_PERSONAL:
     APPLYVIZ_OPENING_KEYS = APPLYVIZ_OPENING_KEYS or [
         env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", keypairs.make_opening_key())
     ]
-    if not APPLYVIZ_ENCRYPTION_KEYS and (APPLYVIZ_HOME / "keys" / "encryption").exists():
-        APPLYVIZ_ENCRYPTION_KEYS = [env.kept_secret(APPLYVIZ_HOME / "keys" / "encryption")]
 elif DEBUG:
     raise ImproperlyConfigured(
         "DEBUG: a team installation (DATABASE_URL is set) never runs with DEBUG on; set it to off"

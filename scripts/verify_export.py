@@ -26,17 +26,13 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 GENESIS = "0" * 64
-# What the hash covers: form 1 the detail itself, form 2 its salted hash, in this order and after the moment.
-HASHED_1 = (
-    *("sequence", "at", "action", "actor_id", "actor_name", "request_id", "cluster", "review", "plan", "run"),
-    *("group", "kind", "namespace", "name", "field_manager", "plan_digest", "detail"),
-)
-HASHED_2 = (
-    *("form", "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent"),
+# What the hash covers, in this order and after the moment; of the detail its salted hash.
+HASHED = (
+    *("chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent"),
     *("request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager"),
     *("plan_digest", "detail_hash"),
 )
-NAMES = frozenset((*HASHED_1, *HASHED_2, "salt", "pruned_by", "id", "previous_hash", "hash"))
+NAMES = frozenset((*HASHED, "at", "detail", "salt", "pruned_by", "id", "previous_hash", "hash"))
 # Verification needs what these say, so they never lose their body.
 KEPT = frozenset(("run.finished", "history.anchored", "history.pruned", "approvals.checked"))
 GLOBAL = 0
@@ -152,11 +148,11 @@ def read_entry(text: str) -> dict[str, Any]:
         raise ValueError("it is no entry")
     if entry.keys() != NAMES:
         raise ValueError(f"fields are missing or too many: {', '.join(sorted(entry.keys() ^ NAMES))}")
-    numbers, texts = ("id", "chain", "sequence", "form"), ("previous_hash", "hash", "detail_hash", "salt", "action")
+    numbers, texts = ("id", "chain", "sequence"), ("previous_hash", "hash", "detail_hash", "salt", "action")
     if any(type(entry[n]) is not int for n in numbers) or not all(isinstance(entry[n], str) for n in texts):
         raise ValueError("a number or a hash has the wrong type")
-    if entry["form"] not in (1, 2) or not isinstance(entry["detail"], dict):
-        raise ValueError("its form is not known")
+    if not isinstance(entry["detail"], dict):
+        raise ValueError("its detail has the wrong type")
     return entry
 
 
@@ -166,10 +162,7 @@ def _canonical(value: object) -> str:
 
 def calculate_hash(entry: dict[str, Any]) -> str:
     """The hash of an entry: sha256 over the hash before it and the rest as JSON without spaces."""
-    if entry["form"] == 1:
-        text = _canonical({name: entry[name] for name in HASHED_1})
-    else:
-        text = json.dumps([entry["at"], *(entry[name] for name in HASHED_2)], separators=(",", ":"))
+    text = json.dumps([entry["at"], *(entry[name] for name in HASHED)], separators=(",", ":"))
     return hashlib.sha256((entry["previous_hash"] + text).encode()).hexdigest()
 
 
@@ -177,8 +170,6 @@ def find_content_fault(entry: dict[str, Any]) -> str:
     """Why an entry is not as it was written; "" when it is."""
     if entry["hash"] != calculate_hash(entry):
         return "the content of {} is not what was written"
-    if entry["form"] == 1:
-        return ""
     if entry["pruned_by"] is not None:
         is_left = entry["detail"] or entry["salt"] or entry["action"] in KEPT
         return "the body of {} is not what was written" if is_left else ""

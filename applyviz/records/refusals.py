@@ -64,7 +64,7 @@ _ENTRY = (
 )
 
 _FIXED = (
-    *("id", "chain", "sequence", "form", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
+    *("id", "chain", "sequence", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
     *("agent", "request_id", "cluster", "review", "plan", "run", '"group"', "kind", "namespace", "name"),
     *("field_manager", "plan_digest", "detail_hash", "previous_hash", "hash"),
 )
@@ -80,7 +80,7 @@ _PRUNED_BEFORE = f"told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= O
 _PRUNES = " AND ".join(
     (
         *(f"OLD.{name} IS NOT DISTINCT FROM NEW.{name}" for name in _FIXED),
-        "OLD.form = 2 AND OLD.pruned_by IS NULL AND NEW.pruned_by IS NOT NULL AND NEW.salt = ''",
+        "OLD.pruned_by IS NULL AND NEW.pruned_by IS NOT NULL AND NEW.salt = ''",
         "CAST(NEW.detail AS text) = '{}'",
         *(f"OLD.action <> '{action}'" for action in KEPT_ACTIONS),
         f"EXISTS ({_ASKED} AND {_PRUNED_BEFORE})",

@@ -1,7 +1,7 @@
 """Seals what may hold a secret before it reaches the database: everybody may seal, only workers open.
 
 `APPLYVIZ_SEALING_KEY` seals and opens nothing; `APPLYVIZ_OPENING_KEYS` open, each what was sealed for it, so that
-keys can be rotated. `APPLYVIZ_ENCRYPTION_KEYS` (Fernet) open what releases before sealed, and seal nothing more.
+keys can be rotated.
 A `Sealed` prints nothing of its content and is opened only by name: a page cannot show what it never opened.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Self
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
@@ -25,17 +23,9 @@ class SealError(ApplyVizError):
     """Sealed content cannot be opened: no key, or none that fits."""
 
 
-@lru_cache(maxsize=4)
-def _old_box(keys: tuple[str, ...]) -> MultiFernet:
-    try:
-        return MultiFernet([Fernet(key) for key in keys])
-    except ValueError as error:
-        raise ImproperlyConfigured(f"APPLYVIZ_ENCRYPTION_KEYS: not a Fernet key: {error}") from error
-
-
 def can_open() -> bool:
     """Whether this process holds a key that opens anything; a web process of a team does not."""
-    return bool(settings.APPLYVIZ_OPENING_KEYS or settings.APPLYVIZ_ENCRYPTION_KEYS)
+    return bool(settings.APPLYVIZ_OPENING_KEYS)
 
 
 def find_mismatch() -> str:
@@ -75,13 +65,6 @@ def sealing_key() -> str:
 def _open(token: bytes) -> bytes:
     if not can_open():
         raise SealError("this process holds no key that opens sealed content; workers do")
-    if not keypairs.is_token(token):
-        if not settings.APPLYVIZ_ENCRYPTION_KEYS:
-            raise SealError("the content was sealed by an earlier release, and APPLYVIZ_ENCRYPTION_KEYS is not set")
-        try:
-            return _old_box(tuple(settings.APPLYVIZ_ENCRYPTION_KEYS)).decrypt(token)
-        except InvalidToken as error:
-            raise SealError("the content was sealed under a key that is not in APPLYVIZ_ENCRYPTION_KEYS") from error
     try:
         return keypairs.unseal(token, settings.APPLYVIZ_OPENING_KEYS)
     except keypairs.KeyTextError as error:

@@ -32,22 +32,17 @@ from applyviz.workflow.places import is_everywhere
 SYSTEM = "applyviz"
 GENESIS = "0" * 64
 GLOBAL = 0
-FORM = 2
 _MOST_ROLES = 400
 # What a person does about a run, and its end, stand in the global chain.
 _OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED})
-HASHED_1 = (
-    "sequence", "action", "actor_id", "actor_name", "request_id", "cluster", "review", "plan", "run", "group", "kind",
-    "namespace", "name", "field_manager", "plan_digest", "detail",
-)  # fmt: skip
-HASHED_2 = (
-    "form", "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
+HASHED = (
+    "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
     "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
     "plan_digest", "detail_hash",
 )  # fmt: skip
 # Hot in verification: made once.
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-STORED = (*HASHED_2, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
+STORED = (*HASHED, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
 SEARCHED = (
     "action", "actor_name", "cluster", "kind", "namespace", "name", "field_manager", "plan_digest", "request_id",
     "address", "agent",
@@ -96,11 +91,8 @@ def hash_detail(salt: str, detail: JSONValue) -> str:
 
 
 def hash_entry(row: Mapping[str, Any]) -> str:
-    """The hash that an entry with this content has: form 1 covers the detail, form 2 its hash."""
-    if row["form"] == 1:
-        text = canonical_json({name: row[name] for name in HASHED_1} | {"at": render_moment(row)})
-    else:
-        text = _encode([render_moment(row), *(row[name] for name in HASHED_2)])
+    """Return the hash of an entry with this content; it covers the hash of the detail."""
+    text = _encode([render_moment(row), *(row[name] for name in HASHED)])
     return hashlib.sha256((row["previous_hash"] + text).encode()).hexdigest()
 
 
@@ -178,7 +170,6 @@ def record(
         entry = AuditEntry(
             chain=head.chain,
             sequence=head.sequence + 1,
-            form=FORM,
             at=timezone.now(),
             action=action.value,
             cluster=about.cluster,

@@ -155,13 +155,3 @@ def list_usable(*, for_user: Visitor, action: Action = Action.WRITE) -> QuerySet
     found = Cluster.objects.filter(archived_at=None).defer("credential").order_by("kind", "slug")
     usable = [slug for slug in found.values_list("slug", flat=True) if access.may_use(for_user, action, slug)]
     return found.filter(slug__in=usable)
-
-
-def remember_tokens() -> int:
-    """For who can open: keep the hash of each sandbox's token that an earlier release kept none of; gives how many."""
-    found = 0
-    for cluster in Cluster.objects.filter(kind=ClusterKind.SANDBOX, token_hash="").exclude(credential=None):
-        if cluster.credential is not None:
-            hashed = hash_token(cluster.credential.open_bytes().decode())
-            found += Cluster.objects.filter(pk=cluster.pk, token_hash="").update(token_hash=hashed)
-    return found

@@ -20,13 +20,11 @@ from applyviz import keypairs
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.enums import LimitKind
 from applyviz.records.models import PlaygroundInput
-from applyviz.records.sealing import Sealed, SealError
 from applyviz.workflow import buckets, clock
 from applyviz.workflow.errors import NotVisibleError
 
 KEY_BYTES = 24
 MOST_KEPT = 5_000
-_A_HASH = "^[0-9a-f]{64}$"
 WINDOW = timedelta(minutes=1)
 # Of somebody who signed in it is known who they are.
 _MORE_FOR_PEOPLE = 6
@@ -88,37 +86,11 @@ def open_input(key: str) -> Kept:
     - Raises `NotVisibleError` for an unknown key, and for one whose time is over.
     """
     kept = PlaygroundInput.objects.filter(created_at__gt=timezone.now() - _lifetime())
-    row = kept.filter(key=_hash(key)).first() or kept.filter(key=key).exclude(key__regex=_A_HASH).first()
+    row = kept.filter(key=_hash(key)).first()
     if row is None:
         raise NotVisibleError("this link does not exist, or its time is over")
-    try:
-        content = json.loads(keypairs.unseal(bytes(row.content), [_opening_key(key)]))
-    except keypairs.NoKeyFitsError:
-        content = _open_old(row)
+    content = json.loads(keypairs.unseal(bytes(row.content), [_opening_key(key)]))
     return Kept(content, row.created_at, row.created_at + _lifetime())
-
-
-def _open_old(row: PlaygroundInput) -> JSONObject:
-    """What an earlier release kept, where its keys are; `carry_over` makes it open everywhere."""
-    try:
-        content: JSONObject = Sealed(bytes(row.content)).open_json()
-    except SealError as error:
-        raise NotVisibleError("this link was made by an earlier release, and nobody carried it over") from error
-    return content
-
-
-def carry_over() -> tuple[int, int]:
-    """Seal what an earlier release kept under its links; gives how many were, and how many no key here opens."""
-    carried = unopened = 0
-    for row in PlaygroundInput.objects.exclude(key__regex=_A_HASH):
-        try:
-            content: JSONObject = Sealed(bytes(row.content)).open_json()
-        except SealError:
-            unopened += 1
-            continue
-        mine = PlaygroundInput.objects.filter(pk=row.pk, key=row.key)
-        carried += mine.update(key=_hash(row.key), content=_seal(content, row.key))
-    return carried, unopened
 
 
 def remove_expired(*, now: datetime) -> int:

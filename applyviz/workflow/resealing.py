@@ -17,7 +17,7 @@ from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.fields import SealedField
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import SealError
-from applyviz.workflow import audit, playgrounds
+from applyviz.workflow import audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,7 @@ def _reseal_column(model: type[models.Model], name: str) -> Resealed:
 
 def reseal() -> tuple[Resealed, ...]:
     """Carry over what can be; one entry for each sealed column. The history tells how many values it were."""
-    columns = [_reseal_column(model, name) for model, name in _list_columns()]
-    carried, unopened = playgrounds.carry_over()
-    found = (*columns, Resealed("playgroundinput.content", carried, unopened=unopened))
+    found = tuple(_reseal_column(model, name) for model, name in _list_columns())
     with transaction.atomic():
         audit.record(
             AuditAction.KEYS_ROTATED,

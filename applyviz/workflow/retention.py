@@ -106,8 +106,8 @@ def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
 
 
 def _find_due(policy: RetentionPolicy, before: datetime) -> QuerySet[AuditEntry]:
-    # The oldest moment bounds the walk; `form` 2 has a hash of its own for the body.
-    due = AuditEntry.objects.filter(at__lt=before, form=audit.FORM, pruned_by=None).exclude(action__in=ALWAYS_KEPT)
+    # The oldest moment bounds the walk.
+    due = AuditEntry.objects.filter(at__lt=before, pruned_by=None).exclude(action__in=ALWAYS_KEPT)
     due = due.exclude(salt="")
     return due.filter(action__in=policy.actions) if policy.actions else due
 

@@ -18,7 +18,7 @@ from applyviz.engine.objects.values import canonical_json
 from applyviz.records.guards import KEPT_ACTIONS
 from applyviz.records.models import AuditEntry
 from applyviz.records.words import collect_words
-from applyviz.workflow.audit import HASHED_1, HASHED_2, SEARCHED
+from applyviz.workflow.audit import HASHED, SEARCHED
 
 # Place and hash of the last entry of a chain.
 Stand: TypeAlias = tuple[int, str]
@@ -29,10 +29,9 @@ _KEPT = frozenset(action.value for action in KEPT_ACTIONS)
 
 
 class StoredRow(NamedTuple):
-    """One row: the moment as the hash covers it, the columns that form 2 hashes in their order, and the rest."""
+    """One row: the moment as the hash covers it, the hashed columns in their order, and the rest."""
 
     at: str
-    form: int
     chain: int
     sequence: int
     action: str
@@ -63,7 +62,7 @@ class StoredRow(NamedTuple):
     words: str
 
 
-_WIDTH = 1 + len(HASHED_2)
+_WIDTH = 1 + len(HASHED)
 _AS_TEXT = {
     "postgresql": {
         "at": """to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')""",
@@ -116,18 +115,12 @@ def cut(after: int, size: int, limit: int | None = None) -> Iterator[tuple[int, 
 
 
 def hash_row(row: StoredRow) -> str:
-    """The hash that an entry with this content has (`audit.hash_entry`); raises `ValueError` for no JSON."""
-    if row.form == 1:
-        named = {name: getattr(row, name) for name in HASHED_1} | {"at": row.at, "detail": json.loads(row.detail)}
-        text = canonical_json(named)
-    else:
-        text = _encode(row[:_WIDTH])
+    """The hash that an entry with this content has (`audit.hash_entry`)."""
+    text = _encode(row[:_WIDTH])
     return hashlib.sha256((row.previous_hash + text).encode()).hexdigest()
 
 
 def _find_body_fault(row: StoredRow) -> str:
-    if row.form == 1:
-        return ""
     if row.pruned_by is not None:
         is_left = row.detail != "{}" or row.salt or row.action in _KEPT
         return _BODY if is_left else ""

@@ -12,11 +12,9 @@ from datetime import datetime
 
 from applyviz import queue
 from applyviz.queue import TaskName
-from applyviz.records.sealing import can_open
 from applyviz.workflow import (
     anchors,
     clock,
-    clusters,
     errands,
     heads,
     notifications,
@@ -60,12 +58,6 @@ def _ask_for_errands(now: datetime) -> int:
     return sum(queue.send(TaskName.CARRY_OUT, errand_id=errand_id) for errand_id in errands.find_unfinished(now=now))
 
 
-def _remember_tokens(now: datetime) -> int:
-    if can_open():
-        clusters.remember_tokens()
-    return 0
-
-
 def _tell(now: datetime) -> int:
     notifications.tell()
     return notifications.ask_again(now=now)
@@ -85,7 +77,7 @@ def _forget(now: datetime) -> int:
 
 _PARTS: tuple[Callable[[datetime], int], ...] = (
     _ask_for_runs, _send_again, _ask_for_plans, _ask_for_errands, _ask_for_scans, _ask_for_verifications, _tell,
-    _tie_history, _remember_tokens, _forget,
+    _tie_history, _forget,
 )  # fmt: skip
 
 

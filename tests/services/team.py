@@ -40,7 +40,6 @@ class Team:
             "APPLYVIZ_CHECKPOINT_PUBLIC_KEY": public_key_of("another-key-that-only-this-test-knows"),
             "APPLYVIZ_OPENING_KEYS": opening,
             "APPLYVIZ_SEALING_KEY": keypairs.sealing_key_of(opening),
-            "APPLYVIZ_ENCRYPTION_KEYS": "",
             "DATABASE_URL": database,
         }
         for name, value in secrets.items():

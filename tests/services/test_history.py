@@ -89,7 +89,7 @@ for change in ({"detail": {}}, {"actor_name": "mallory"}, {"detail": {}, "salt":
 class Installation:
     """Scripts that run inside an installation on a database of its own."""
 
-    def __init__(self, database: str, home: Path, *, is_migrated: bool = True) -> None:
+    def __init__(self, database: str, home: Path) -> None:
         self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "applyviz.settings",
@@ -102,8 +102,7 @@ class Installation:
             "APPLYVIZ_APPROVAL_KEY": "the-key-of-approvals-that-only-this-test-knows",
             "APPLYVIZ_OPENING_KEYS": keypairs.make_opening_key(),
         }
-        if is_migrated:
-            self.manage("migrate")
+        self.manage("migrate")
 
     def manage(self, *words: str, seconds: int = 180) -> str:
         """What a command prints; whether it succeeds or not."""

@@ -14,7 +14,7 @@ class AuditEntry(models.Model):
     """One line of the history; the actor's name and roles are copied, so that they stay as they were then.
 
     - `chain` is 0 for the global chain, else the number of the apply run; `sequence` counts within it.
-    - `form` says what the hash covers: 1 the detail itself, 2 its salted hash, so that a body can be removed.
+    - `hash` covers `detail_hash`, so that a body can be removed.
     - `detail_hash` is sha256 over `salt` and the detail; `pruned_by` is the global sequence of the entry that tells
       which retention policy removed detail and salt.
     - `words` is what full text search looks at (`records/words.py`); it is derived, and verified against what the
@@ -23,7 +23,6 @@ class AuditEntry(models.Model):
 
     chain = models.PositiveBigIntegerField(default=0)
     sequence = models.PositiveBigIntegerField()
-    form = models.PositiveSmallIntegerField(default=2)
     at = models.DateTimeField(db_index=True)
     action = models.CharField(max_length=40)  # an `AuditAction`; what older or newer versions wrote stays readable
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")

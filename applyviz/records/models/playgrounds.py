@@ -9,8 +9,7 @@ class PlaygroundInput(models.Model):
     """One question under an unguessable key; it belongs to nobody and goes when its time is over.
 
     - `key` is the SHA-256 of the key in the link; `content` is sealed under what that key gives: who has the link
-      can open it, and nobody else, no worker either. Rows of earlier releases hold the key itself, and what the
-      opening keys open.
+      can open it, and nobody else, no worker either.
     """
 
     key = models.CharField(max_length=64, unique=True)

@@ -88,8 +88,8 @@ def rules_to_json(rules: Rules) -> dict[str, Any]:
 
 
 def rules_from_json(data: Mapping[str, Any]) -> Rules:
-    """Read rules back; what versions of earlier releases said of opening dangers holds everywhere now."""
-    read: Rules = from_json(Rules, {name: value for name, value in data.items() if name != "must_open_dangers"})
+    """Read rules back."""
+    read: Rules = from_json(Rules, dict(data))
     return read
 
 

@@ -53,8 +53,8 @@ def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
     """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
 
     - `stored`: the changes that the run will use, in any order; they must be all changes of the plan, and no other.
-    - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a plan of an
-      earlier version, a change of what is stored) every column is derived anew and says which it is.
+    - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a change of
+      what is stored) every column is derived anew and says which it is.
     - A plan whose digest was made under another key cannot be compared: it counts as another one.
     """
     plan = run.plan

@@ -13,10 +13,10 @@ from django.urls import reverse
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import JSON, Request
-from applyviz.records.enums import AuditAction, ClusterKind, ErrandKind, ErrandState
+from applyviz.records.enums import AuditAction, ErrandKind, ErrandState
 from applyviz.records.models import AuditEntry, Cluster, Errand, ObjectChange, Review, SourceFile, Webhook
 from applyviz.records.sealing import Sealed, SealError
-from applyviz.workflow import clusters, inventory, sweep
+from applyviz.workflow import inventory
 from tests.architecture.test_web import addresses
 from tests.builders import make_cluster_row
 from tests.keyless import go_without_keys
@@ -223,16 +223,6 @@ def test_strangers_ask_no_worker(token, web, client):
     assert Errand.objects.count() == 0
 
 
-def test_token_of_an_earlier_release_is_looked_at_by_a_worker(token, web, client):
-    Cluster.objects.filter(slug="box").update(token_hash="")
-    answers = [client.get(MAPS, HTTP_AUTHORIZATION=f"Bearer {text}").status_code for text in (token, "wrong")]
-    with web.as_worker():
-        sweep.sweep()
-
-    assert answers == [200, 401]
-    assert Cluster.objects.get(slug="box").token_hash != ""
-
-
 def test_kubectl_is_told_when_no_worker_answers(token, web, client, monkeypatch):
     web.works = False
     monkeypatch.setattr("applyviz.workflow.errands.sandboxes._PATIENCE", timedelta(seconds=0.2))
@@ -251,9 +241,3 @@ def test_refusal_of_a_cluster_is_a_page(web, root, monkeypatch):
     answer = root.get(reverse("clusters:adopt-object", args=["box", *OBJECT.values()]))
 
     assert (answer.status_code, "The server hung up" in answer.content.decode()) == (409, True)
-
-
-def test_live_clusters_never_get_a_token_hash(run, settings):
-    make_cluster_row("real", kind=ClusterKind.LIVE, credential=Sealed.of_json({"form": "service-account"}))
-
-    assert clusters.remember_tokens() == 0

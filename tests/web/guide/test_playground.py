@@ -219,23 +219,6 @@ def test_database_cannot_open_what_is_kept(ask):
         Sealed(bytes(row.content)).open_bytes()
 
 
-def test_what_an_earlier_release_kept_is_carried_over(client, ask, settings):
-    address = ask()
-    key, opening = address.split("/")[2], settings.APPLYVIZ_OPENING_KEYS
-    old = Sealed.of_json(playgrounds.open_input(key).content).token
-    PlaygroundInput.objects.update(key=key, content=old)
-
-    before = client.get(address).status_code
-    settings.APPLYVIZ_OPENING_KEYS = []
-    without_keys = client.get(address).status_code
-    settings.APPLYVIZ_OPENING_KEYS = opening
-    carried = playgrounds.carry_over()
-    settings.APPLYVIZ_OPENING_KEYS = []
-
-    assert (before, without_keys, carried, client.get(address).status_code) == (200, 404, (1, 0), 200)
-    assert client.get(f"/playground/{hash_of(address)}/").status_code == 404
-
-
 def test_link_ends_with_its_time_and_is_swept(client, ask, settings):
     settings.APPLYVIZ_PLAYGROUND_DAYS = 3
     address, other = ask(), ask()

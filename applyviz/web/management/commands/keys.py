@@ -40,9 +40,6 @@ class Command(BaseCommand):
         self.stdout.write(f"seals  {keypairs.name_of(present)}  {present}")
         for opening in settings.APPLYVIZ_OPENING_KEYS:
             self.stdout.write(f"opens  {keypairs.name_of(keypairs.sealing_key_of(opening))}")
-        if settings.APPLYVIZ_ENCRYPTION_KEYS:
-            count = len(settings.APPLYVIZ_ENCRYPTION_KEYS)
-            self.stdout.write(f"opens  what earlier releases sealed ({count} of APPLYVIZ_ENCRYPTION_KEYS)")
 
     def _reseal(self) -> None:
         if not sealing.can_open():
