@@ -109,7 +109,7 @@ def test_target_swapped_in_the_row_of_the_cluster_gets_nothing(scene, monkeypatc
 
 def test_replayed_requests_and_messages_apply_once(scene, monkeypatch):
     """All requests and messages of a whole story, each sent again fifty times, in any order."""
-    monkeypatch.setattr("applyviz.web.forms.sources.read_bundle", read_here)
+    monkeypatch.setattr("applyviz.workflow.intake.read_bundle", read_here)
     alice, bob = Client(), Client()
     alice.force_login(scene.alice)
     bob.force_login(scene.bob)

@@ -12,11 +12,10 @@ from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster
-from applyviz.sources import kustomize, upload
 from applyviz.sources.bundle import SourceBundle
-from applyviz.sources.sandboxed import read_bundle
 from applyviz.web.forms.problems import Problem, ProblemsError
 from applyviz.web.forms.reviews import MODES
+from applyviz.workflow.intake import Given, read_manifests
 
 MOST_FILES = 2_000
 _DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -112,24 +111,20 @@ def read_files(given: JSONObject, kustomization: str = "") -> SourceBundle:
     parts = list(_list_parts(listed, problems))
     if problems:
         raise ProblemsError(problems)
-    folder = kustomization.strip().strip("/")
     try:
-        bundle = upload.collect(parts, takes_all=bool(folder))
-        if folder:
-            bundle = SourceBundle.of([kustomize.render(bundle, "" if folder == "." else folder)])
-        parsed = read_bundle(bundle)
+        taken = read_manifests(Given(files=tuple(parts), kustomization=kustomization))
     except SourceError as error:
         raise ProblemsError([Problem(str(error), field="files")]) from error
     found = [
         Problem(p.reason, file=p.position.file, line=p.position.line, column=p.position.column)
-        for file in parsed
+        for file in taken.files
         for p in file.problems
     ]
-    if not found and not any(file.documents for file in parsed):
+    if not found and not taken.has_objects:
         found = [Problem("the files hold no object", field="files")]
     if found:
         raise ProblemsError(found)
-    return bundle
+    return taken.bundle
 
 
 def find_cluster(clusters: QuerySet[Cluster], chosen: Mapping[str, Any]) -> Cluster:

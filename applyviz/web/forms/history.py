@@ -13,6 +13,7 @@ from django.utils.timezone import is_aware, localdate
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import AuditAction
+from applyviz.web.forms.choices import offer_choices
 from applyviz.workflow.chain import Head
 from applyviz.workflow.errors import NotValidError
 from applyviz.workflow.evidence import Period
@@ -141,4 +142,4 @@ class RetentionForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         chosen = [choice for choice in AuditAction.choices if choice[0] not in ALWAYS_KEPT]
-        self.fields["actions"].choices = chosen  # type: ignore[attr-defined]  # it is a choice field
+        offer_choices(self, "actions", chosen)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
@@ -61,7 +63,7 @@ class EditWebhookForm(WebhookForm):
 
     is_enabled = forms.BooleanField(label=_("Switched on"), required=False)
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as Django's own forms are made
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.fields["secret"].required = False
         self.fields["secret"].help_text = _("Leave it empty to keep the secret that is there.")

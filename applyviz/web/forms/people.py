@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import Role
+from applyviz.web.forms.choices import offer_choices
 from applyviz.workflow.access import Visitor
 from applyviz.workflow.teams import Scope, list_people, list_teams
 
@@ -49,7 +50,7 @@ class MemberForm(forms.Form):
     def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         names = list_people(for_user=for_user).filter(is_active=True).values_list("username", flat=True)
-        self.fields["person"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
+        offer_choices(self, "person", [(name, name) for name in names])
 
 
 class ChoiceOfTeamForm(forms.Form):
@@ -59,6 +60,4 @@ class ChoiceOfTeamForm(forms.Form):
 
     def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["team"].choices = [  # type: ignore[attr-defined]
-            (team.slug, team.name) for team in list_teams(for_user=for_user)
-        ]
+        offer_choices(self, "team", [(team.slug, team.name) for team in list_teams(for_user=for_user)])

@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import PolicyVersion
+from applyviz.web.forms.choices import offer_choices
 from applyviz.web.presenters.words import title_kind
 from applyviz.workflow.access import Visitor
 from applyviz.workflow.policies.rules import POLICY_RISKS, DangerDemand, OnFailure, Rules, rules_from_json
@@ -69,8 +70,8 @@ class PolicyForm(forms.Form):
         super().__init__(*args, **kwargs)
         teams = [(team.slug, team.name) for team in list_teams(for_user=for_user)]
         anybody = [("", _("anybody who may approve")), *teams]
-        self.fields["asking_teams"].choices = teams  # type: ignore[attr-defined]
-        self.fields["approving_team"].choices = anybody  # type: ignore[attr-defined]
+        offer_choices(self, "asking_teams", teams)
+        offer_choices(self, "approving_team", anybody)
         for danger in POLICY_RISKS:
             number = forms.IntegerField(label=title_kind(danger), min_value=0, max_value=9, initial=0)
             number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(danger)}

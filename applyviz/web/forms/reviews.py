@@ -17,6 +17,7 @@ from applyviz.engine.planning.serialize import options_from_json
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Review
+from applyviz.web.forms.choices import offer_rows
 from applyviz.web.forms.sources import SourceForm
 from applyviz.web.presenters.documents import VERSION_WORDS
 from applyviz.web.presenters.fields import FieldFilter
@@ -67,7 +68,7 @@ class NewReviewForm(SourceForm):
     def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
         """Offer the clusters alone on which this person may open a review somewhere."""
         super().__init__(*args, **kwargs)
-        self.fields["cluster"].queryset = list_usable(for_user=for_user)  # type: ignore[attr-defined]
+        offer_rows(self, "cluster", list_usable(for_user=for_user))
 
     @property
     def options(self) -> ApplyOptions:

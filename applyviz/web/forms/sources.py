@@ -14,16 +14,14 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.sources import kustomize, upload, url
-from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.sources.sandboxed import read_bundle
+from applyviz.sources.bundle import SourceBundle
+from applyviz.workflow.intake import Given, read_manifests
 
 HELP: dict[str, str | Promise] = {
     "link_help": _("An https address of one file; it is fetched once, by the server, and frozen."),
@@ -38,7 +36,6 @@ HELP: dict[str, str | Promise] = {
     ),
     "takes_from_help": _("Names such as helm or kubectl-edit; the plan shows what they own."),
 }
-PASTED = "pasted.yaml"
 KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 
 
@@ -94,10 +91,18 @@ class SourceForm(forms.Form):
             raise forms.ValidationError(_("Bring at least one manifest: drop files, paste text, or give a link."))
         return found
 
-    @property
-    def uploads(self) -> list[UploadedFile[bytes]]:
-        """The files of both inputs."""
-        return [*self.cleaned_data["manifests"], *self.cleaned_data["folder"]]
+    def take(self, *, is_fetching: bool = True) -> Given:
+        """Return what a valid form brings; without its link unless `is_fetching`."""
+        values = self.cleaned_data
+        uploads = [*values["manifests"], *values["folder"]]
+        paths = values["paths"]
+        names = paths if len(paths) == len(uploads) else [one.name or "upload.yaml" for one in uploads]
+        return Given(
+            files=tuple((name, one.read()) for name, one in zip(names, uploads, strict=True)),
+            kustomization=values["kustomization"],
+            text=values["text"],
+            link=values["link"] if is_fetching else "",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +135,6 @@ class ReadSource:
         return bool(self.found)
 
 
-def _take_uploads(form: SourceForm) -> Iterator[SourceFile]:
-    """The uploaded files, or what their kustomization renders to when a folder of it is named."""
-    paths = form.cleaned_data["paths"]
-    uploads = form.uploads
-    names = paths if len(paths) == len(uploads) else [one.name or "upload.yaml" for one in uploads]
-    folder = form.cleaned_data["kustomization"].strip().strip("/")
-    parts = ((name, one.read()) for name, one in zip(names, uploads, strict=True))
-    collected = upload.collect(parts, takes_all=bool(folder))
-    if folder:
-        yield kustomize.render(collected, "" if folder == "." else folder)
-    else:
-        yield from collected.files
-
-
 def _is_kustomization(name: str) -> bool:
     return name.rpartition("/")[2] in KUSTOMIZATIONS
 
@@ -155,16 +146,6 @@ def _find_kustomizations(bundle: SourceBundle) -> Iterator[FoundProblem]:
             folder = file.name.rpartition("/")[0]
             reason = _("this is a kustomization, not an object: to render it, write %(folder)s as the kustomization")
             yield FoundProblem(reason % {"folder": folder or "."}, file.name)
-
-
-def _take_all(form: SourceForm, *, is_fetching: bool) -> Iterator[SourceFile]:
-    if form.uploads:
-        yield from _take_uploads(form)
-    if form.cleaned_data["text"].strip():
-        yield SourceFile(PASTED, form.cleaned_data["text"].encode(), {"from": "paste"})
-    if form.cleaned_data["link"] and is_fetching:
-        policy = url.FetchPolicy(internal=settings.APPLYVIZ_LINK_HOSTS, ca_file=settings.APPLYVIZ_LINK_CA_FILE)
-        yield url.fetch(form.cleaned_data["link"], policy=policy, now=timezone.now().isoformat())
 
 
 def _present_found(parsed: Iterable[ParsedFile]) -> tuple[FoundObject, ...]:
@@ -180,12 +161,11 @@ def _present_problems(parsed: Iterable[ParsedFile]) -> tuple[FoundProblem, ...]:
 def read_source(form: SourceForm, *, is_fetching: bool = True) -> ReadSource:
     """Freeze what a valid form holds and read it; a link is left alone unless `is_fetching`."""
     try:
-        bundle = SourceBundle.of(_take_all(form, is_fetching=is_fetching))
-        parsed = read_bundle(bundle)
+        taken = read_manifests(form.take(is_fetching=is_fetching))
     except SourceError as error:
         return ReadSource(SourceBundle(), (), (FoundProblem(str(error)),))
-    problems = (*_find_kustomizations(bundle), *_present_problems(parsed))
-    return ReadSource(bundle, _present_found(parsed), problems)
+    problems = (*_find_kustomizations(taken.bundle), *_present_problems(taken.files))
+    return ReadSource(taken.bundle, _present_found(taken.files), problems)
 
 
 class CompareFileForm(forms.Form):

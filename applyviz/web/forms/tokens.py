@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
 from applyviz.records.enums import TokenScope
+from applyviz.web.forms.choices import offer_choices
 from applyviz.workflow.access import Person
 from applyviz.workflow.tokens import LASTS, list_service_accounts
 
@@ -37,7 +38,7 @@ class TokenForm(forms.Form):
             (name, _("%(name)s (yourself)") % {"name": name}) if n == 0 else (name, name)
             for n, name in enumerate(self._accounts)
         ]
-        self.fields["account"].choices = names  # type: ignore[attr-defined]
+        offer_choices(self, "account", names)
 
     @property
     def acting(self) -> Person:
