@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.models import Cluster
-from applyviz.web.forms.choices import offer_choices, offer_rows
+from applyviz.web.forms.choices import Choice, offer_choices, offer_rows
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.clusters import list_usable
 from applyviz.workflow.identities import MappingDraft
@@ -41,7 +41,7 @@ class MappingForm(forms.Form):
         self._teams = {team.slug: team for team in list_teams(for_user=for_user)}
         self._people: dict[str, Person] = {p.get_username(): p for p in list_people(for_user=for_user) if p.is_active}
         offer_rows(self, "cluster", list_usable(for_user=for_user, action=Action.MANAGE))
-        subjects = [
+        subjects: list[Choice] = [
             (EVERYBODY, _("everybody who is not mapped otherwise")),
             (_("Teams"), [(TEAM + slug, team.name) for slug, team in self._teams.items()]),
             (_("People"), [(PERSON + name, name) for name in self._people]),
