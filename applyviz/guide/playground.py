@@ -170,7 +170,7 @@ def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
         mode=given.mode,
         field_manager=given.field_manager,
         takes_over=given.is_forced,
-        takes_client_side=given.takes_client_side,
+        takes_client_side=given.takes_client_side and given.mode is ApplyMode.SERVER,  # client-side: as kubectl
         namespace=namespace,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,14 @@ def test_online_boutique_is_taken_over_and_brought_back(product, public_manifest
 
     _tell(capsys, [there, back])
     assert (there.faults, back.faults) == ([], [])
+    assert _list_apply_managers(product.plane, namespace) == set()
+
+
+def _list_apply_managers(plane: ControlPlane, namespace: str) -> set[str]:
+    """The managers that still own fields by server-side apply in a namespace."""
+    command = ("get", "deployments,services,serviceaccounts", "-n", namespace, "-o", "json", "--show-managed-fields")
+    found = [o["metadata"].get("managedFields", ()) for o in json.loads(plane.kubectl(*command).stdout)["items"]]
+    return {entry["manager"] for entries in found for entry in entries if entry["operation"] == "Apply"}
 
 
 def list_addons(folder: Path) -> Files:
@@ -83,12 +92,14 @@ def test_kops_addons_are_taken_over(product, public_manifests, capsys, manager):
     both = {name: old[name] for name in old if name in new}, {name: new[name] for name in new if name in old}
     try:
         install(plane, both[0])
-        there = Takeover(product).bring("kops addons", both[1], ApplyOptions(field_manager=manager))
+        takeover = Takeover(product)
+        there = takeover.bring("kops addons", both[1], ApplyOptions(field_manager=manager))
+        back = takeover.bring("kops addons", both[0], ApplyOptions(ApplyMode.CLIENT, field_manager=manager))
     finally:
         remove_all(plane, *both)
 
-    _tell(capsys, [there])
-    assert there.faults == []
+    _tell(capsys, [there, back])
+    assert (there.faults, back.faults) == ([], [])
 
 
 @pytest.mark.long
@@ -102,7 +113,10 @@ def test_kube_prometheus_is_taken_over(product, public_manifests, capsys, manage
     takeover = Takeover(product)
 
     there = takeover.bring("kube-prometheus", second, ApplyOptions(field_manager=manager, namespace="monitoring"))
+    back = takeover.bring(
+        "kube-prometheus", first, ApplyOptions(ApplyMode.CLIENT, field_manager=manager, namespace="monitoring")
+    )
 
     remove_all(plane, first, second)
-    _tell(capsys, [there])
-    assert there.faults == []
+    _tell(capsys, [there, back])
+    assert (there.faults, back.faults) == ([], [])

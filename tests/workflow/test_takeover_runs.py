@@ -8,12 +8,14 @@ import pytest
 
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import RunState
+from applyviz.records.models import ApplyRun
 from applyviz.workflow import chain, failpoints, runs
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out
 
 pytestmark = pytest.mark.django_db
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-KUBECTL = {"mode": ApplyMode.CLIENT, "field_manager": "kubectl-client-side-apply"}
+CLIENT_SIDE = "kubectl-client-side-apply"
+KUBECTL = {"mode": ApplyMode.CLIENT, "field_manager": CLIENT_SIDE}
 POINTS = (
     "run.intending",
     "run.intended",
@@ -25,6 +27,7 @@ POINTS = (
     "run.concluded",
 )
 BEFORE, AFTER = config_map(a="1", old="x"), config_map(a="2")
+HANDED_BACK = config_map(a="2", kept="k")
 
 
 @pytest.fixture
@@ -53,6 +56,11 @@ def at_point():
 
 def die():
     raise Killed
+
+
+def work(run: ApplyRun) -> None:
+    """A worker that may die picks the run up; nothing waits."""
+    runs.execute_run(run.pk, sleep=lambda seconds: None)
 
 
 def write_status(team: Team) -> None:
@@ -85,7 +93,7 @@ def test_next_worker_goes_on_from_every_point(team, at_point, point, time, meets
     before = len(team.wire.effective)
     at_point(point, die, time)
     try:
-        runs.execute_run(run.pk)
+        work(run)
     except Killed:
         let_lease_run_out(run)
         failpoints.hooks.clear()
@@ -125,7 +133,7 @@ def test_value_that_others_change_in_between_stops_the_object(team, at_point, po
 
     at_point(point, meddle, time)
     try:
-        runs.execute_run(run.pk)
+        work(run)
     except Killed:
         let_lease_run_out(run)
         team.work(run)
@@ -165,3 +173,56 @@ def test_last_applied_never_holds_what_binds_a_write(team, manager):
     assert back.state == RunState.SUCCEEDED
     assert not {"uid", "resourceVersion"} & set(text["metadata"])
     assert team.live()["data"] == {"a": "1", "old": "x"}
+
+
+def assert_handed_back(team: Team) -> None:
+    live = team.live()
+    owners = {(e["manager"], e["operation"]) for e in live["metadata"]["managedFields"]}
+    assert (live["data"], owners - {("some-controller", "Update")}) == (
+        {"a": "2", "kept": "k"},
+        {(CLIENT_SIDE, "Update")},
+    )
+    assert json.loads(live["metadata"]["annotations"][ANNOTATION])["data"] == {"a": "2", "kept": "k"}
+
+
+@pytest.fixture
+def server_side(monkeypatch):
+    team = Team().wire_up(monkeypatch)
+    team.apply(config_map(a="1", old="x", kept="k"), field_manager="kubectl")
+    return team
+
+
+@pytest.mark.parametrize("time", [1, 2])
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("meets", [None, write_status])
+def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
+    team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
+    before = len(team.wire.effective)
+    at_point(point, die, time)
+    try:
+        work(run)
+    except Killed:
+        let_lease_run_out(run)
+        failpoints.hooks.clear()
+        if meets is not None:
+            meets(team)
+        team.work(run)
+
+    run.refresh_from_db()
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert_handed_back(team)
+    assert len(team.wire.effective) - before == 2
+    assert team.plan(HANDED_BACK, **KUBECTL).changes.get().operation == "unchanged"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("fault", ["lose answer", "lose request", "refuse connection"])
+def test_lost_messages_of_the_way_back_are_resolved_by_reading_live(server_side, fault, number):
+    team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
+    first = len(team.wire.writes)
+    team.wire.fault = lambda request, count: fault if count - first == number else ""
+
+    team.work(run)
+
+    assert (run.state, team.outcomes(run)) == (RunState.SUCCEEDED, ["applied and verified"]), run.results.get().detail
+    assert_handed_back(team)

@@ -56,6 +56,12 @@ def find_named(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(e["manager"] for e in entries if e.get("manager") in names))
 
 
+def find_applied(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
+    """Those of these managers that own fields by an Apply of the object itself, in the order of their entries."""
+    entries = (e for e in find_entries(live) or () if e.get("operation") == APPLY and not e.get("subresource"))
+    return tuple(dict.fromkeys(e["manager"] for e in entries if e.get("manager") in names))
+
+
 def take_over(
     live: JSONObject, *, manager: str, names: Iterable[str], last_applied: JSONObject | None
 ) -> list[MutableObject]:

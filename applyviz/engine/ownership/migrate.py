@@ -3,7 +3,7 @@
 Rule: client-go `util/csaupgrade`, which kubectl uses for its own entries. The Apply entry of the manager takes
 the fields of the Update entry of the same version; without one, the first Update entry becomes the Apply
 entry. All Update entries of the names go. By default those names own the last-applied annotation. The way
-back has no library: kubectl leaves the Apply entry behind, which keeps later removals from happening.
+back has no library: kubectl leaves the Apply entry behind, and later removals by server-side apply do not happen.
 """
 
 from __future__ import annotations
@@ -97,18 +97,19 @@ def downgrade(live: JSONObject, *, manager: str, csa_manager: str = CLIENT_SIDE_
     """managedFields of the object after the Apply entry of `manager` went back to client-side apply.
 
     - Its fields join the Update entry of `csa_manager` at the same version, or become that entry; subresources
-      stay. The object needs its last-applied annotation written before, or removals cannot be calculated.
+      stay. Write the last-applied annotation before, or later removals cannot be calculated.
     - Raises `OwnershipError` when an entry that is to be joined cannot be read.
     """
     entries = [render_entry(e) for e in find_entries(live) or ()]
     source = _find_index(entries, manager, APPLY)
     if source < 0:
         return entries
+    owned = _read(entries[source])
     moved = render_entry({**entries[source], "manager": csa_manager, "operation": UPDATE})
     target = _find_index(entries, csa_manager, UPDATE, moved.get("apiVersion", ""))
     if target < 0:
         return [moved if position == source else e for position, e in enumerate(entries)]
-    joined = _read(entries[target]).union(_read(moved)).render()
+    joined = _read(entries[target]).union(owned).render()
     times = [e["time"] for e in (entries[target], moved) if "time" in e]
     merged = {**entries[target], "fieldsV1": joined, **({"time": max(times)} if times else {})}
     entries = [merged if position == target else e for position, e in enumerate(entries)]

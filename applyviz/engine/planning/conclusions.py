@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
@@ -19,6 +18,7 @@ from applyviz.engine.planning.desk import Desk
 from applyviz.engine.planning.noise import is_same_object
 from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
 from applyviz.engine.planning.verdicts import Verdict, describe_conflicts, describe_refusal, read_conflicts
+from applyviz.engine.requests.clientside import find_original
 from applyviz.engine.requests.flow import AnswerError, Outcome
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import SchemaOrigin
@@ -54,7 +54,7 @@ def _find_last_applied(desk: Desk) -> JSONObject | None:
     if desk.options.mode is ApplyMode.SERVER or desk.live is None:
         return None
     try:
-        return last_applied.find(desk.live)
+        return find_original(desk.live, kind=desk.member.kind, options=desk.options)
     except MergeError:
         return None
 

@@ -21,7 +21,7 @@ from applyviz.engine.planning.verdicts import Judgement, Verdict, judge_dry_run,
 from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, Target, moves_ownership, read_namespace
 from applyviz.engine.requests.flow import Flow, is_not_found
 from applyviz.engine.requests.members import Member
-from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 
 # What a server says of another object is no word about this one.
@@ -98,7 +98,7 @@ class Desk:
         calculated = self.rehearsal.answer(request)
         if calculated.is_ok and request.method != "DELETE":
             self.calculated = dict(calculated.body)
-        if self.judgement is None and moves_ownership(request):
+        if self._builds_on_nothing_tried(request):
             self.has_moved = True
             self.requests.append(request)
             return calculated
@@ -114,6 +114,12 @@ class Desk:
         else:
             self.refused = request
         return answer
+
+    def _builds_on_nothing_tried(self, request: Request) -> bool:
+        """Whether a write only moves ownership before or after the one that is tried; alone, it is tried itself."""
+        if not moves_ownership(request):
+            return False
+        return self.judgement is not None or self.options.mode is ApplyMode.SERVER
 
     def _find_stale(self) -> Answer | None:
         """Return the refusal of a manifest that is bound to another object or version than the live one.

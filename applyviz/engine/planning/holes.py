@@ -14,8 +14,8 @@ from applyviz.engine.objects.exchange import Hole, Request
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
-from applyviz.engine.requests import takeover
-from applyviz.engine.requests.calls import MANAGED_FIELDS, RESOURCE_VERSION, UID
+from applyviz.engine.requests import handback, takeover
+from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, MANAGED_FIELDS, RESOURCE_VERSION, UID
 
 
 def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
@@ -58,6 +58,8 @@ def _find_value(hole: Hole, live: JSONObject, manager: str) -> JSONValue:
         if hole.managers is None:
             return migrate.upgrade(live, manager=manager)
         return takeover.list_entries(live, manager=manager, managers=hole.managers)
+    if hole.rule == CLIENT_SIDE_FIELDS:
+        return handback.list_entries(live, manager=manager, managers=hole.managers or ())
     raise StalePlanError(f"nothing fills a hole of rule {hole.rule!r}")
 
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
-from applyviz.engine.objects.fieldsets import from_paths
-from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.ownership.extracting import keep_fields
 from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.ownership.removing import remove_fields
 from applyviz.engine.planning.noise import without_noise
 from applyviz.engine.planning.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import Node
-from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import MISSING, find_value, list_leaves
 
 _IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
@@ -92,23 +90,6 @@ def _intended(before: JSONObject, mode: ApplyMode, manager: str, root: Node | No
     ]
 
 
-def _find_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
-    """The fields that name the list entries on the way to what is kept."""
-    for path in kept:
-        for index, element in enumerate(path):
-            if element.startswith("k:"):
-                for name in element_value(element):
-                    yield (*path[: index + 1], f"f:{name}")
-
-
-def _without_empty(value: JSONValue, before: JSONValue) -> JSONValue:
-    """The value without maps that only became empty because nothing of them is kept."""
-    if not isinstance(value, Mapping) or not isinstance(before, Mapping):
-        return value
-    found = {name: _without_empty(child, before.get(name)) for name, child in value.items()}
-    return {n: c for n, c in found.items() if c not in ({}, None) or before.get(n) in ({}, None)}
-
-
 def _go_back(change: ObjectChange, mode: ApplyMode, manager: str, root: Node | None) -> Inverse:
     before, after = change.versions.live or {}, change.versions.after or change.versions.merged or {}
     plain = _plain(before)
@@ -116,11 +97,7 @@ def _go_back(change: ObjectChange, mode: ApplyMode, manager: str, root: Node | N
     leaves = list_leaves(root, plain)
     intended = set(_intended(before, mode, manager, root))
     kept = {p for p in leaves if p in intended or p in _IDENTITY or any(_is_near(p, t) for t in touched)}
-    kept |= set(_find_keys(kept)) & leaves.keys()
-    dropped = [path for path in leaves if path not in kept]
-    manifest = remove_fields(of_root(root), plain, from_paths(dropped)) if dropped else plain
-    manifest = _without_empty(manifest, plain)
-    return Inverse(manifest, touched=touched, notes=tuple(_note_change(change, touched)))
+    return Inverse(keep_fields(plain, kept, root), touched=touched, notes=tuple(_note_change(change, touched)))
 
 
 def _note_change(change: ObjectChange, touched: Collection[FieldPath]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """A change of several writes, some of which are done: what is left, and whether that is still what was approved.
 
-Rule: `docs/architecture.md`, invariant 1. Writes that move ownership come first and change no value, so what is left
-after them is the same apply to the same values.
+Rule: `docs/architecture.md`, invariant 1. Writes that move ownership change no value. Before a server-side apply they
+come first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from dataclasses import replace
 from itertools import takewhile
 
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.ownership.clientside import find_applied
 from applyviz.engine.ownership.managedfields import find_entries, with_entries
 from applyviz.engine.planning.effects import effect
 from applyviz.engine.planning.plan import ObjectChange, Operation
-from applyviz.engine.requests.calls import moves_ownership
+from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, moves_ownership
 
 _OWNERSHIP = ["metadata", "managedFields"]
 
@@ -31,6 +32,9 @@ def moved_live(change: ObjectChange, done: int | None = None) -> JSONObject | No
 
 def has_moved(change: ObjectChange, part: int, live: JSONObject) -> bool:
     """Whether a live object shows that a write which only moves ownership was carried out."""
+    back = [hole.managers or () for hole in change.requests[part].holes if hole.rule == CLIENT_SIDE_FIELDS]
+    if back:
+        return not find_applied(live, back[0])
     before, after = (_list_entries(moved_live(change, done) or {}) for done in (part, part + 1))
     present = _list_entries(live)
     if before.keys() == after.keys():
@@ -48,9 +52,9 @@ def is_rest(change: ObjectChange, done: int, now: ObjectChange) -> bool:
 
     - Estimated ownership is left out: the server's own word on it may differ in form, and decides no value.
     """
-    rest = replace(
-        change, requests=change.requests[done:], versions=replace(change.versions, live=moved_live(change, done))
-    )
+    is_applied = not all(map(moves_ownership, change.requests[:done]))
+    live = change.versions.after if is_applied else moved_live(change, done)
+    rest = replace(change, requests=change.requests[done:], versions=replace(change.versions, live=live))
     if now.operation is Operation.UNCHANGED:
         return not _values(rest)["difference"]
     return canonical_json(_values(rest)) == canonical_json(_values(now))

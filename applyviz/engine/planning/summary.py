@@ -164,9 +164,9 @@ def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
 
 
 def _list_moves(changes: Iterable[ObjectChange]) -> Iterator[tuple[str, ...]]:
-    """From which field managers each object's ownership moves before it is applied."""
+    """From which field managers each object's ownership moves with its apply."""
     for change in changes:
-        for request in change.requests[:1]:
+        for request in change.requests:
             if moves_ownership(request):
                 yield tuple(name for hole in request.holes for name in hole.managers or ())
 

@@ -18,6 +18,7 @@ from applyviz.engine.requests.options import ApplyOptions, DryRun
 from applyviz.engine.schema.model import Resource
 
 UID, RESOURCE_VERSION, MANAGED_FIELDS = "uid", "resourceVersion", "managedFields"
+CLIENT_SIDE_FIELDS = "managedFields for client-side apply"
 # An apply patch with this version creates an absent object and is refused when one is there.
 ABSENT_VERSION = "1"
 
@@ -84,10 +85,12 @@ class Target:
         resource_version: str,
         managers: tuple[str, ...] | None = None,
         op: str = "replace",
+        rule: str = MANAGED_FIELDS,
     ) -> Request:
         """PATCH managedFields as a whole, bound to the version they were read at.
 
         - `managers`: whose fields move (None: by kubectl's own rule); `op` is "add" where the object has none yet.
+        - `rule`: to which side they move, `MANAGED_FIELDS` (server-side) or `CLIENT_SIDE_FIELDS`.
         """
         body = [
             {"op": op, "path": "/metadata/managedFields", "value": managed_fields},
@@ -95,7 +98,7 @@ class Target:
         ]
         holes: tuple[Hole, ...] = (Hole(("i:1", "f:value"), RESOURCE_VERSION),)
         if op == "replace":
-            holes = (Hole(("i:0", "f:value"), MANAGED_FIELDS, managers), *holes)
+            holes = (Hole(("i:0", "f:value"), rule, managers), *holes)
         path = self._path(self.options.subresource)
         return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", holes)
 

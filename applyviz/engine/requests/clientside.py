@@ -2,7 +2,8 @@
 
 Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ and the flow of
 `kubectl apply`: absent → create with the annotation; empty patch → nothing; a conflicting write → read
-and compute again, at most five times; with replacing on error, 409 and 422 → delete and create.
+and compute again, at most five times; with replacing on error, 409 and 422 → delete and create. With preconditions,
+what server-side apply owns moves to the Update entry afterwards (`handback`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import replace
 
 from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.ownership.extracting import extract
+from applyviz.engine.requests import handback
 from applyviz.engine.requests.calls import Target, read_namespace
 from applyviz.engine.requests.deletion import delete_and_wait
 from applyviz.engine.requests.flow import (
@@ -121,6 +124,19 @@ def _patch(
         raise refusal(request, answer)
 
 
+def find_original(live: JSONObject, *, kind: KindSchema | None, options: ApplyOptions) -> JSONObject | None:
+    """Return the configuration applied before: last-applied, else the fields of the Apply entries that move back.
+
+    - kubectl knows the annotation only, so after a server-side apply without one it removes nothing.
+    - Raises `MergeError` when the annotation holds no JSON object.
+    """
+    found = last_applied.find(live)
+    if found is not None:
+        return found
+    managers = handback.find_managers(live, options)
+    return extract(live, managers, kind.root if kind else None) if managers else None
+
+
 def compute_patch(
     manifest: JSONObject, live: JSONObject, *, kind: KindSchema | None, options: ApplyOptions
 ) -> patches.ThreeWayPatch:
@@ -129,7 +145,7 @@ def compute_patch(
     - Raises `MergeError`.
     """
     return patches.compute(
-        last_applied.find(live),
+        find_original(live, kind=kind, options=options),
         last_applied.attach(manifest),
         live,
         kind=kind,
@@ -156,6 +172,9 @@ def apply_client_side(
     if live is None:
         return (yield from _create(target, obj))
     outcome = yield from _patch(target, obj, live, kind, deletion or Deletion())
+    moved = yield from handback.move_back(target, outcome.obj)
+    if moved is not outcome.obj:
+        outcome = replace(outcome, verb=Verb.CONFIGURED, obj=moved)
     if last_applied.ANNOTATION in ((live.get("metadata") or {}).get("annotations") or {}):
         return outcome
     return replace(outcome, warnings=(_missing_annotation(target), *outcome.warnings))

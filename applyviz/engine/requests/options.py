@@ -75,9 +75,10 @@ class ApplyOptions:
     into every write. `namespace` is the default for objects that name none; `is_namespace_enforced`
     when it was given explicitly (a mismatch is then an error).
 
-    `takes_client_side`: a server-side apply first takes over what client-side apply owns of an object, as kubectl
-    does when it changes sides; `takes_from` names further Update managers to take over. The manager `kubectl`
-    always takes over from client-side apply.
+    `takes_client_side`: an apply that changes sides moves field ownership. A server-side apply first takes over what
+    client-side apply owns of an object, as kubectl does; a client-side apply moves what this manager or `kubectl`
+    applied server-side to its own Update entry. `takes_from` names further managers of the other side. The manager
+    `kubectl` always takes over from client-side apply.
     """
 
     mode: ApplyMode = ApplyMode.SERVER

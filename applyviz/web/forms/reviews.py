@@ -56,7 +56,7 @@ class NewReviewForm(SourceForm):
         validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
     )
     takes_client_side = forms.BooleanField(
-        label=_("Move field ownership from client-side apply first"), required=False, initial=True
+        label=_("Move field ownership when an apply changes sides"), required=False, initial=True
     )
     takes_from = forms.CharField(
         label=_("Also move it from these field managers"),

@@ -31,8 +31,9 @@ HELP: dict[str, str | Promise] = {
     "namespace_help": _("For objects that name none."),
     "manager_help": _("The name under which the cluster books the fields; keep it the same over time."),
     "ownership_help": _(
-        "What kubectl apply made client-side becomes the field manager's own, before anything is applied and without "
-        "changing a value: nothing conflicts with it, and fields that you dropped are removed."
+        "Server-side: what kubectl apply made client-side becomes the field manager's own before the apply, so nothing "
+        "conflicts with it. Client-side: what this manager or kubectl applied server-side becomes client-side after "
+        "the apply. Either way, no value changes by the move, and fields that you dropped are removed."
     ),
     "takes_from_help": _("Names such as helm or kubectl-edit; the plan shows what they own."),
 }

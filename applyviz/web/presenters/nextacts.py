@@ -52,14 +52,17 @@ class NextActs:
 
 def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
     """The other ways to apply the same manifests, each one click."""
-    if options.mode is ApplyMode.CLIENT:
-        return (ReplanWay(ReplanHow.SERVER_SIDE, _("Re-plan server-side")),)
-    client = ReplanWay(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
-    if options.field_manager == SERVER_SIDE_MANAGER:
-        return (client,)
+    is_client = options.mode is ApplyMode.CLIENT
+    if is_client:
+        other = ReplanWay(ReplanHow.SERVER_SIDE, _("Re-plan server-side"))
+    else:
+        other = ReplanWay(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
+    if not is_client and options.field_manager == SERVER_SIDE_MANAGER:
+        return (other,)
     if options.takes_client_side or options.takes_from:
-        return (client, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without moving ownership")))
-    return (client, ReplanWay(ReplanHow.MOVE_OWNERSHIP, _("Re-plan with ownership moved first")))
+        return (other, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without moving ownership")))
+    moved = _("Re-plan with ownership moved back") if is_client else _("Re-plan with ownership moved first")
+    return (other, ReplanWay(ReplanHow.MOVE_OWNERSHIP, moved))
 
 
 def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person) -> NextActs:

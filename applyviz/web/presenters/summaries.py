@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.plan import Operation
+from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.models import Plan
 
 NAMED = 3
@@ -117,7 +118,7 @@ def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
         yield _("once decided, more pods restart: %(names)s") % {"names": names}
 
 
-def _describe_moves(summary: Mapping[str, Any]) -> Iterator[str]:
+def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
     count, managers = summary.get("ownership_moves", 0), summary.get("moves_from", [])
     if count:
         text = ngettext(
@@ -125,13 +126,19 @@ def _describe_moves(summary: Mapping[str, Any]) -> Iterator[str]:
             "Field ownership of %(n)d objects moves first from %(managers)s; no value changes by that",
             count,
         )
+        if mode == ApplyMode.CLIENT:
+            text = ngettext(
+                "Field ownership of %(n)d object moves back from server-side apply by %(managers)s",
+                "Field ownership of %(n)d objects moves back from server-side apply by %(managers)s",
+                count,
+            )
         yield text % {"n": count, "managers": ", ".join(managers) or _("last-applied")}
 
 
 def present_impact(plan: Plan) -> tuple[str, ...]:
     """What it does to running things, line by line."""
     summary: Mapping[str, Any] = plan.summary
-    lines = [*_describe_moves(summary), *_describe_restarts(summary.get("restarts", []))]
+    lines = [*_describe_moves(summary, plan.options.get("mode", "")), *_describe_restarts(summary.get("restarts", []))]
     stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
     scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
     if stopped:

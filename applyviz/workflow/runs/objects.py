@@ -229,13 +229,14 @@ class ObjectRun:
         return now.versions.live
 
     def _is_done(self, part: int, live: JSONObject | None) -> bool:
-        """Whether live is what this part promised; of parts before the last only moves of ownership can be seen."""
+        """Whether live is what this part promised; a write before another that changes values cannot be seen."""
         template = self._change.requests[part]
         if template.method == "DELETE":
             return live is None or bool(get_at(live, ("metadata", "deletionTimestamp")))
         if live is not None and moves_ownership(template):
             return has_moved(self._change, part, live)
-        if part != self._writes[-1][0] or live is None:
+        later = (request for number, request in self._writes if number > part)
+        if live is None or not all(map(moves_ownership, later)):
             return False
         return not self._broken(live)
 

@@ -110,7 +110,8 @@ def test_one_click_plans_the_same_manifests_another_way(as_alice, plan, how, cha
         (ApplyOptions(takes_client_side=False), ["client-side", "move-ownership"]),
         (ApplyOptions(takes_client_side=False, takes_from=("helm",)), ["client-side", "keep-ownership"]),
         (ApplyOptions(field_manager="kubectl"), ["client-side"]),
-        (ApplyOptions(mode=ApplyMode.CLIENT), ["server-side"]),
+        (ApplyOptions(mode=ApplyMode.CLIENT), ["server-side", "keep-ownership"]),
+        (ApplyOptions(mode=ApplyMode.CLIENT, takes_client_side=False), ["server-side", "move-ownership"]),
     ],
 )
 def test_other_ways_are_offered_by_how_the_plan_applies(options, ways):

@@ -1,0 +1,59 @@
+"""The configuration that a field manager applied, extracted from a live object.
+
+Rule: client-go `ExtractInto`: the fields of the manager's Apply entry with their live values, and the keys of the list
+entries that hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from applyviz.engine.objects.fieldsets import from_paths
+from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.ownership.managedfields import APPLY, read_owners
+from applyviz.engine.ownership.removing import remove_fields
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.topology import of_root
+from applyviz.engine.schema.walk import list_leaves
+
+_NAMES = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
+
+
+def list_keys(kept: Collection[FieldPath]) -> Iterator[FieldPath]:
+    """The fields that name the list entries on the way to these fields."""
+    for path in kept:
+        for index, element in enumerate(path):
+            if element.startswith("k:"):
+                for name in element_value(element):
+                    yield (*path[: index + 1], f"f:{name}")
+
+
+def keep_fields(obj: JSONObject, kept: Collection[FieldPath], root: Node | None) -> JSONObject:
+    """The object with these leaves, the keys of their list entries, and no others; emptied maps go."""
+    leaves = list_leaves(root, obj)
+    wanted = {*kept, *list_keys(kept)} & leaves.keys()
+    dropped = [path for path in leaves if path not in wanted]
+    found: JSONObject = _without_emptied(
+        remove_fields(of_root(root), obj, from_paths(dropped)) if dropped else obj, obj
+    )
+    return found
+
+
+def extract(live: JSONObject, managers: Collection[str], root: Node | None) -> JSONObject:
+    """Return the fields of these managers' Apply entries with their live values, and the name of the object."""
+    owners = read_owners(live)
+
+    def is_applied(path: FieldPath) -> bool:
+        found = owners.of(path)
+        return any(o.operation == APPLY and o.manager in managers and not o.subresource for o in found)
+
+    return keep_fields(live, [p for p in list_leaves(root, live) if p in _NAMES or is_applied(p)], root)
+
+
+def _without_emptied(value: JSONValue, before: JSONValue) -> JSONValue:
+    """The value without maps that only became empty because nothing of them is kept."""
+    if not isinstance(value, dict) or not isinstance(before, dict):
+        return value
+    found = {name: _without_emptied(child, before.get(name)) for name, child in value.items()}
+    return {n: c for n, c in found.items() if c not in ({}, None) or before.get(n) in ({}, None)}

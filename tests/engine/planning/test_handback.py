@@ -1,0 +1,145 @@
+"""A client-side apply of what server-side apply made: ownership moves back, and what is planned is what happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning import holes
+from applyviz.engine.planning.noise import is_same_object
+from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.planning.progress import has_moved, is_rest
+from applyviz.engine.planning.summary import summarize
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.sandbox.estimates import EstimatingServer
+from tests.engine.planning.cluster import Box
+from tests.engine.planning.test_takeover import AFTER, BEFORE, CHANGED, CONFIG, CONFIG_PATH, PATH
+
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+MANAGERS = ("applyviz", "kubectl", "kubectl-client-side-apply")
+
+
+def client(manager: str = "applyviz", **more: object) -> ApplyOptions:
+    return ApplyOptions(mode=ApplyMode.CLIENT, field_manager=manager, **more)
+
+
+def made_server_side(text: str = BEFORE, manager: str = "kubectl") -> Box:
+    box = Box()
+    box.apply(text, ApplyOptions(field_manager=manager))
+    return box
+
+
+def name_owners(live: dict) -> list[tuple[str, str]]:
+    return [(entry["manager"], entry["operation"]) for entry in live["metadata"]["managedFields"]]
+
+
+def refuse_dry_runs(request: Request) -> Answer | None:
+    denied = {"kind": "Status", "message": 'deployments.apps "web" is forbidden: User "a" cannot patch resource'}
+    return Answer(403, denied) if request.is_dry_run else None
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+@pytest.mark.parametrize("intercept", [lambda request: None, refuse_dry_runs])
+def test_ownership_moves_back_and_fields_that_were_dropped_go(manager, intercept):
+    box = made_server_side()
+    box.intercept = intercept
+    plan = box.plan(AFTER, client(manager), server=EstimatingServer())
+    (change,) = plan.changes
+
+    box.run(plan)
+
+    live = box.get(PATH)
+    assert [request.purpose for request in change.requests] == ["patch", "migrate"]
+    assert name_owners(live) == [(manager, "Update")]
+    assert "labels" not in live["metadata"]
+    assert ANNOTATION in live["metadata"]["annotations"]
+    assert is_same_object(live, change.versions.after)
+    assert box.plan_one(AFTER, client(manager)).operation is Operation.UNCHANGED
+
+
+def test_page_says_what_was_confirmed_why_a_field_goes_and_whose_ownership_moves():
+    change = made_server_side().plan_one(AFTER, client())
+    told = {render_path(field.path): field for field in change.fields}[".metadata.labels.tier"]
+
+    assert (change.certainty, change.certainty_reason) == (
+        Certainty.CONFIRMED,
+        "the server confirmed the values; field ownership is estimated",
+    )
+    assert (told.operation, told.reason) == (FieldOperation.CLEARED, Reason.REMOVED_FROM_MANIFEST)
+    assert summarize([change]).moves_from == ("kubectl",)
+
+
+def test_last_applied_counts_where_it_is_there_and_ownership_moves_alone_where_values_are_the_same():
+    box = made_server_side(CONFIG)
+    box.apply(CONFIG, client(takes_client_side=False))
+    change = box.plan_one(CONFIG, client())
+
+    assert [request.purpose for request in change.requests] == ["migrate"]
+    assert (change.operation, change.certainty, change.certainty_reason) == (
+        Operation.UPDATE,
+        Certainty.CONFIRMED,
+        "",
+    )
+    box.apply(CONFIG, client())
+    assert name_owners(box.get(CONFIG_PATH)) == [("applyviz", "Update")]
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        (client(takes_client_side=False), [("ci", "Apply"), ("applyviz", "Update")]),
+        (client(), [("ci", "Apply"), ("applyviz", "Update")]),
+        (client(takes_from=("ci",)), [("applyviz", "Update")]),
+        (client(takes_client_side=False, takes_from=("ci",)), [("applyviz", "Update")]),
+    ],
+)
+def test_entries_of_other_managers_move_only_where_they_are_named(options, left):
+    box = made_server_side(CONFIG, "ci")
+
+    box.apply(CHANGED, options)
+
+    assert name_owners(box.get(CONFIG_PATH)) == left
+    assert ("z" in box.get(CONFIG_PATH)["data"]) == (len(left) == 2)
+
+
+def test_entry_that_nobody_can_read_stays():
+    box = made_server_side(CONFIG)
+    live = box.get(CONFIG_PATH)
+    entry = {**live["metadata"]["managedFields"][0], "fieldsV1": None}
+    odd = {**live, "metadata": {**live["metadata"], "managedFields": [entry]}}
+    box.intercept = lambda request: Answer(200, odd)
+
+    change = box.plan_one(CHANGED, client())
+
+    assert "migrate" not in [request.purpose for request in change.requests]
+
+
+def test_what_is_left_after_the_patch_is_the_move():
+    box = made_server_side()
+    change = box.plan_one(AFTER, client())
+    assert not has_moved(change, 1, box.get(PATH))
+
+    patched = box.handle(holes.fill(change.requests[0], box.get(PATH))).body
+    now = box.plan_one(AFTER, client())
+
+    assert [request.purpose for request in now.requests] == ["migrate"]
+    assert is_rest(change, 1, now)
+    assert not has_moved(change, 1, patched)
+    moved = box.handle(holes.fill(change.requests[1], patched)).body
+    assert has_moved(change, 1, moved)
+    assert is_rest(change, 1, replace(now, operation=Operation.UNCHANGED, requests=()))
+
+
+def test_values_that_others_change_in_between_are_not_what_was_approved():
+    box = made_server_side()
+    change = box.plan_one(AFTER, client())
+    box.handle(holes.fill(change.requests[0], box.get(PATH)))
+    image = {"metadata": {"annotations": {ANNOTATION: "{}"}}}
+    query = {"fieldManager": "c"}
+    assert box.handle(Request("PATCH", PATH, query, "application/merge-patch+json", image)).is_ok
+
+    assert not is_rest(change, 1, box.plan_one(AFTER, client()))
