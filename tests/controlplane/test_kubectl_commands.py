@@ -1,0 +1,93 @@
+"""The real kubectl prints the same against a sandbox and a real server, for each command of `kubectl-commands.yaml`."""
+
+import os
+import re
+import subprocess
+import threading
+from datetime import UTC, datetime
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from applyviz.sandbox.http import HttpFace
+from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.store import MemoryStore
+from tests.controlplane.test_sandbox_kubectl import make_handler
+
+pytestmark = pytest.mark.controlplane
+COMMANDS: list[str] = yaml.safe_load(Path(__file__).with_name("kubectl-commands.yaml").read_text())
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "shop/web:1"}]}
+"""
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\ndata: {k: '1'}\n"
+MADE_UP = (
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "UID"),
+    (r"\d{4}-\d\d-\d\d[T ][\d:.]+( [+-]\d+|Z)?", "TIME"),
+    (r'resourceVersion: "\d+"', "VERSION"),
+    (r"/tmp/\S*?(LIVE|MERGED)-\d+", r"\1"),
+    (r"https?://\S*?127[^/\s\"]*", "HOST"),
+)
+
+
+def write_files(folder: Path) -> None:
+    (folder / "set").mkdir()
+    (folder / "web.yaml").write_text(WEB)
+    (folder / "web2.yaml").write_text(WEB.replace("web:1", "web:2"))
+    for name in ("a", "b"):
+        (folder / "set" / f"{name}.yaml").write_text(MAP.replace("NAME", name))
+
+
+def run_command(command: str, kubectl: Path, config: Path, work: Path) -> str:
+    """The exit code and what was printed, without what a server makes up."""
+    full = command.replace("kubectl ", f"{kubectl} --cache-dir={config}.cache ")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(config.parent), "KUBECONFIG": str(config)}
+    done = subprocess.run(["bash", "-c", full], cwd=work, env=environment, capture_output=True, text=True, timeout=120)
+    text = f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    for pattern, word in MADE_UP:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+@pytest.fixture
+def box_config(tmp_path: Path):
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    face = HttpFace(Sandbox(MemoryStore(), now, has_controllers=False), {"token": "alice"}.get, now)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), make_handler(face))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = tmp_path / "box"
+    config.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\n"
+        f"clusters: [{{name: c, cluster: {{server: 'http://x:token@127.0.0.1:{server.server_port}'}}}}]\n"
+        "contexts: [{name: x, context: {cluster: c}}]\n"
+    )
+    yield config
+    server.shutdown()
+    server.server_close()
+
+
+def test_kubectl_prints_the_same_against_both(control_plane, box_config, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    write_files(work)
+    kubectl, real = control_plane.binaries.kubectl, control_plane.kubeconfig
+    differing = [
+        (command, theirs, ours)
+        for command in COMMANDS
+        if (theirs := run_command(command, kubectl, real, work))
+        != (ours := run_command(command, kubectl, box_config, work))
+    ]
+
+    assert differing == []
+    assert "AlreadyExists" in run_command(COMMANDS[0], kubectl, box_config, work)
