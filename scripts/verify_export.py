@@ -5,7 +5,8 @@
 
 Every hash is calculated again, and each entry must follow the one before it in its chain: the global one, or that of
 its apply run, whose heads the global one names. The first bad line is named. A body that a retention policy removed
-leaves its hash, and an entry that tells of it. An export is expected to begin with entry 1, or behind the entry of
+leaves its hash, and an entry that tells of it; a body that the reader of an export may not see is "not shown", and
+its hash stands for it. An export is expected to begin with entry 1, or behind the entry of
 the global chain that `--after` names. `--head` is a head that was published: only with it can missing entries at the
 end be noticed. `--heads` is the file that an installation adds its signed heads to, `--key` the public key that was
 kept beside it: each line must be signed with it (Ed25519, RFC 8032), and the export must hold all of them.
@@ -35,6 +36,8 @@ HASHED = (
 NAMES = frozenset((*HASHED, "at", "detail", "salt", "pruned_by", "id", "previous_hash", "hash"))
 # Verification needs what these say, so they never lose their body.
 KEPT = frozenset(("run.finished", "history.anchored", "history.pruned", "approvals.checked"))
+# Entries of which a reader may be shown no body: its salted hash stands in the hash of the entry, and is all there is.
+WITHHELD = frozenset(("object.intent", "object.result", "live.changed", "live.drifted"))
 GLOBAL = 0
 
 
@@ -166,6 +169,12 @@ def calculate_hash(entry: dict[str, Any]) -> str:
     return hashlib.sha256((entry["previous_hash"] + text).encode()).hexdigest()
 
 
+def is_withheld(entry: dict[str, Any]) -> bool:
+    """Whether the export leaves out what a run did to a Secret, because its reader may not read that Secret."""
+    is_telling = entry["kind"] == "Secret" and not entry["group"] and entry["action"] in WITHHELD
+    return is_telling and not entry["salt"] and entry["detail"] == {"detail": "not shown"}
+
+
 def find_content_fault(entry: dict[str, Any]) -> str:
     """Why an entry is not as it was written; "" when it is."""
     if entry["hash"] != calculate_hash(entry):
@@ -173,6 +182,8 @@ def find_content_fault(entry: dict[str, Any]) -> str:
     if entry["pruned_by"] is not None:
         is_left = entry["detail"] or entry["salt"] or entry["action"] in KEPT
         return "the body of {} is not what was written" if is_left else ""
+    if is_withheld(entry):
+        return ""
     body = hashlib.sha256((entry["salt"] + _canonical(entry["detail"])).encode()).hexdigest()
     return "" if entry["detail_hash"] == body else "the body of {} is not what was written"
 

@@ -153,9 +153,8 @@ def find_plan_blockers(
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
-    blockers += acknowledgements.name_open(
-        acknowledgements.find_open(plan, policy=policy) if hazards is None else hazards
-    )
+    found = acknowledgements.find_open(plan, policy=policy) if hazards is None else hazards
+    blockers += acknowledgements.name_open([hazard for hazard in found if hazard.position not in hidden])
     blockers += [
         _("%(name)s requests changes") % {"name": objection.by.get_username()} for objection in list_objections(plan)
     ]

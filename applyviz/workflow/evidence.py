@@ -29,6 +29,7 @@ from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotValidError
 from applyviz.workflow.evidence_windows import LateRun, find_late
 from applyviz.workflow.history import ExportFormat, find_between, make_writer, tame
+from applyviz.workflow.livehistory import show_findings
 from applyviz.workflow.paging import PAGE, by_number
 
 
@@ -219,7 +220,7 @@ def _findings(period: Period, for_user: Visitor) -> QuerySet[LiveFinding]:
     found = LiveFinding.objects.filter(when | unseen).exclude(sort=FindingSort.DRIFTED).select_related("cluster")
     if period.cluster:
         found = found.filter(cluster__slug=period.cluster)
-    return access.limit_findings(found, for_user)
+    return show_findings(access.limit_findings(found, for_user), for_user)
 
 
 def _page_findings(findings: QuerySet[LiveFinding]) -> Iterator[LiveFinding]:

@@ -25,6 +25,7 @@ from applyviz.records.models import AuditEntry
 from applyviz.workflow import audit
 from applyviz.workflow.access import Action, Person, Visitor, limit_entries, require
 from applyviz.workflow.audit import STORED, canonical_entry
+from applyviz.workflow.livehistory import TELLING, show_entries, show_rows
 
 _CHUNK = 2_000
 _NEAR, _FEW = 4_000, 5_000
@@ -106,11 +107,15 @@ def find_entries(chosen: Mapping[str, Any]) -> QuerySet[AuditEntry]:
 def find_page(
     chosen: Mapping[str, Any], *, before: int | None, count: int, for_user: Visitor | None = None
 ) -> list[AuditEntry]:
-    """The newest `count` entries that fit, have a number below `before`, and may be seen by `for_user`."""
+    """The newest `count` entries that fit, have a number below `before`, and may be seen by `for_user`.
+
+    - Words are not looked for in what runs wrote to Secrets, unless for the installation itself: a hit would tell.
+    """
     entries = _filter(chosen) if before is None else _filter(chosen).filter(id__lt=before)
     entries = (entries if for_user is None else limit_entries(entries, for_user)).defer("words")
     if not chosen.get("text"):
-        return list(entries[:count])
+        return show_entries(list(entries[:count]), for_user)
+    entries = entries if for_user is None else entries.exclude(TELLING)
     newest = before or 1 + (AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0)
     with words.searching():
         return _find_words(entries, chosen["text"], newest, count)
@@ -166,13 +171,13 @@ def _find_end() -> int:
         return AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0
 
 
-def _read_on(entries: QuerySet[AuditEntry]) -> Iterator[Mapping[str, Any]]:
+def _read_on(entries: QuerySet[AuditEntry], reader: Visitor | None) -> Iterator[Mapping[str, Any]]:
     """Oldest first, by pages: no cursor stays open while somebody reads slowly, and what is added later is left out."""
     last, end = 0, _find_end()
     rows = entries.order_by("id").filter(id__lte=end).values(*STORED)
     while page := list(rows.filter(id__gt=last)[:_CHUNK]):
-        yield from page
         last = page[-1]["id"]
+        yield from show_rows(page, reader)
 
 
 def export_entries(
@@ -181,10 +186,14 @@ def export_entries(
     """The entries that fit, oldest first, line by line; the whole of it is never in memory.
 
     - `for_user`: what that person sees; None for the installation itself.
+    - What such a person is not shown of a Secret leaves its hash, so that each line can still be checked.
     - JSON Lines is what the verifier checks; in CSV what a spreadsheet would calculate has a `'` before it.
     """
     entries = find_entries(chosen)
-    rows = _read_on(entries if for_user is None else limit_entries(entries, for_user))
+    if for_user is not None:
+        entries = limit_entries(entries, for_user)
+        entries = entries.exclude(TELLING) if chosen.get("text") else entries
+    rows = _read_on(entries, for_user)
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
 
 

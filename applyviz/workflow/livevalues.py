@@ -23,7 +23,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.planning import plan as engine
 from applyviz.engine.planning.livevalues import withhold_live
 from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.records.enums import Outcome, Role
+from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
 from applyviz.workflow import access, changes, identities
 from applyviz.workflow.access import Visitor
@@ -33,6 +33,8 @@ from applyviz.workflow.places import Place
 _CACHE_SECONDS = 30
 _TELLING = Q(group="", kind="Secret") & ~Q(operation__in=[Operation.CREATE.value, Operation.PRUNE.value])
 _KEPT = "compared"
+WITHHELD = Operation.WITHHELD.value
+"""What stands in place of an outcome that a reader is not shown; never stored as one."""
 _NO_LIVE = frozenset({Operation.CREATE.value, Operation.PRUNE.value})
 Name = tuple[str, str]
 Compared = tuple[str, str, int, str]
@@ -40,7 +42,11 @@ Compared = tuple[str, str, int, str]
 
 def is_compared(row: ObjectChange) -> bool:
     """Whether a row says how the manifest of a Secret compares with its live values."""
-    return not row.group and row.kind == "Secret" and row.operation not in _NO_LIVE
+    return _compares(row.group, row.kind, row.operation)
+
+
+def _compares(group: str, kind: str, operation: str) -> bool:
+    return not group and kind == "Secret" and operation not in _NO_LIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,15 @@ def _blur(row: ObjectChange) -> ObjectChange:
     shown.operation, shown.certainty, shown.has_effect = Operation.WITHHELD.value, Certainty.UNKNOWN.value, True
     shown.conflicts, shown.hazards, shown.worst_hazard, shown.dangers, shown.error = 0, 0, "", [], ""
     return shown
+
+
+def find_readable(cluster: Cluster, names: Sequence[Name], reader: Visitor, *, can_ask: bool) -> frozenset[Name]:
+    """Return those Secrets of a cluster whose comparison with live a reader may see, by namespace and name.
+
+    - `can_ask`: whether the cluster may be asked now; otherwise only what was answered a moment ago counts.
+    """
+    identity = _try_find_identity(reader, cluster)
+    return _find_readable(cluster, names, reader, identity, can_ask=can_ask)
 
 
 def list_allowed(cluster: Cluster, names: Sequence[Name], *, by: Person) -> list[Name]:
@@ -230,18 +245,23 @@ def view_of(plan: Plan) -> LiveView:
 
 
 def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
-    """A run as a reader sees it: not whether a hidden Secret was written or stayed as it was."""
+    """Return a run as a reader sees it: without what became of Secrets that are hidden from them."""
     show_plan(run.plan, reader)
     if view_of(run.plan).readable is None:
         return run
-    results = run.results.filter(outcome=Outcome.UNCHANGED).select_related("change")
-    same = sum(view_of(run.plan).hides(result.change) for result in results.defer("change__document", "change__sealed"))
-    if same:
-        rest = run.summary.get(Outcome.UNCHANGED.value, 0) - same
-        verified = run.summary.get(Outcome.VERIFIED.value, 0) + same
-        summary = {**run.summary, Outcome.UNCHANGED.value: rest, Outcome.VERIFIED.value: verified}
-        run.summary = {name: number for name, number in summary.items() if number}
+    results = run.results.select_related("change")
+    view = view_of(run.plan)
+    hidden = [r.outcome for r in results.defer("change__document", "change__sealed") if view.hides(r.change)]
+    run.summary = blur_counts(run.summary, hidden) if run.summary else run.summary
     return run
+
+
+def count_outcomes(run: ApplyRun) -> dict[str, int]:
+    """The outcomes of a run as everybody may read them: nothing of Secrets that are compared with live."""
+    rows = list(run.results.values_list("outcome", "change__group", "change__kind", "change__operation"))
+    counts = dict(sorted(Counter(outcome for outcome, *_what in rows).items()))
+    hidden = [outcome for outcome, *what in rows if _compares(*what)]
+    return blur_counts(counts, hidden)
 
 
 def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
@@ -249,8 +269,8 @@ def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
     if not view.hides(result.change):
         return result
     shown = copy(result)
-    if shown.outcome == Outcome.UNCHANGED:
-        shown.outcome = Outcome.VERIFIED
-    shown.detail = _("how it compares with live values is not shown to you") if shown.detail else ""
-    shown.differences = []
+    shown.change = _blur(result.change)
+    shown.outcome, shown.detail, shown.differences = WITHHELD, _("The result is not shown to you."), []
+    shown.step, shown.started_at, shown.finished_at = 0, None, None
+    shown.rollout, shown.rollout_detail = "", ""
     return shown

@@ -30,6 +30,7 @@ from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.drift import find_drift
 from applyviz.workflow.errors import NotPossibleError
 from applyviz.workflow.inventory import Listing
+from applyviz.workflow.livehistory import show_findings
 from applyviz.workflow.unexplained import Write, find_unexplained, is_controller, is_made_by_controller
 
 LEASE = timedelta(minutes=5)
@@ -322,9 +323,10 @@ def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
 
 
 def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
-    """What is there now."""
+    """Return what was found and is still there, without Secrets that are hidden from this person."""
     access.require(for_user, Action.LOOK)
     seen = access.limit_findings(LiveFinding.objects.filter(gone_at=None), for_user)
+    seen = show_findings(seen, for_user)
     return seen.order_by("sort", F("changed_at").desc(nulls_last=True), "id")
 
 

@@ -7,6 +7,8 @@ conflicts and what it resets that others had set. After the tool ran, live is he
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -35,6 +37,8 @@ from applyviz.records.models import Plan, Verification
 from applyviz.workflow import access, audit, changes, clock, identities, maskings, outbox
 from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.livevalues import WITHHELD as NOT_SHOWN
+from applyviz.workflow.livevalues import hidden_positions
 from applyviz.workflow.locks import hold_review
 from applyviz.workflow.logs import log_unexpected
 from applyviz.workflow.runs.promises import find_broken
@@ -106,10 +110,17 @@ def _claim(verification_id: int, now: datetime) -> Verification | None:
     return found.get(pk=verification_id)
 
 
+def show_results(results: Iterable[dict[str, Any]], hidden: Collection[int]) -> list[dict[str, Any]]:
+    """Return what was found of each object, with `NOT_SHOWN` for hidden positions, whether they were read or not."""
+    shown = {result["position"]: result for result in results if result["position"] not in hidden}
+    shown |= {at: {"position": at, "verdict": NOT_SHOWN, "differences": [], "detail": ""} for at in hidden}
+    return [shown[position] for position in sorted(shown)]
+
+
 def _finish(verification: Verification, state: VerificationState, *, results: list[Any], error: str = "") -> None:
-    counts: dict[str, int] = {}
-    for result in results:
-        counts[result["verdict"]] = counts.get(result["verdict"], 0) + 1
+    hidden = hidden_positions(verification.plan)  # loaded for nobody: the history counts no verdict of any Secret
+    shown = show_results(results, hidden) if results else []
+    counts = dict(Counter(result["verdict"] for result in shown))
     with transaction.atomic():
         mine = Verification.objects.filter(
             pk=verification.pk, state=VerificationState.WAITING, attempts=verification.attempts

@@ -23,10 +23,11 @@ from applyviz.web.presenters.plans import Blocker
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.workflow import access, approvals, people, quorum, viewing
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.livevalues import hidden_positions, view_of
 from applyviz.workflow.quorum import Quorum
 from applyviz.workflow.risks import gather_risks
 
-LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE)
+LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE, Operation.WITHHELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
 
 def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
     """What stands in the way, each with the place to go about it."""
-    back = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
-    blockers = [Blocker(text, back) for text in approvals.find_plan_blockers(plan)]
+    back, hidden = reverse("reviews:show-plan", args=[plan.review.number, plan.number]), hidden_positions(plan)
+    blockers = [Blocker(text, back) for text in approvals.find_plan_blockers(plan, hidden=hidden)]
     own = approvals.find_role_blockers(plan, for_user=person)
     if own:
         return (*blockers, *(Blocker(text) for text in own))
@@ -123,6 +124,7 @@ def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
             reverse("reviews:show-object", args=[*base, row.position, "changes"]),
         )
         for row in viewing.find_unopened(plan, by=person)
+        if row.position not in hidden
     ]
     return (*blockers, *unopened)
 
@@ -146,7 +148,7 @@ def _can_object(plan: Plan, person: Person) -> bool:
 def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
     """The whole page."""
     options = options_from_json(plan.options)
-    changes = list(plan.changes.defer("document", "sealed"))
+    changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     found = quorum.count_quorum(plan)
     return Confirmation(
         review_number=plan.review.number,

@@ -29,6 +29,7 @@ from applyviz.web.presenters.releasing import ReleaseRow, present_release
 from applyviz.web.presenters.values import ABSENT, Shown, show_value
 from applyviz.workflow import access, decisions
 from applyviz.workflow.access import Action, Person
+from applyviz.workflow.livevalues import hidden_positions
 
 Text = str | Promise
 WAY_WORDS: dict[Way, Text] = {
@@ -259,6 +260,7 @@ class _Settler:
 
     def _list_wide(self, ref: ObjectRef) -> tuple[ScopeChoice, ...]:
         rows = self._plan.changes.filter(operation=Operation.REFUSED.value)
+        rows = rows.exclude(position__in=hidden_positions(self._plan))
         counts = {
             (r["group"], r["kind"]): r["n"] for r in rows.order_by().values("group", "kind").annotate(n=Count("pk"))
         }

@@ -109,16 +109,14 @@ def _mark(document: JSONObject) -> str:
 def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     """A plan without its objects; `root` is the address of this installation."""
     run = ApplyRun.objects.filter(plan=plan).first()
-    blockers = (
-        ()
-        if plan.state == PlanState.PLANNING or run
-        else approvals.find_plan_blockers(plan, hidden=hidden_positions(plan))
-    )
+    hidden = hidden_positions(plan)
+    blockers = () if plan.state == PlanState.PLANNING or run else approvals.find_plan_blockers(plan, hidden=hidden)
     consent, missing = _present_consent(plan)
     options = options_from_json(plan.options)
     policy = policies.find_policy(plan)
     # What somebody only has to acknowledge keeps nobody from waiting.
-    waits = acknowledgements.name_open(acknowledgements.find_open(plan, policy=policy)) if blockers else ()
+    risks = acknowledgements.find_open(plan, policy=policy) if blockers else ()
+    waits = acknowledgements.name_open([risk for risk in risks if risk.position not in hidden])
     lasting = tuple(blocker for blocker in blockers if blocker not in waits)
     document: JSONObject = {
         "status": find_status(plan, run, lasting, missing + len(waits)).value,

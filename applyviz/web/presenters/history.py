@@ -24,6 +24,8 @@ from applyviz.workflow.access import Visitor
 from applyviz.workflow.audit import SYSTEM
 from applyviz.workflow.errors import NotVisibleError
 from applyviz.workflow.history import find_page
+from applyviz.workflow.livehistory import NOT_SHOWN, show_entries
+from applyviz.workflow.livevalues import WITHHELD
 
 PER_PAGE = 50
 _LOOKS: dict[str, Look] = {
@@ -128,9 +130,11 @@ def _about(entry: AuditEntry) -> str:
 
 
 def _name_action(entry: AuditEntry) -> tuple[Look, str]:
+    if entry.detail == NOT_SHOWN:
+        return OUTCOME_LOOKS[WITHHELD], _("met an object; the result is not shown to you")
     outcome = entry.detail.get("outcome")
     if entry.action == AuditAction.OBJECT_RESULT and outcome in Outcome.values:
-        look = OUTCOME_LOOKS[Outcome(outcome)]
+        look = OUTCOME_LOOKS[outcome]
         return look, str(look.word)
     area = entry.action.partition(".")[0]
     known = entry.action in AuditAction.values
@@ -220,8 +224,10 @@ def _present_chain(entry: AuditEntry) -> str:
 def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
     """One entry with its neighbours in its chain; what this person does not see is not there."""
     entry = access.limit_entries(AuditEntry.objects.filter(pk=number), for_user).first()
-    if entry is None:
+    shown = [] if entry is None else show_entries([entry], for_user, can_ask=True)
+    if not shown:
         raise NotVisibleError(f"there is no entry {number}")
+    (entry,) = shown
     chained = AuditEntry.objects.filter(chain=entry.chain, sequence__in=[entry.sequence - 1, entry.sequence + 1])
     near = {
         sequence: reverse("history:show-entry", args=[pk]) for sequence, pk in chained.values_list("sequence", "pk")

@@ -10,16 +10,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
 from applyviz.web.presenters.objectlinks import link_change, link_object
-from applyviz.web.presenters.operations import Look
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.web.presenters.plans import Notice
 from applyviz.web.presenters.values import render_yaml
 from applyviz.workflow.errors import NotVisibleError
-from applyviz.workflow.livevalues import show_result, view_of
+from applyviz.workflow.livevalues import WITHHELD, show_result, view_of
 
-OUTCOME_LOOKS: dict[Outcome, Look] = {
+OUTCOME_LOOKS: dict[str, Look] = {
     Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
     Outcome.APPLYING: Look("▸", Outcome.APPLYING.label, "change"),
     Outcome.VERIFIED: Look("✓", Outcome.VERIFIED.label, "add"),
@@ -31,6 +32,7 @@ OUTCOME_LOOKS: dict[Outcome, Look] = {
     Outcome.UNKNOWN: Look("?", Outcome.UNKNOWN.label, "warn"),
     Outcome.SKIPPED: Look("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
     Outcome.LEFT_OUT: Look("−", Outcome.LEFT_OUT.label, "warn"),  # noqa: RUF001 the minus sign is drawn
+    WITHHELD: OBJECT_LOOKS[Operation.WITHHELD],
 }
 ROLLOUT_LOOKS: dict[RolloutState, Look] = {
     RolloutState.WAITING: Look("◔", RolloutState.WAITING.label, "change"),
@@ -111,7 +113,7 @@ def _present_exchange(entry: JournalEntry) -> Exchange:
 
 
 def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
-    look = OUTCOME_LOOKS[Outcome(result.outcome)]
+    look = OUTCOME_LOOKS[result.outcome]
     return tuple(Notice(look, str(one.get("path", "")), say_difference(one)) for one in result.differences)
 
 
@@ -142,7 +144,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
     result = show_result(result, view)
     journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
-        look=OUTCOME_LOOKS[Outcome(result.outcome)],
+        look=OUTCOME_LOOKS[result.outcome],
         name=change.name,
         kind=change.kind,
         namespace=change.namespace,

@@ -23,7 +23,7 @@ from applyviz.web.presenters.runtables import BAD, NOT_READY, ObjectTable, needs
 from applyviz.workflow import access, clock, inverse
 from applyviz.workflow.access import Action, Person
 from applyviz.workflow.cluster_states import find_stop
-from applyviz.workflow.livevalues import show_result, view_of
+from applyviz.workflow.livevalues import WITHHELD, show_result, view_of
 from applyviz.workflow.runs import find_run_before
 from applyviz.workflow.runs.rules import RunRules
 
@@ -150,7 +150,7 @@ def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> R
     change = result.change
     return ResultItem(
         position=result.position,
-        look=OUTCOME_LOOKS[Outcome(result.outcome)],
+        look=OUTCOME_LOOKS[result.outcome],
         name=change.name,
         kind=change.kind,
         detail=result.detail,
@@ -180,11 +180,13 @@ def _name_step(number: int, items: Sequence[ResultItem]) -> str:
 
 
 def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | None) -> tuple[StepGroup, ...]:
-    bad, calm = [], []
+    bad, calm, hidden = [], [], []
     steps: dict[int, list[ResultItem]] = {}
     for result in results:
         item = _present_item(run, result, current)
-        if needs_attention(result):
+        if result.outcome == WITHHELD:
+            hidden.append(item)
+        elif needs_attention(result):
             bad.append(item)
         elif result.outcome == Outcome.UNCHANGED or not result.change.has_effect:
             calm.append(item)
@@ -193,6 +195,8 @@ def _group_steps(run: ApplyRun, results: Sequence[ObjectResult], current: int | 
     groups = [StepGroup(_("Needs attention"), tuple(bad))] if bad else []
     listed = (items for _step, items in sorted(steps.items()))
     groups += [StepGroup(_name_step(n, items), tuple(items)) for n, items in enumerate(listed, start=1)]
+    if hidden:
+        groups.append(StepGroup(_("Not shown to you"), tuple(hidden)))
     if calm:
         groups.append(StepGroup(_("Nothing to do"), tuple(calm), is_folded=not any(i.is_current for i in calm)))
     return tuple(groups)

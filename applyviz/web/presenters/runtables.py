@@ -85,7 +85,7 @@ def present_table(run: ApplyRun, results: Sequence[ObjectResult]) -> ObjectTable
                 kind=change.kind,
                 namespace=change.namespace,
                 url=reverse("runs:show-result", args=[run.number, result.position]),
-                look=OUTCOME_LOOKS[Outcome(result.outcome)],
+                look=OUTCOME_LOOKS[result.outcome],
                 detail=result.detail,
                 differences=tuple(
                     (str(d.get("path", "")), say_difference(d)) for d in result.differences[:DIFFERENCES]

@@ -72,8 +72,11 @@ def find_standing(plan: Plan, person: Person, rows: Sequence[ObjectChange], foun
     role_blockers = approvals.find_role_blockers(plan, for_user=person)
     objections, closed = approvals.list_objections(plan), approvals.find_start_blockers(plan, found.policy)
     latest = plan.review.latest_plan
-    hazards = acknowledgements.find_open(plan, policy=found.policy)
-    unopened = () if role_blockers else viewing.find_unopened(plan, by=person)
+    hidden = hidden_positions(plan)
+    open_risks = acknowledgements.find_open(plan, policy=found.policy)
+    hazards = tuple(risk for risk in open_risks if risk.position not in hidden)
+    unread = () if role_blockers else viewing.find_unopened(plan, by=person)
+    unopened = tuple(row for row in unread if row.position not in hidden)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     blocker_urls, attention_url = _link_objects(plan, rows)
     glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
@@ -82,9 +85,7 @@ def find_standing(plan: Plan, person: Person, rows: Sequence[ObjectChange], foun
         approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
         needed=found.needed,
         missing=found.missing,
-        plan_blockers=approvals.find_plan_blockers(
-            plan, policy=found.policy, hazards=hazards, hidden=hidden_positions(plan)
-        ),
+        plan_blockers=approvals.find_plan_blockers(plan, policy=found.policy, hazards=hazards, hidden=hidden),
         hazard_blockers=acknowledgements.name_open(hazards),
         hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
         person_blockers=role_blockers or _name_not_counting(found, person) or approvals.name_unopened(unopened),

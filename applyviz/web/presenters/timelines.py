@@ -29,6 +29,7 @@ from applyviz.web.presenters.results import OUTCOME_LOOKS
 from applyviz.workflow import access, tenures
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.livehistory import show_entries
 from applyviz.workflow.livevalues import is_compared, show_plan, show_result, view_of
 from applyviz.workflow.places import Place
 
@@ -113,7 +114,7 @@ def _present_plan(change: ObjectChange, for_user: Visitor) -> Event:
 def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> Event:
     if is_compared(result.change):
         result = show_result(result, view_of(show_plan(result.run.plan, for_user, can_ask=False)))
-    look, run = OUTCOME_LOOKS[Outcome(result.outcome)], result.run
+    look, run = OUTCOME_LOOKS[result.outcome], result.run
     who = run.requested_by.get_username()
     url = reverse("runs:show-result", args=[run.number, result.position])
     text = _("run %(number)d") % {"number": run.number}
@@ -181,7 +182,7 @@ def _find_audit(subject: Subject, before: datetime | None, for_user: Visitor) ->
     found = access.limit_entries(_entries(subject), for_user)
     if before is not None:
         found = found.filter(at__lt=before)
-    entries = list(found.order_by("-id")[: PER_PAGE + 1])
+    entries = show_entries(list(found.order_by("-id")[: PER_PAGE + 1]), for_user)
     starters = find_starters(entries)
     for entry in entries:
         yield _present_audit(entry, starters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,17 +11,20 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from applyviz.engine.planning.plan import Operation
 from applyviz.records.enums import Applier, PlanState, Verdict, VerificationState
 from applyviz.records.models import Plan, Verification
-from applyviz.web.presenters.operations import Look
+from applyviz.web.presenters.operations import OBJECT_LOOKS, Look
 from applyviz.workflow import forecasts, watching
 from applyviz.workflow.access import Person
+from applyviz.workflow.livevalues import WITHHELD, hidden_positions
 
-VERDICT_LOOKS: dict[Verdict, Look] = {
+VERDICT_LOOKS: dict[str, Look] = {
     Verdict.DIFFERS: Look("≠", Verdict.DIFFERS.label, "warn"),
     Verdict.UNKNOWN: Look("?", Verdict.UNKNOWN.label, "warn"),
     Verdict.NOT_YET: Look("·", Verdict.NOT_YET.label, "calm"),
     Verdict.AS_REVIEWED: Look("✓", Verdict.AS_REVIEWED.label, "add"),
+    WITHHELD: OBJECT_LOOKS[Operation.WITHHELD],
 }
 
 
@@ -88,23 +91,23 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _present_findings(plan: Plan, results: list[Mapping[str, Any]]) -> tuple[Finding, ...]:
+def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
     rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
     order = list(VERDICT_LOOKS)
     found = []
-    for result in sorted(results, key=lambda r: (order.index(Verdict(r["verdict"])), r["position"])):
+    for result in sorted(results, key=lambda r: (order.index(r["verdict"]), r["position"])):
         row = rows[result["position"]]
         differences = tuple((d["path"], d["promised"], d["got"]) for d in result["differences"])
         url = reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"])
-        look = VERDICT_LOOKS[Verdict(result["verdict"])]
+        look = VERDICT_LOOKS[result["verdict"]]
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
         found.append(Finding(look, row.kind, name, url, result["detail"], differences))
     return tuple(found)
 
 
-def _count(results: list[Mapping[str, Any]]) -> tuple[tuple[Look, int], ...]:
+def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Look, int], ...]:
     verdicts = [result["verdict"] for result in results]
-    return tuple((look, verdicts.count(v.value)) for v, look in VERDICT_LOOKS.items() if v.value in verdicts)
+    return tuple((look, verdicts.count(verdict)) for verdict, look in VERDICT_LOOKS.items() if verdict in verdicts)
 
 
 def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
@@ -118,6 +121,7 @@ def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
     blockers = watching.find_verify_blockers(plan, for_user=for_user)
     failed = latest is not None and latest.state == VerificationState.FAILED
     address, is_planning = [plan.review.number, plan.number], plan.state == PlanState.PLANNING
+    results = watching.show_results(done.results, hidden_positions(plan)) if done else []
     return Watch(
         tool=tool,
         warnings=_warn(plan, tool),
@@ -128,6 +132,6 @@ def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
         at=done.finished_at if done else None,
         by=done.requested_by.get_username() if done else "",
         error=latest.error if latest is not None and failed else "",
-        counts=_count(done.results) if done else (),
-        findings=_present_findings(plan, done.results) if done else (),
+        counts=_count(results),
+        findings=_present_findings(plan, results),
     )

@@ -31,6 +31,7 @@ from applyviz.records.models import (
 from applyviz.workflow import outbox, quorum
 from applyviz.workflow.access import Person
 from applyviz.workflow.approvals import find_unsafe
+from applyviz.workflow.livevalues import count_outcomes
 from applyviz.workflow.notifications import recipients
 from applyviz.workflow.notifications.choices import find_ways
 
@@ -76,7 +77,7 @@ class _News:
             "by": self.by,
         }
         if self.run is not None:
-            told["run"] = {"number": self.run.number, "state": self.run.state, "outcomes": self.run.summary}
+            told["run"] = {"number": self.run.number, "state": self.run.state, "outcomes": count_outcomes(self.run)}
         return told
 
 

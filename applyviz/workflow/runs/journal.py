@@ -22,6 +22,7 @@ from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import audit, changes, clock, digests, failpoints, maskings
+from applyviz.workflow.livevalues import is_compared
 from applyviz.workflow.runs.lease import Claim
 
 
@@ -168,7 +169,13 @@ class Journal:
         failpoints.reach("run.resolving")
 
     def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
-        """Write down what came out for the object."""
+        """Write down what came out for the object.
+
+        - A Secret to which nothing was sent gets an intent, too: the number of its entries must not tell that it
+          has the live values.
+        """
+        if is_compared(self.result.change) and not self.result.journal.exists():
+            self._audit(AuditAction.OBJECT_INTENT, {"method": "", "request digest": ""})
         ObjectResult.objects.filter(pk=self.result.pk).update(
             outcome=outcome, detail=detail, differences=differences, finished_at=clock.now()
         )

@@ -19,7 +19,7 @@ from django.db.models import F, Max, Q
 
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
-from applyviz.workflow import audit, changes, clock, failpoints, formats
+from applyviz.workflow import audit, changes, clock, failpoints, formats, livevalues
 from applyviz.workflow.leases import LeaseLostError
 from applyviz.workflow.runs import turns
 from applyviz.workflow.runs.rules import RunRules
@@ -104,7 +104,7 @@ class Claim:
                 AuditAction.RUN_FINISHED,
                 by=None,
                 about=audit.Subject.of_run(self.run),
-                detail={"state": state.value, "outcomes": counts, "error": error},
+                detail={"state": state.value, "outcomes": livevalues.count_outcomes(self.run), "error": error},
             )
             turns.wake_next(self.run)
             failpoints.reach("run.ending")

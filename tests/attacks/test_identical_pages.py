@@ -1,0 +1,344 @@
+"""Every address, read by people who may not read a Secret: a right and a wrong guess give the same answers.
+
+Two worlds differ in one thing only: the manifest of a Secret equals what is live, or it does not. Each world is played
+in a transaction that is rolled back, so that both have the same numbers, at a clock that stands still; what remains
+different is random (tags, digests, hashes), and is taken out. Every route of the URLconf is listed here, either with
+the addresses that are read or among those that show nothing of a plan or run.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from difflib import unified_diff
+from typing import Any
+
+import pytest
+import time_machine
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.records.enums import Applier, Role, TokenScope
+from applyviz.records.models import ApplyRun, AuditEntry, Happening, IdentityMapping, Notification, Plan, Review
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.web.presenters.readings import list_rows, read_plan
+from applyviz.workflow import plans, reviews, scans, tokens, watching
+from applyviz.workflow.notifications import happenings
+from tests.builders import make_person, open_dangers
+from tests.stories import Team, config_map, secret
+
+pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+RIGHT, WRONG = "q7Rz0xWv-right", "q7Rz0xWv-wrong"
+SECRET = 0
+TABS = ("changes", "diff", "requests", "owners", "yaml")
+# Who reads, and which routes: those that show a viewer nothing, or something else than a viewer.
+READERS: dict[str, tuple[Role, str]] = {
+    "viewer": (Role.VIEWER, ""),
+    "auditor": (Role.AUDITOR, r"history:"),
+    "mapped-author": (
+        Role.AUTHOR,
+        r"reviews:(show-plan|show-object|show-patch|propose-rule|compare)|clusters:adopt|runs:",
+    ),
+    "mapped-approver": (
+        Role.APPROVER,
+        r"home|reviews:(list-reviews|show-plan|confirm|break)|history:(show-entry|export)",
+    ),
+}
+# Routes of nothing that a plan or run decides: only posted to, about accounts, or the guide's own examples.
+WITHOUT_PLANS = {
+    *("reviews:add-review", "reviews:check-source", "reviews:replan", "reviews:replace-manifests"),
+    *("reviews:close-review", "reviews:verify-plan", "reviews:compare-file", "reviews:edit-comment"),
+    *("reviews:resolve-comment", "reviews:add-comment", "reviews:acknowledge", "reviews:withdraw-acknowledgement"),
+    *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:decide"),
+    *("reviews:decide-everywhere", "reviews:undo-decision", "runs:cancel-run", "history:verify-chain"),
+    *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
+    *("clusters:replace-credential", "clusters:test-connection", "clusters:rename-cluster", "clusters:pause-cluster"),
+    *("clusters:resume-cluster", "clusters:archive-cluster", "clusters:restore-cluster", "clusters:set-masking"),
+    *("clusters:scan-cluster", "clusters:list-rules", "clusters:agree-rule", "clusters:decline-rule"),
+    *("clusters:revoke-rule", "guide:show-guide", "guide:show-page", "playground:ask", "playground:show-answer"),
+    *("playground:show-field", "playground:show-tab", "notifications:read-all", "notifications:edit-choices"),
+    *("notifications:open-notification", "errands:show-errand", "api:show-caller", "api:add-review", "api:add-plan"),
+    *("api:start-run", "api:cancel-run", "api:no-address", "login", "claim", "prove", "account", "change-password"),
+    *("end-sessions", "logout", "set-theme", "answer-kubectl"),
+}
+
+
+@dataclass
+class World:
+    """What was made in one world: the plans to look at, the runs, and who reads."""
+
+    team: Team
+    plans: list[Plan] = field(default_factory=list)
+    runs: list[ApplyRun] = field(default_factory=list)
+
+    def of_plans(self, name: str, *more: object) -> Iterator[str]:
+        """An address of each plan."""
+        return (reverse(name, args=[plan.review.number, plan.number, *more]) for plan in self.plans)
+
+    def of_objects(self, name: str, *more: object) -> Iterator[str]:
+        """An address of the Secret in the plans that overwrite and that conflict."""
+        for plan in self.plans[1:3]:
+            yield reverse(name, args=[plan.review.number, plan.number, SECRET, *more])
+
+    def of_reviews(self, name: str) -> Iterator[str]:
+        """An address of each review."""
+        return (reverse(name, args=[number]) for number in sorted({plan.review.number for plan in self.plans}))
+
+    def of_runs(self, name: str, *more: object) -> Iterator[str]:
+        """An address of each run."""
+        return (reverse(name, args=[run.number, *more]) for run in self.runs)
+
+
+def one(name: str, *args: object, query: str = "") -> Callable[[World], Iterator[str]]:
+    """A single address."""
+    return lambda world: iter([reverse(name, args=args) + query])
+
+
+def list_entries(world: World) -> Iterator[str]:
+    base = reverse("history:list-entries")
+    yield base
+    for query in ("action=object.intent", "action=object.result", "kind=Secret", "text=unchanged", "text=verified"):
+        yield f"{base}?{query}"
+    yield from (f"{base}?text={word}" for word in ("PATCH", "refused", "conflict", "update"))
+
+
+def show_entries(world: World) -> Iterator[str]:
+    return (reverse("history:show-entry", args=[pk]) for pk in AuditEntry.objects.values_list("pk", flat=True))
+
+
+def show_findings(world: World) -> Iterator[str]:
+    return (reverse("clusters:list-findings", args=["box", sort]) for sort in ("changed", "drifted", "missing"))
+
+
+OBJECT = ("box", "core", "Secret", "default", "login")
+SINCE = "?since=2026-11-20&until=2026-11-22"
+READ: dict[str, Callable[[World], Iterator[str]]] = {
+    "home": one("home"),
+    "reviews:list-reviews": one("reviews:list-reviews"),
+    "reviews:show-review": lambda w: w.of_reviews("reviews:show-review"),
+    "reviews:compare-plans": lambda w: (
+        f"{address}?first=1&second=2" for address in w.of_reviews("reviews:compare-plans")
+    ),
+    "reviews:show-plan": lambda w: w.of_plans("reviews:show-plan"),
+    "reviews:show-watch": lambda w: w.of_plans("reviews:show-watch"),
+    "reviews:show-record": lambda w: w.of_plans("reviews:show-record"),
+    "reviews:keep-requests": lambda w: w.of_plans("reviews:keep-requests"),
+    "reviews:plan-events": lambda w: w.of_plans("reviews:plan-events"),
+    "reviews:list-objects": lambda w: w.of_plans("reviews:list-objects"),
+    "reviews:confirm-plan": lambda w: w.of_plans("reviews:confirm-plan"),
+    "reviews:break-glass": lambda w: w.of_plans("reviews:break-glass"),
+    "reviews:propose-rule": lambda w: w.of_objects("reviews:propose-rule"),
+    "reviews:show-patch": lambda w: (
+        address for of in ("ways", "answers", "all") for address in w.of_objects("reviews:show-patch", of, 0, 1)
+    ),
+    "reviews:show-file": lambda w: (
+        address
+        for name in ("manifest.yaml", "after.yaml", "live.yaml", "last-applied.yaml", "request.json")
+        for address in w.of_objects("reviews:show-file", name)
+    ),
+    "reviews:show-object": lambda w: (a for tab in TABS for a in w.of_objects("reviews:show-object", tab)),
+    "reviews:show-field": lambda w: (a for index in range(3) for a in w.of_objects("reviews:show-field", index)),
+    "runs:show-run": lambda w: w.of_runs("runs:show-run"),
+    "runs:run-events": lambda w: w.of_runs("runs:run-events"),
+    "runs:undo-run": lambda w: w.of_runs("runs:undo-run"),
+    "runs:show-result": lambda w: w.of_runs("runs:show-result", SECRET),
+    "history:list-entries": list_entries,
+    "history:show-entry": show_entries,
+    "history:show-person": lambda w: (reverse("history:show-person", args=[n]) for n in ("alice", "bob", "applyviz")),
+    "history:show-cluster": one("history:show-cluster", "box"),
+    "history:show-manager": one("history:show-manager", "applyviz"),
+    "history:export-entries": lambda w: (reverse("history:export-entries", args=[form]) for form in ("csv", "jsonl")),
+    "history:show-evidence": one("history:show-evidence", query=SINCE),
+    "history:export-evidence": lambda w: (
+        reverse("history:export-evidence", args=[form]) + SINCE for form in ("csv", "jsonl")
+    ),
+    "history:show-object": one("history:show-object", *OBJECT),
+    "clusters:list-clusters": one("clusters:list-clusters"),
+    "clusters:show-cluster": one("clusters:show-cluster", "box"),
+    "clusters:show-state": one("clusters:show-state", "box"),
+    "clusters:list-findings": show_findings,
+    "clusters:field-manager": one("clusters:field-manager", "box", "applyviz"),
+    "clusters:adopt-object": one("clusters:adopt-object", *OBJECT),
+    "notifications:list-notifications": one("notifications:list-notifications"),
+    "notifications:show-bell": one("notifications:show-bell"),
+    "api:show-latest": lambda w: w.of_reviews("api:show-latest"),
+    "api:show-plan": lambda w: w.of_plans("api:show-plan"),
+    "api:show-run": lambda w: w.of_runs("api:show-run"),
+}
+
+
+def list_routes(patterns: list[URLPattern | URLResolver] | None = None, prefix: str = "") -> Iterator[str]:
+    """The names of all routes, with their namespaces."""
+    for entry in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(entry, URLResolver):
+            yield from list_routes(entry.url_patterns, f"{prefix}{entry.namespace}:" if entry.namespace else prefix)
+        elif isinstance(entry, URLPattern):
+            yield f"{prefix}{entry.name}"
+
+
+def watch(team: Team, *texts: str) -> Plan:
+    """A plan of what Helm applies."""
+    review = reviews.create_review(
+        by=team.alice,
+        title="Helm",
+        reason="",
+        ticket="",
+        cluster=team.cluster,
+        options=watching.as_tool(ApplyOptions(takes_over=True), Applier.HELM, is_manager_given=False),
+        bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
+        applied_by=Applier.HELM,
+    )
+    plans.make_plan(review.plans.get().pk)
+    return review.plans.get()
+
+
+def replan(team: Team, plan: Plan) -> Plan:
+    """The next plan of the same manifests, after the ConfigMap moved."""
+    assert team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"seen": "twice"}}).is_ok
+    reviews.replan_review(Review.objects.get(pk=plan.review_id), by=team.alice)
+    again = Plan.objects.filter(review=plan.review_id).order_by("-number")[0]
+    plans.make_plan(again.pk)
+    return Plan.objects.get(pk=again.pk)
+
+
+def play(team: Team, value: str, mode: ApplyMode) -> World:
+    """Everything that can happen to a plan, with one value of the Secret."""
+    world = World(team)
+    texts = (secret(password=value), config_map(b="2"))
+    first = team.plan(*texts, mode=mode, takes_over=True)
+    world.plans += [first, replan(team, first)]
+    world.plans.append(team.plan(*texts, mode=mode))
+    watched = watch(team, *texts)
+    looked = watching.verify_now(watched, by=team.alice)
+    watching.verify_plan(looked.pk)
+    world.plans.append(watched)
+    applied = team.plan(*texts, mode=mode, takes_over=True)
+    open_dangers(applied, team.bob)
+    world.plans.append(applied)
+    world.runs.append(team.work(team.start(applied)))
+    assert world.runs[0].state == "succeeded", world.runs[0].error
+    scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
+    happenings.tell()
+    return world
+
+
+def prepare(monkeypatch: pytest.MonkeyPatch, mode: ApplyMode) -> tuple[Team, dict[str, User]]:
+    """A team, its readers, and a Secret that another tool gave the value that is guessed."""
+    team = Team().wire_up(monkeypatch)
+    readers = {name: make_person(name, role) for name, (role, _) in READERS.items()}
+    for number, (name, person) in enumerate(readers.items()):
+        if name.startswith("mapped"):
+            IdentityMapping.objects.create(
+                cluster=team.cluster, number=number, person=person, user=name, groups=[], since=timezone.now()
+            )
+    team.apply(secret(password="the-first-one"), config_map(b="1"), mode=mode)
+    live = {"stringData": {"password": RIGHT}}
+    assert team.edit("/api/v1/namespaces/default/secrets/login", live).is_ok
+    return team, readers
+
+
+def unpack(body: bytes) -> str:
+    """The names and texts of an archive."""
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        return "\n".join(f"{name}\n{archive.read(name).decode()}" for name in archive.namelist())
+
+
+RANDOM = re.compile(
+    r"[0-9a-f]{12,64}|masked:[0-9a-f]+|[A-Za-z0-9_-]{40,}|uid[^\n]*|resourceVersion[^\n]*|avz_\w+"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+)
+
+
+def read_words(answer: Any) -> list[str]:
+    """The lines of an answer without what is random."""
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    text = unpack(body) if body[:2] == b"PK" else body.decode()
+    text = re.sub(r">\s*<", ">\n<", text[max(text.find("<main"), 0) :])
+    lines = (RANDOM.sub("#", line).strip() for line in text.splitlines())
+    return [f"status {answer.status_code}", *(line for line in lines if line)]
+
+
+class _OverError(Exception):
+    """The world ends."""
+
+
+Answers = dict[tuple[str, str], list[str]]
+
+
+def tell(team: Team, value: str, mode: ApplyMode, readers: dict[str, User]) -> Answers:
+    """Every answer to every reader in one world, by reader and address; nothing of the world is left."""
+    found: Answers = {}
+    cache.clear()
+    read_plan.cache_clear()
+    list_rows.cache_clear()
+    try:
+        with transaction.atomic():
+            world = play(team, value, mode)
+            team.wire.denied = {"get"}
+            for name, person in readers.items():
+                found |= read_all(world, name, person)
+            found["everybody", "told"] = list_told()
+            raise _OverError
+    except _OverError:
+        team.wire.denied = set()
+    return found
+
+
+def make_token(person: User) -> str:
+    """What a program shows."""
+    return tokens.make_token(by=person, account=person, name="ci", scope=TokenScope.READ, days=7)[1]
+
+
+def read_all(world: World, reader: str, person: User) -> Answers:
+    """What one person is answered."""
+    client = Client()
+    client.force_login(person)
+    token = make_token(person) if reader == "viewer" else ""
+    found = {}
+    for name, list_addresses in READ.items():
+        if not re.match(READERS[reader][1], name):
+            continue
+        given = {"HTTP_AUTHORIZATION": f"Bearer {token}"} if name.startswith("api:") else {}
+        for address in list_addresses(world):
+            found[reader, address] = read_words(client.get(address, **given))
+    return found
+
+
+def list_told() -> list[str]:
+    """What notifications and webhooks say."""
+    facts = [f"{one.event} {one.is_quiet} {one.facts}" for one in Happening.objects.order_by("pk")]
+    told = [f"{one.person} {one.happening.event}" for one in Notification.objects.order_by("pk")]
+    return [RANDOM.sub("#", line) for line in (*facts, *told)]
+
+
+def test_every_route_is_read_or_shows_no_plan() -> None:
+    routes = {name for name in list_routes() if not name.startswith("settings:")}
+
+    assert routes == READ.keys() | WITHOUT_PLANS
+    assert READ.keys() & WITHOUT_PLANS == set()
+
+
+@pytest.mark.parametrize("mode", ApplyMode)
+def test_answers_to_a_right_and_a_wrong_guess_are_identical(monkeypatch, mode: ApplyMode) -> None:
+    with time_machine.travel(datetime(2026, 11, 21, 10, tzinfo=UTC), tick=False):
+        team, readers = prepare(monkeypatch, mode)
+
+        right, wrong = (tell(team, value, mode, readers) for value in (RIGHT, WRONG))
+
+    told = {
+        address: "\n".join(unified_diff(right.get(address, []), wrong.get(address, []), n=1, lineterm=""))
+        for address in right | wrong
+        if right.get(address) != wrong.get(address)
+    }
+    assert not told, f"{len(told)} of {len(right)} addresses tell:\n" + "\n".join(
+        f"== {' '.join(address)}\n{text[:1500]}" for address, text in told.items()
+    )
