@@ -5,8 +5,8 @@
 
 Every hash is calculated again, and each entry must follow the one before it in its chain: the global one, or that of
 its apply run, whose heads the global one names. The first bad line is named. A body that a retention policy removed
-leaves its hash, and an entry that tells of it; a body that the reader of an export may not see is "not shown", and
-its hash stands for it. An export is expected to begin with entry 1, or behind the entry of
+leaves its hash and an entry about the removal. A body about a Secret that the exporting person may not read is "not
+shown"; its hash remains. An export is expected to begin with entry 1, or behind the entry of
 the global chain that `--after` names. `--head` is a head that was published: only with it can missing entries at the
 end be noticed. `--heads` is the file that an installation adds its signed heads to, `--key` the public key that was
 kept beside it: each line must be signed with it (Ed25519, RFC 8032), and the export must hold all of them.
@@ -36,7 +36,7 @@ HASHED = (
 NAMES = frozenset((*HASHED, "at", "detail", "salt", "pruned_by", "id", "previous_hash", "hash"))
 # Verification needs what these say, so they never lose their body.
 KEPT = frozenset(("run.finished", "history.anchored", "history.pruned", "approvals.checked"))
-# Entries of which a reader may be shown no body: its salted hash stands in the hash of the entry, and is all there is.
+# An export may omit the bodies of these entries about Secrets; the entry hash covers the salted body hash.
 WITHHELD = frozenset(("object.intent", "object.result", "live.changed", "live.drifted"))
 GLOBAL = 0
 

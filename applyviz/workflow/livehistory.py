@@ -1,8 +1,8 @@
-"""What the history shows of Secrets to people who may not read them: that a run met the object, and nothing else.
+"""Hide audit details about Secrets from people who may not read those Secrets.
 
-The signed chain holds everything, because it is the proof of what was done. What it says of one Secret (what was
-written, what came out, what changed live) answers a guess, so each reader gets it as `workflow/livevalues.py` decides.
-A detail that is withheld leaves its salted hash, so that an export still verifies.
+The signed chain stores the full details as proof of each write. The request, the result and live changes of a Secret
+answer a guess at its value, so readers see them only where `workflow/livevalues.py` allows it. An export without a
+detail keeps its salted hash and still verifies.
 """
 
 from __future__ import annotations
@@ -41,6 +41,13 @@ def _find_hidden(secrets: Iterable[Secret], reader: Visitor, *, can_ask: bool) -
         readable = find_readable(cluster, names, reader, can_ask=can_ask) if cluster is not None else frozenset()
         hidden.update((slug, *name) for name in names if name not in readable)
     return frozenset(hidden)
+
+
+def is_hidden(slug: str, about: Mapping[str, str], reader: Visitor) -> bool:
+    """Return whether an object (its group, kind, namespace and name) is a Secret that is hidden from a reader."""
+    if about["group"] or about["kind"] != "Secret":
+        return False
+    return bool(_find_hidden([(slug, about["namespace"], about["name"])], reader, can_ask=False))
 
 
 def show_entries(entries: Collection[AuditEntry], reader: Visitor | None, *, can_ask: bool = False) -> list[AuditEntry]:

@@ -34,7 +34,7 @@ _CACHE_SECONDS = 30
 _TELLING = Q(group="", kind="Secret") & ~Q(operation__in=[Operation.CREATE.value, Operation.PRUNE.value])
 _KEPT = "compared"
 WITHHELD = Operation.WITHHELD.value
-"""What stands in place of an outcome that a reader is not shown; never stored as one."""
+"""The outcome on pages and in the API where the real one is hidden; never stored."""
 _NO_LIVE = frozenset({Operation.CREATE.value, Operation.PRUNE.value})
 Name = tuple[str, str]
 Compared = tuple[str, str, int, str]

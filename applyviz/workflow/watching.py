@@ -118,7 +118,7 @@ def show_results(results: Iterable[dict[str, Any]], hidden: Collection[int]) -> 
 
 
 def _finish(verification: Verification, state: VerificationState, *, results: list[Any], error: str = "") -> None:
-    hidden = hidden_positions(verification.plan)  # loaded for nobody: the history counts no verdict of any Secret
+    hidden = hidden_positions(verification.plan)  # the audit entry hides every Secret
     shown = show_results(results, hidden) if results else []
     counts = dict(Counter(result["verdict"] for result in shown))
     with transaction.atomic():

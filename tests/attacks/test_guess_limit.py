@@ -121,7 +121,7 @@ def test_guesses_of_a_program_count_for_its_person(team: Team, client) -> None:
     answer = client.post(
         "/api/v1/reviews/", json.dumps(body), "application/json", headers={"authorization": f"Bearer {text}"}
     )
-    assert answer.status_code == 202, answer.content
+    assert answer.status_code == 201, answer.content
     plan = Plan.objects.order_by("-pk")[0]
     if plan.state == PlanState.PLANNING:
         plans.make_plan(plan.pk)

@@ -74,7 +74,7 @@ WITHOUT_PLANS = {
 
 @dataclass
 class World:
-    """What was made in one world: the plans to look at, the runs, and who reads."""
+    """The plans and runs of one world."""
 
     team: Team
     plans: list[Plan] = field(default_factory=list)
@@ -294,12 +294,12 @@ def tell(team: Team, value: str, mode: ApplyMode, readers: dict[str, User]) -> A
 
 
 def make_token(person: User) -> str:
-    """What a program shows."""
+    """Return an access token for the API."""
     return tokens.make_token(by=person, account=person, name="ci", scope=TokenScope.READ, days=7)[1]
 
 
 def read_all(world: World, reader: str, person: User) -> Answers:
-    """What one person is answered."""
+    """Return the answers to one person."""
     client = Client()
     client.force_login(person)
     token = make_token(person) if reader == "viewer" else ""
@@ -314,7 +314,7 @@ def read_all(world: World, reader: str, person: User) -> Answers:
 
 
 def list_told() -> list[str]:
-    """What notifications and webhooks say."""
+    """Return the facts of notifications and webhooks."""
     facts = [f"{one.event} {one.is_quiet} {one.facts}" for one in Happening.objects.order_by("pk")]
     told = [f"{one.person} {one.happening.event}" for one in Notification.objects.order_by("pk")]
     return [RANDOM.sub("#", line) for line in (*facts, *told)]

@@ -132,7 +132,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "sentence": present_sentence(plan),
         "impact": list(present_impact(plan)) if plan.state == PlanState.COMPLETE else [],
         "counts": _count(plan),
-        "risks": {kind.value: count for kind, count in policies.list_dangers(plan, policy).items()},
+        "risks": {kind.value: count for kind, count in policies.list_dangers(plan, policy, hidden=hidden).items()},
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,

@@ -29,7 +29,7 @@ from applyviz.web.presenters.results import OUTCOME_LOOKS
 from applyviz.workflow import access, tenures
 from applyviz.workflow.access import Action, Visitor
 from applyviz.workflow.errors import NotVisibleError
-from applyviz.workflow.livehistory import show_entries
+from applyviz.workflow.livehistory import is_hidden, show_entries
 from applyviz.workflow.livevalues import is_compared, show_plan, show_result, view_of
 from applyviz.workflow.places import Place
 
@@ -196,7 +196,10 @@ def _cut(events: list[Event]) -> list[Event]:
     return whole or [event for event in events if event.at == events[0].at]
 
 
-def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes:
+def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes | None:
+    """Return who owned which field and when; None for a Secret that is hidden: a write moves the ownership."""
+    if is_hidden(subject.cluster, subject.columns, for_user):
+        return None
     key = (subject.group, subject.kind, subject.namespace, subject.name)
     return present_owner_times(tenures.owners_of(subject.cluster, key, for_user=for_user))
 

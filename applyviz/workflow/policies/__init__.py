@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.db.models import F, QuerySet
 
@@ -82,13 +82,17 @@ def find_policy(plan: Plan) -> Policy:
     return find_policy_at(list_places(plan))
 
 
-def list_dangers(plan: Plan, policy: Policy) -> dict[HazardKind, int]:
-    """The high and medium risks of a plan, and how many objects have each."""
+def list_dangers(plan: Plan, policy: Policy, *, hidden: Collection[int] = ()) -> dict[HazardKind, int]:
+    """Return the high and medium risks of a plan, and how many objects have each.
+
+    - `hidden`: for pages and the API alone, positions of objects whose risks a reader must not see.
+    """
     counts: dict[HazardKind, int] = {}
     for risk in risks.list_risks(plan, many=policy.many_objects):
         if risk.level is not Severity.INFO:
-            counts[risk.kind] = counts.get(risk.kind, 0) + len(risk.positions)
-    return counts
+            shown = sum(position not in hidden for position in risk.positions)
+            counts[risk.kind] = counts.get(risk.kind, 0) + shown
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def list_demands(policy: Policy, dangers: Iterable[HazardKind]) -> tuple[Demand, ...]:

@@ -171,8 +171,8 @@ class Journal:
     def conclude(self, outcome: Outcome, detail: str, differences: list[dict[str, JSONValue]]) -> None:
         """Write down what came out for the object.
 
-        - A Secret to which nothing was sent gets an intent, too: the number of its entries must not tell that it
-          has the live values.
+        - An unchanged Secret also gets an intent entry: the number of entries must not reveal that its manifest has
+          the live values.
         """
         if is_compared(self.result.change) and not self.result.journal.exists():
             self._audit(AuditAction.OBJECT_INTENT, {"method": "", "request digest": ""})
