@@ -20,7 +20,8 @@ from applyviz.guide.given import GivenProblem
 _LINE = re.compile(
     r"^(?P<manager>\S+)(?: \((?P<operation>Apply|Update)(?: (?P<subresource>\S+))?\))?:(?P<paths>\s.*|)$"
 )
-_PATH = re.compile(r'(?:\[(?:"(?:\\.|[^"\\])*"|[^\]"])*\]|[^\s,\[])+')
+# A bracket or quote that is never closed takes the rest of the line, so that no part of it is read twice.
+_PATH = re.compile(r'(?:\[(?:"(?:\\(?:.|\Z)|[^"\\])*+(?:"|\Z)|[^\]"])*+(?:\]|\Z)|[^\s,\[])++', re.DOTALL)
 _LISTED = re.compile(r"^\[(?P<paths>[.\s].*|)\]$")
 _TIME = "2026-01-01T00:00:00Z"
 

@@ -13,8 +13,8 @@ from applyviz.sandbox.status import StatusError, bad_request
 from applyviz.sandbox.targets import Target
 
 _SET = re.compile(r"\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*\Z")
-_COMPARE = re.compile(r"\s*([^\s!=<>,()]+)\s*(==|=|!=|>|<)\s*([^\s,()]*)\s*\Z")
-_BARE = re.compile(r"\s*(!?)\s*([^\s!=<>,()]+)\s*\Z")
+_COMPARE = re.compile(r"\s*+([^\s!=<>,()]++)\s*+(==|=|!=|>|<)\s*+([^\s,()]*+)\s*+\Z")
+_BARE = re.compile(r"\s*+(!?)\s*+([^\s!=<>,()]++)\s*+\Z")
 _META = ("metadata.name", "metadata.namespace")
 # What else can be selected, by resource.
 _FIELDS: Mapping[str, tuple[str, ...]] = {

@@ -6,8 +6,11 @@ Threat N2: "same" and "changed" answer one guess per plan.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from datetime import timedelta
 from difflib import unified_diff
+from pathlib import Path
 
 import pytest
 import time_machine
@@ -19,14 +22,17 @@ from django.utils import timezone
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.records.enums import PlanState, Role
+from applyviz.records.enums import ErrandKind, PlanState, Role
 from applyviz.records.models import AuditEntry, IdentityMapping, Plan
-from applyviz.workflow import livevalues, plans
+from applyviz.workflow import history, livehistory, livevalues, plans
+from applyviz.workflow.errands import asking
 from applyviz.workflow.guesses import MOST_A_DAY
 from tests.builders import make_person, open_dangers
+from tests.keyless import go_without_keys
 from tests.stories import Team, secret
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
+VERIFIER = Path(__file__).parents[2] / "scripts" / "verify_export.py"
 RIGHT, WRONG = "q7Rz0xWv-right", "q7Rz0xWv-wrong"
 
 
@@ -132,6 +138,35 @@ def test_mapped_people_see_what_their_own_access_review_allows(team: Team, monke
     assert len([r for _, r in team.wire.identities if r.purpose == "access"]) == len(asked)  # kept for a moment
 
 
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_a_web_process_without_keys_asks_through_a_worker(team: Team, monkeypatch, settings, is_allowed: bool) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    map_alice(team)
+    _, wrong = two_plans(team, ApplyMode.CLIENT)
+    team.wire.denied = set() if is_allowed else {"get"}
+    team.wire.identities.clear()
+    web = go_without_keys(settings, monkeypatch)
+
+    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+
+    assert (shown.counts == wrong.counts) is is_allowed
+    assert web.served == [ErrandKind.SECRET_ACCESS]
+    assert [who.user for who, request in team.wire.identities if request.purpose == "access"] == ["alice@example"]
+
+
+def test_without_a_worker_nothing_is_readable(team: Team, monkeypatch, settings) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    map_alice(team)
+    _, wrong = two_plans(team, ApplyMode.CLIENT)
+    web = go_without_keys(settings, monkeypatch)
+    web.works = False
+    monkeypatch.setattr(asking, "wait", lambda errand, seconds=0: asking.look(errand))
+
+    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+
+    assert shown.counts == {"not shown": 1}
+
+
 def test_a_cluster_that_does_not_answer_allows_nothing(team: Team, monkeypatch) -> None:
     scene(team, monkeypatch, ApplyMode.CLIENT)
     map_alice(team)
@@ -187,3 +222,18 @@ def test_twenty_values_a_day_are_planned_and_no_more(team: Team) -> None:
         assert team.plan(secret("other", password="one-more")).state == PlanState.COMPLETE
         moment.shift(timedelta(days=1))
         assert team.plan(secret(password="one-more")).state == PlanState.COMPLETE
+
+
+def test_an_export_without_the_secrets_still_verifies(team: Team, monkeypatch, tmp_path) -> None:
+    scene(team, monkeypatch, ApplyMode.CLIENT)
+    auditor = make_person("audrey", Role.AUDITOR)
+
+    lines = "".join(history.export_for(auditor, {}, history.ExportFormat.JSONL))
+    whole = "".join(history.export_entries({}, history.ExportFormat.JSONL))
+
+    assert lines.count('"detail":{"detail":"not shown"}') == AuditEntry.objects.filter(livehistory.TELLING).count() > 0
+    assert '"detail":{"detail":"not shown"}' not in whole
+    file = tmp_path / "history.jsonl"
+    for text, status in ((lines, 0), (lines.replace('"kind":"Secret"', '"kind":"Sekret"', 1), 1)):
+        file.write_text(text)
+        assert subprocess.run([sys.executable, VERIFIER, file], capture_output=True, check=False).returncode == status

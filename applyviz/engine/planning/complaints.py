@@ -18,8 +18,11 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import JSONValue, get_at
 
 _STRICT = re.compile(r'(?:unknown|duplicate) field "((?:[^"\\]|\\.)*)"')
-_UNREADABLE = re.compile(r"cannot unmarshal (\S+).* into Go struct field (\w*)\.(\S+) of type \S+")
+_UNREADABLE = re.compile(r"cannot unmarshal (\S++).*? into Go struct field (\w*+)\.(\S++) of type \S")
 _TYPED = re.compile(r"^(?:.*\): )?\s*(\.\S(?:[^:\[]|\[(?:[^]\"]|\"(?:[^\"\\]|\\.)*\")*\])*): (.+)$")
+# Longer texts are neither a path nor a sentence of a server, and reading them would take quadratic time.
+_LONGEST = 2_048
+_MOST_READ = 65_536
 _STEP = re.compile(r'\[((?:[^]"]|"(?:[^"\\]|\\.)*")*)\]|\.?([^.\[]+)')
 _UNFIT = "a value of type "
 _WORDS = {"bool": (bool,), "number": (int, float), "string": (str,), "array": (list,), "object": (dict,)}
@@ -46,12 +49,13 @@ def read_complaints(message: str, answer: Answer | None = None) -> tuple[Complai
 
 
 def _read_text(message: str) -> Iterator[Complaint]:
+    message = message[:_MOST_READ]
     for match in _STRICT.finditer(message):
         yield Complaint(match[1], match[0].partition(" field")[0] + " field")
-    if unreadable := _UNREADABLE.search(message):
+    if unreadable := _UNREADABLE.search(message[:_LONGEST]):
         yield Complaint(unreadable[3], f"{_UNFIT}{unreadable[1]} does not fit")
     for line in message.splitlines():
-        if typed := _TYPED.match(line):
+        if typed := _TYPED.match(line[:_LONGEST]):
             yield Complaint(typed[1], typed[2])
 
 
@@ -65,7 +69,7 @@ def find_path(complaint: Complaint, obj: JSONValue) -> PlainPath:
     if complaint.message.startswith(_UNFIT):
         return _find_unindexed(complaint, obj)
     path: list[str | int] = []
-    text, value = complaint.field, obj
+    text, value = complaint.field[:_LONGEST], obj
     while text:
         step, text = _take_step(text, value)
         if step is None:
@@ -117,7 +121,7 @@ def _fits(item: JSONValue, wanted: Mapping[str, str]) -> bool:
 def _find_unindexed(complaint: Complaint, obj: JSONValue) -> PlainPath:
     """The first place of the named fields that holds a value of the named type, else the first of them."""
     types = _WORDS.get(complaint.message.removeprefix(_UNFIT).split()[0], ())
-    places = list(_walk(obj, complaint.field.split("."), ()))
+    places = list(_walk(obj, complaint.field[:_LONGEST].split("."), ()))
     wrong = (path for path, value in places if isinstance(value, types) and isinstance(value, bool) == (bool in types))
     return next(wrong, places[0][0] if places else ())
 

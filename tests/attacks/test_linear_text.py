@@ -1,0 +1,65 @@
+"""Reading text of visitors and servers takes time in proportion to its length, however hostile it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from applyviz.engine.planning.complaints import Complaint, find_path, read_complaints
+from applyviz.guide.owned import own_fields
+from applyviz.sandbox.selectors import read_label_selector
+from applyviz.sandbox.status import StatusError
+
+pytestmark = pytest.mark.attacks
+SHORT, TIMES, MOST_SECONDS = 20_000, 4, 0.5
+LIVE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+
+
+def select(text: str) -> None:
+    with pytest.raises(StatusError):
+        read_label_selector(text)
+
+
+def own(text: str) -> None:
+    own_fields(LIVE, f"me: {text}", kind=None)
+
+
+def complain(text: str) -> None:
+    for complaint in read_complaints(text):
+        find_path(complaint, {"a": {}})
+
+
+def find(text: str) -> None:
+    find_path(Complaint(text, ""), {"a": {}})
+
+
+HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {
+    "blanks before nothing": (select, lambda n: " " * n + "("),
+    "blanks behind an operator": (select, lambda n: "a=" + " " * n + "("),
+    "open brackets": (own, lambda n: "." + "[" * n),
+    "an open quote": (own, lambda n: "[" * n + '"\\'),
+    "unreadable again and again": (complain, lambda n: "cannot unmarshal x" * (n // 18)),
+    "one long unreadable word": (complain, lambda n: "cannot unmarshal " + "x" * n),
+    "typed again and again": (complain, lambda n: "): .a" * (n // 5)),
+    "brackets in a refusal": (complain, lambda n: "." + "[" * n + ": no"),
+    "a path of many steps": (find, lambda n: "a." * (n // 2)),
+    "a path of brackets": (find, lambda n: "[" * n),
+}
+
+
+def take(act: Callable[[str], None], text: str) -> float:
+    began = time.process_time()
+    act(text)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_costs_time_in_proportion(name: str) -> None:
+    act, write = HOSTILE[name]
+    short = min(take(act, write(SHORT)) for _ in range(3))
+    long = min(take(act, write(SHORT * TIMES)) for _ in range(3))
+
+    assert long < MOST_SECONDS
+    assert long < max(short, 0.002) * TIMES * 2.5
