@@ -168,7 +168,8 @@ def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:
     """The steps of what another tool applies: planned here, applied there, verified here."""
     tool = plan.review.get_applied_by_display()
     looked = Verification.objects.filter(plan=plan, state=VerificationState.DONE).first()
-    verdicts = {result["verdict"] for result in looked.results} if looked else set()
+    hidden = hidden_positions(plan)
+    verdicts = {result["verdict"] for result in looked.results if result["position"] not in hidden} if looked else set()
     is_right = bool(verdicts) and verdicts == {Verdict.AS_REVIEWED.value}
     is_begun = bool(verdicts - {Verdict.NOT_YET.value})
     is_made = plan.state == PlanState.COMPLETE

@@ -25,7 +25,7 @@ from applyviz.web.presenters.fields import FieldFilter, present_sections
 from applyviz.web.presenters.summaries import present_impact, present_sentence
 from applyviz.workflow import acknowledgements, approvals, identities, policies, quorum
 from applyviz.workflow.access import Person
-from applyviz.workflow.livevalues import LiveView, hidden_positions, show_result, view_of
+from applyviz.workflow.livevalues import LiveView, hidden_positions, show_result, show_run, view_of
 
 
 class Status(StrEnum):
@@ -109,6 +109,9 @@ def _mark(document: JSONObject) -> str:
 def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     """A plan without its objects; `root` is the address of this installation."""
     run = ApplyRun.objects.filter(plan=plan).first()
+    if run is not None:
+        run.plan = plan
+        show_run(run, for_user)
     hidden = hidden_positions(plan)
     blockers = () if plan.state == PlanState.PLANNING or run else approvals.find_plan_blockers(plan, hidden=hidden)
     consent, missing = _present_consent(plan)
