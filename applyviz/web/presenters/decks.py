@@ -24,6 +24,7 @@ from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, Ve
 from applyviz.records.models import ApplyRun, Plan, Verification
 from applyviz.web.presenters.plans import Blocker, Button, Deck, Step, StepState
 from applyviz.workflow import identities
+from applyviz.workflow.livevalues import hidden_positions
 from applyviz.workflow.runs.rules import RunRules
 
 MODE_WORDS: dict[ApplyMode, str | Promise] = {
