@@ -133,11 +133,9 @@ def take_over(alice: Walk) -> str:
     """Decide the conflict: what would be sent is shown first; the address of the new plan."""
     alice.page.goto("/reviews/2/")
     alice.page.locator("[data-way='1']").first.check()
-    alice.page.get_by_role("button", name="Show what would be sent").click()
+    alice.page.get_by_role("button", name="Preview request").click()
     alice.page.get_by_role("button", name=re.compile("Decide 1 field")).click()
-    alice.page.locator(".track", has_text=re.compile("nothing to decide|acknowledge|not complete")).wait_for(
-        timeout=60_000
-    )
+    alice.page.locator(".track", has_text=re.compile("no conflicts|acknowledge|not complete")).wait_for(timeout=60_000)
     return alice.page.url.partition("#")[0]
 
 

@@ -17,7 +17,7 @@ class ReviewState(models.TextChoices):
     """Whether the conversation goes on."""
 
     OPEN = "open", _("open")
-    APPLYING = "applying", _("being applied")
+    APPLYING = "applying", _("applying")
     APPLIED = "applied", _("applied")
     CLOSED = "closed", _("closed")
 
@@ -33,7 +33,7 @@ class PlanState(models.TextChoices):
 class RuleState(models.TextChoices):
     """Where a standing rule stands; the last two are final."""
 
-    PROPOSED = "proposed", _("waits for consent")
+    PROPOSED = "proposed", _("awaiting approval")
     IN_FORCE = "in force", _("in force")
     DECLINED = "declined", _("declined")
     REVOKED = "revoked", _("revoked")
@@ -43,11 +43,11 @@ class RunState(models.TextChoices):
     """Where an apply run stands; the last four are final."""
 
     QUEUED = "queued", _("queued")
-    RUNNING = "running", _("running")
-    SUCCEEDED = "succeeded", _("succeeded")
+    RUNNING = "running", _("applying")
+    SUCCEEDED = "succeeded", _("applied")
     FAILED = "failed", _("failed")
     STALE = "stale", _("stale")
-    CANCELLED = "cancelled", _("cancelled")
+    CANCELLED = "cancelled", _("canceled")
 
     @classmethod
     def unfinished(cls) -> tuple[RunState, ...]:
@@ -58,17 +58,17 @@ class RunState(models.TextChoices):
 class Outcome(models.TextChoices):
     """What came out for one object of a run."""
 
-    WAITING = "waiting", _("waiting")
+    WAITING = "waiting", _("not attempted")
     APPLYING = "applying", _("applying")
-    VERIFIED = "applied and verified", _("applied and verified")
-    DIFFERS = "applied but differs", _("applied but differs")
+    VERIFIED = "applied and verified", _("applied")
+    DIFFERS = "applied but differs", _("applied · live differs")
     UNCHANGED = "unchanged", _("unchanged")
     REFUSED = "refused", _("refused")
     STALE = "stale", _("stale")
     FAILED = "failed", _("failed")
     UNKNOWN = "unknown", _("unknown")
-    SKIPPED = "not reached", _("not reached")
-    LEFT_OUT = "skipped", _("skipped")
+    SKIPPED = "not reached", _("not attempted")
+    LEFT_OUT = "skipped", _("left out")
 
     @classmethod
     def unfinished(cls) -> tuple[Outcome, ...]:
@@ -84,29 +84,29 @@ class Outcome(models.TextChoices):
 class RolloutState(models.TextChoices):
     """Whether what an applied object brings about is done; "" where nobody waits for it."""
 
-    NONE = "", _("not waited for")
+    NONE = "", _("not watched")
     WAITING = "waiting", _("rolling out")
     READY = "ready", _("ready")
-    FAILED = "failed", _("rollout failed")
-    LATE = "late", _("not ready in time")
-    GIVEN_UP = "given up", _("no longer waited for")
+    FAILED = "failed", _("failed")
+    LATE = "late", _("timed out")
+    GIVEN_UP = "given up", _("no longer watched")
 
 
 class FindingSort(models.TextChoices):
     """What a scan of a live cluster finds."""
 
-    CHANGED = "changed", _("changed live")
+    CHANGED = "changed", _("changed outside review")
     DRIFTED = "drifted", _("drifted")
-    MISSING = "missing", _("deleted live")
-    UNREVIEWED = "unreviewed", _("never reviewed")
+    MISSING = "missing", _("deleted outside review")
+    UNREVIEWED = "unreviewed", _("unmanaged")
 
 
 class EntryState(models.TextChoices):
     """A request of a run: written down before it is sent, answered, or resolved by reading live."""
 
-    INTENT = "intent", _("about to be sent")
+    INTENT = "intent", _("not sent yet")
     ANSWERED = "answered", _("answered")
-    RESOLVED = "resolved", _("resolved by reading live")
+    RESOLVED = "resolved", _("determined from live state")
 
 
 class Role(models.TextChoices):
@@ -124,9 +124,9 @@ class Role(models.TextChoices):
 class TokenScope(models.TextChoices):
     """What a program may do with a token; each includes the one before, and none lets it approve."""
 
-    READ = "read", _("look at reviews and runs")
-    PLAN = "plan", _("… and create reviews and plans")
-    APPLY = "apply", _("… and start approved runs")
+    READ = "read", _("View reviews and runs")
+    PLAN = "plan", _("Create reviews and plans")
+    APPLY = "apply", _("Start approved runs")
 
 
 class LimitKind(models.TextChoices):
@@ -145,11 +145,11 @@ class PendingKind(models.TextChoices):
 
     GRANT = "grant", _("grant a role")
     MEMBER = "member", _("add to a team")
-    END_GRANT = "end grant", _("end a grant")
+    END_GRANT = "end grant", _("remove a grant")
     END_MEMBER = "end member", _("remove from a team")
     ARCHIVE_TEAM = "archive team", _("archive a team")
     DEACTIVATE = "deactivate", _("deactivate an account")
-    ACTIVATE = "activate", _("activate an account")
+    ACTIVATE = "activate", _("reactivate an account")
 
 
 class PendingState(models.TextChoices):
@@ -182,18 +182,18 @@ class ErrandKind(models.TextChoices):
     """What a page asks a worker for, because only workers hold the keys that open."""
 
     INVENTORY = "inventory", _("the live objects of a cluster")
-    HOLDINGS = "holdings", _("what a field manager owns")
-    STATE = "state", _("state and rights")
+    HOLDINGS = "holdings", _("the fields of a field manager")
+    STATE = "state", _("status and permissions")
     SCHEMA = "schema", _("the schema of a field")
-    COMPARE = "compare", _("what moved between two plans")
-    ADOPTION = "adoption", _("a live object as a manifest")
+    COMPARE = "compare", _("the changes between two plans")
+    ADOPTION = "adoption", _("the live object as a manifest")
     ADOPT = "adopt", _("a review of a live object")
-    UNDO = "undo", _("a review of what would undo a run")
+    UNDO = "undo", _("a review that reverts a run")
     ADD_CLUSTER = "add cluster", _("adding a cluster")
     CREDENTIAL = "credential", _("replacing a credential")
     CONNECTION = "connection", _("testing a connection")
     SANDBOX = "sandbox", _("a request to a sandbox")
-    SECRET_ACCESS = "secret access", _("which Secrets a person may read")
+    SECRET_ACCESS = "secret access", _("the Secrets that a person can read")
 
 
 class ErrandState(models.TextChoices):
@@ -202,7 +202,7 @@ class ErrandState(models.TextChoices):
     WAITING = "waiting", _("waiting for a worker")
     DONE = "done", _("done")
     REFUSED = "refused", _("refused")
-    EXPIRED = "expired", _("no worker answered in time")
+    EXPIRED = "expired", _("no worker responded in time")
 
 
 class Verdict(models.TextChoices):
@@ -210,7 +210,7 @@ class Verdict(models.TextChoices):
 
     AS_REVIEWED = "as reviewed", _("as reviewed")
     DIFFERS = "differs", _("differs")
-    NOT_YET = "not yet", _("not yet")
+    NOT_YET = "not yet", _("not applied yet")
     UNKNOWN = "unknown", _("unknown")
 
 
@@ -220,24 +220,24 @@ class Event(models.TextChoices):
     NEEDS_YOU = "review.needs_you", _("A review needs you")
     APPROVED = "plan.approved", _("A plan was approved")
     CHANGES_REQUESTED = "plan.changes_requested", _("Changes were requested")
-    APPROVALS_DROPPED = "approvals.dropped", _("Approvals were dropped")
+    APPROVALS_DROPPED = "approvals.dropped", _("Approvals no longer apply")
     APPROVALS_EXPIRING = "approvals.expiring", _("An approval expires soon")
     RUN_STARTED = "run.started", _("An apply run started")
     RUN_FINISHED = "run.finished", _("An apply run finished")
     RUN_FAILED = "run.failed", _("An apply run failed")
     RUN_ATTENTION = "run.needs_attention", _("An apply run needs attention")
-    RUN_STALE = "run.stale", _("A plan turned out to be stale")
-    GLASS_BROKEN = "glass.broken", _("A plan ran without consent")
-    HEAD_PUBLISHED = "history.published", _("The head of the history was published")
-    WEBHOOK_TRIED = "webhook.tried", _("A webhook was tried out")
+    RUN_STALE = "run.stale", _("A plan is stale")
+    GLASS_BROKEN = "glass.broken", _("An emergency apply started")
+    HEAD_PUBLISHED = "history.published", _("A checkpoint was published")
+    WEBHOOK_TRIED = "webhook.tried", _("A webhook was tested")
 
 
 class DeliveryState(models.TextChoices):
     """How far telling one webhook of one thing is."""
 
-    WAITING = "waiting", _("waiting")
+    WAITING = "waiting", _("not attempted")
     DELIVERED = "delivered", _("delivered")
-    GIVEN_UP = "given up", _("given up")
+    GIVEN_UP = "given up", _("failed")
 
 
 class AuditAction(models.TextChoices):
@@ -245,65 +245,65 @@ class AuditAction(models.TextChoices):
 
     REVIEW_CREATED = "review.created", _("created a review")
     REVIEW_CLOSED = "review.closed", _("closed a review")
-    PLAN_REQUESTED = "plan.requested", _("asked for a plan")
-    PLAN_COMPLETED = "plan.completed", _("completed a plan")
-    PLAN_FAILED = "plan.failed", _("could not make a plan")
-    DECISION_MADE = "decision.made", _("decided a conflict")
-    DECISION_UNDONE = "decision.undone", _("undid a decision")
-    HAZARD_ACKNOWLEDGED = "hazard.acknowledged", _("acknowledged a hazard")
-    ACKNOWLEDGEMENT_WITHDRAWN = "hazard.acknowledgement_withdrawn", _("withdrew an acknowledgement")
-    RULE_PROPOSED = "rule.proposed", _("proposed a standing rule")
-    RULE_AGREED = "rule.agreed", _("agreed to a standing rule")
-    RULE_DECLINED = "rule.declined", _("declined a standing rule")
-    RULE_REVOKED = "rule.revoked", _("revoked a standing rule")
+    PLAN_REQUESTED = "plan.requested", _("requested a plan")
+    PLAN_COMPLETED = "plan.completed", _("created a plan")
+    PLAN_FAILED = "plan.failed", _("failed to create a plan")
+    DECISION_MADE = "decision.made", _("resolved a conflict")
+    DECISION_UNDONE = "decision.undone", _("undid a resolution")
+    HAZARD_ACKNOWLEDGED = "hazard.acknowledged", _("acknowledged a risk")
+    ACKNOWLEDGEMENT_WITHDRAWN = "hazard.acknowledgement_withdrawn", _("undid an acknowledgment")
+    RULE_PROPOSED = "rule.proposed", _("proposed a conflict rule")
+    RULE_AGREED = "rule.agreed", _("approved a conflict rule")
+    RULE_DECLINED = "rule.declined", _("declined a conflict rule")
+    RULE_REVOKED = "rule.revoked", _("ended a conflict rule")
     COMMENT_ADDED = "comment.added", _("commented")
     COMMENT_EDITED = "comment.edited", _("edited a comment")
     COMMENT_RESOLVED = "comment.resolved", _("resolved a comment")
-    COMMENT_REOPENED = "comment.reopened", _("opened a comment again")
+    COMMENT_REOPENED = "comment.reopened", _("reopened a comment")
     APPROVAL_GIVEN = "approval.given", _("approved a plan")
     APPROVAL_REVOKED = "approval.revoked", _("revoked an approval")
     RUN_STARTED = "run.started", _("started an apply run")
     RUN_CLAIMED = "run.claimed", _("picked up an apply run")
-    RUN_CANCELLED = "run.cancelled", _("cancelled an apply run")
+    RUN_CANCELLED = "run.cancelled", _("canceled an apply run")
     RUN_FINISHED = "run.finished", _("finished an apply run")
-    OBJECT_INTENT = "object.intent", _("is about to write an object")
-    OBJECT_RESULT = "object.result", _("wrote an object")
+    OBJECT_INTENT = "object.intent", _("started a write")
+    OBJECT_RESULT = "object.result", _("finished a write")
     CLUSTER_ADDED = "cluster.added", _("added a cluster")
     CLUSTER_CHANGED = "cluster.changed", _("changed a cluster")
     SIGNED_IN = "person.signed_in", _("signed in")
     SIGN_IN_FAILED = "person.sign_in_failed", _("failed to sign in")
-    SIGN_IN_REFUSED = "person.sign_in_refused", _("is delayed after failed sign-ins")
-    PROVED = "person.proved", _("proved who they are")
-    PROOF_FAILED = "person.proof_failed", _("gave a wrong password to prove who they are")
+    SIGN_IN_REFUSED = "person.sign_in_refused", _("was throttled at sign-in")
+    PROVED = "person.proved", _("confirmed identity")
+    PROOF_FAILED = "person.proof_failed", _("failed to confirm identity")
     SESSION_ENDED = "session.ended", _("ended sessions")
     PASSWORD_CHANGED = "person.password_changed", _("changed a password")
-    LINK_MADE = "person.link_made", _("made a one-time link to an account")
+    LINK_MADE = "person.link_made", _("created an account link")
     ACCOUNT_CLAIMED = "person.claimed", _("claimed an account")
-    SECOND_ASKED = "second.asked", _("asked a second administrator to confirm")
-    SECOND_DECLINED = "second.declined", _("declined what another administrator asked for")
-    FILE_COMPARED = "file.compared", _("compared a file with the source of a plan")
-    APPROVALS_CHECKED = "approvals.checked", _("checked every approval")
+    SECOND_ASKED = "second.asked", _("requested confirmation by a second administrator")
+    SECOND_DECLINED = "second.declined", _("declined another administrator's request")
+    FILE_COMPARED = "file.compared", _("compared a file with a plan's source")
+    APPROVALS_CHECKED = "approvals.checked", _("verified all approvals")
     PERSON_ADDED = "person.added", _("added an account")
     PERSON_CHANGED = "person.changed", _("changed an account")
     TEAM_CHANGED = "team.changed", _("changed a team")
     ROLE_GRANTED = "role.granted", _("granted a role")
-    ROLE_ENDED = "role.ended", _("ended a grant")
+    ROLE_ENDED = "role.ended", _("removed a grant")
     IDENTITY_MAPPED = "identity.mapped", _("mapped an identity")
-    IDENTITY_ENDED = "identity.ended", _("ended the mapping of an identity")
-    SERVICE_MADE = "service.made", _("made a service account")
-    TOKEN_MADE = "token.made", _("made an API token")
+    IDENTITY_ENDED = "identity.ended", _("removed an identity mapping")
+    SERVICE_MADE = "service.made", _("created a service account")
+    TOKEN_MADE = "token.made", _("created an API token")
     TOKEN_REVOKED = "token.revoked", _("revoked an API token")
     POLICY_CHANGED = "policy.changed", _("changed a policy")
     CHANGES_REQUESTED = "changes.requested", _("requested changes")
     REQUEST_WITHDRAWN = "changes.withdrawn", _("withdrew a request for changes")
-    GLASS_BROKEN = "glass.broken", _("ran a plan without consent")
+    GLASS_BROKEN = "glass.broken", _("ran an emergency apply")
     LIVE_VERIFIED = "live.verified", _("verified what another tool applied")
     WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
     HISTORY_EXPORTED = "history.exported", _("exported the history")
-    HISTORY_ANCHORED = "history.anchored", _("tied the chains of runs to the global one")
-    HISTORY_PUBLISHED = "history.published", _("published the head of the history")
-    HISTORY_PRUNED = "history.pruned", _("removed bodies by a retention policy")
-    KEYS_ROTATED = "keys.rotated", _("sealed values under the present key")
+    HISTORY_ANCHORED = "history.anchored", _("anchored run chains")
+    HISTORY_PUBLISHED = "history.published", _("published a checkpoint")
+    HISTORY_PRUNED = "history.pruned", _("deleted details (retention policy)")
+    KEYS_ROTATED = "keys.rotated", _("re-encrypted secrets")
     RETENTION_CHANGED = "retention.changed", _("changed a retention policy")
-    LIVE_CHANGED = "live.changed", _("changed live without a review")
-    LIVE_DRIFTED = "live.drifted", _("is no longer as it was applied")
+    LIVE_CHANGED = "live.changed", _("changed outside review")
+    LIVE_DRIFTED = "live.drifted", _("drifted")

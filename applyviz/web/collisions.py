@@ -21,4 +21,4 @@ def is_collision(error: OperationalError) -> bool:
 
 def tell() -> str:
     """What people are told."""
-    return _("somebody else acted on this at the very same moment, and nothing of yours was done: try again")
+    return _("someone else changed this at the same time. Nothing was saved; try again")

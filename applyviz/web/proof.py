@@ -28,7 +28,7 @@ def prove(request: HttpRequest, password: str) -> str:
     """
     key = request.session.session_key or ""
     if not isinstance(request.user, Person):
-        raise NotAllowedError(_("nobody is signed in"))
+        raise NotAllowedError(_("you are not signed in"))
     found = signing.prove(request.user, password, find_address(request), session=key)
     if found is signing.Proof.RIGHT:
         remember(request)
@@ -36,10 +36,13 @@ def prove(request: HttpRequest, password: str) -> str:
     if found is signing.Proof.SESSION_ENDS:
         logout(request)
         raise NotAllowedError(
-            _("%(count)d wrong passwords ended this session; your other sessions go on. Sign in again.")
+            _(
+                "This session ended after %(count)d wrong passwords. Your other sessions are still active. Sign in "
+                "again."
+            )
             % {"count": signing.PROOFS_OF_SESSION}
         )
-    return _("This is not your password.")
+    return _("Wrong password.")
 
 
 def is_fresh(request: HttpRequest) -> bool:

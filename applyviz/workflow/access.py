@@ -44,7 +44,7 @@ class Action(StrEnum):
 
     EXPLORE = "read the guide and use the playground"
     USE_ACCOUNT = "use one's own account"
-    LOOK = "look at reviews, runs and history"
+    LOOK = "view reviews, runs and history"
     WRITE = "create reviews and plans"
     COMMENT = "comment"
     DECIDE = "decide conflicts"
@@ -54,7 +54,7 @@ class Action(StrEnum):
     BREAK_GLASS = "run a plan without the consent that its policy asks for"
     MANAGE = "manage clusters, people and policies"
     OVERSEE = "see accounts and grants"
-    AUDIT = "verify and export the history"
+    AUDIT = "verify and export the audit log"
     CONNECT = "make and revoke API tokens"
 
 
@@ -174,8 +174,8 @@ def require(user: Visitor, action: Action, at: Iterable[Place] | None = None) ->
         wanted = _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
         facts = {"what": action.value, "name": user.get_username(), "wanted": wanted}
         if _suffices(grants, action, None):
-            raise NotAllowedError(_("to %(what)s there, %(name)s needs the role %(wanted)s") % facts)
-        raise NotAllowedError(_("to %(what)s, %(name)s needs the role %(wanted)s") % facts)
+            raise NotAllowedError(_("%(name)s needs the role %(wanted)s there to %(what)s") % facts)
+        raise NotAllowedError(_("%(name)s needs the role %(wanted)s to %(what)s") % facts)
     return user
 
 

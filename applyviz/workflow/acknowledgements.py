@@ -90,11 +90,11 @@ def _require_open(plan: Plan) -> None:
     review = hold_review(plan.review_id)  # no run is started between the look and what follows
     if review.state != ReviewState.OPEN:
         facts = {"state": review.get_state_display()}
-        raise NotPossibleError(_("the review is %(state)s; nothing is left to acknowledge") % facts)
+        raise NotPossibleError(_("the review is %(state)s; there is nothing to acknowledge") % facts)
     latest = review.latest_plan
     if latest is not None and latest.pk != plan.pk:
         raise NotPossibleError(
-            _("plan %(number)s took the place of this one; acknowledge there") % {"number": latest.number}
+            _("superseded by plan %(number)s; acknowledge the risk there") % {"number": latest.number}
         )
 
 
@@ -129,7 +129,7 @@ def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -
         with transaction.atomic():
             Acknowledgement.objects.bulk_create(kept.values())
     except IntegrityError as error:
-        raise NotPossibleError(_("you acknowledged this at this very moment already")) from error
+        raise NotPossibleError(_("you already acknowledged this")) from error
 
 
 def acknowledge_hazards(
@@ -147,7 +147,7 @@ def acknowledge_hazards(
         wanted = [h for h in list_required(plan) if h.kind is kind and (positions is None or h.position in positions)]
         chosen = [hazard for hazard in wanted if hazard.identity not in mine]
         if not chosen:
-            raise NotPossibleError(_("there is no such risk to acknowledge, or you did so already"))
+            raise NotPossibleError(_("this risk does not exist, or you already acknowledged it"))
         _keep(plan, chosen, by=by, note=note)
     return len(chosen)
 
@@ -174,7 +174,7 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
             withdrawn_at=None,
         )
         if not mine.update(withdrawn_at=timezone.now()):
-            raise NotPossibleError(_("you have no acknowledgement here to undo"))
+            raise NotPossibleError(_("you have no acknowledgment to undo"))
         audit.record(
             AuditAction.ACKNOWLEDGEMENT_WITHDRAWN,
             by=by,

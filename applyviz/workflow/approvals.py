@@ -91,22 +91,22 @@ def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -
             )
             yield text % {"n": count}
     if not (refused or broken or unknown or hidden) and not changes.filter(has_effect=True).exists():
-        yield _("there is nothing to apply")
+        yield _("nothing to apply")
 
 
 def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
     mine = people.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
     for teams in policy.asking:
         if mine.isdisjoint(teams):
-            yield _("the policy lets only team %(teams)s ask for this") % {"teams": _(" or ").join(teams)}
+            yield _("the policy only allows team %(teams)s to request this") % {"teams": _(" or ").join(teams)}
 
 
 def _name_problems(plan: Plan) -> tuple[str, ...]:
     """What could not be read or planned is not in the plan: nobody agrees to a part that stands for the whole."""
     count = len(plan.problems)
     text = ngettext(
-        "%(n)d problem in the manifests: plan again without what cannot be read",
-        "%(n)d problems in the manifests: plan again without what cannot be read",
+        "%(n)d problem in the manifests: fix or remove it and re-plan",
+        "%(n)d problems in the manifests: fix or remove them and re-plan",
         count,
     )
     return (text % {"n": count},) if count else ()
@@ -115,20 +115,20 @@ def _name_problems(plan: Plan) -> tuple[str, ...]:
 def find_unsafe(plan: Plan, policy: Policy, hidden: Collection[int] = ()) -> tuple[str, ...]:
     """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
     if plan.state == PlanState.PLANNING:
-        return (_("the plan is still being made"),)
+        return (_("planning is not finished"),)
     if plan.state == PlanState.FAILED:
         return (_("the plan failed: %(error)s") % {"error": plan.error},)
     blockers = []
     if plan.review.applied_by:
         tool = plan.review.get_applied_by_display()
-        blockers.append(_("%(tool)s applies this, not applyviz: verify it afterwards") % {"tool": tool})
+        blockers.append(_("applied by %(tool)s, not applyviz: verify it afterwards") % {"tool": tool})
     latest = plan.review.latest_plan
     if latest is not None and latest.pk != plan.pk:
-        blockers.append(_("plan %(number)d took the place of this one") % {"number": latest.number})
+        blockers.append(_("superseded by plan %(number)d") % {"number": latest.number})
     if plan.review.state != ReviewState.OPEN:
         blockers.append(_("the review is %(state)s") % {"state": plan.review.get_state_display()})
     if plan.policy_version != policy.version:
-        blockers.append(_("the policy changed since this plan was made: plan again"))
+        blockers.append(_("the policy changed since this plan was created: re-plan"))
     blockers += standing.find_blockers(plan)
     blockers += identities.find_moved(plan)
     blockers += permissions.name_denied(identities.read_identity(plan), plan.denied)
@@ -174,13 +174,13 @@ def find_start_blockers(plan: Plan, policy: Policy) -> tuple[str, ...]:
 def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person can never approve this plan; empty when they can."""
     if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
-        return (_("you need the role approver"),)
+        return (_("only approvers can approve"),)
     if policies.find_policy(plan).refuses_sole and access.rests_on_sole(
         for_user, Action.APPROVE, policies.list_places(plan)
     ):
-        return (_("the policy refuses approvals by people whose role only the sole administrator granted"),)
+        return (_("the policy does not count approvals from roles granted by the sole administrator"),)
     if quorum.is_involved(plan, for_user):
-        return (_("nobody approves what they wrote, edited, decided or requested"),)
+        return (_("you can't approve your own changes"),)
     return ()
 
 
@@ -209,7 +209,7 @@ def _lock(plan: Plan) -> Plan:
 
 def _check_digest(plan: Plan, digest: str) -> None:
     if digest != plan.digest or not digest:
-        raise NotPossibleError(_("the plan that was shown is not the plan that is there; look at it again"))
+        raise NotPossibleError(_("this plan has changed. Reload and review again"))
 
 
 def _check(plan: Plan, *, by: Person, digest: str) -> None:
@@ -236,7 +236,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
         mine = [a for a in quorum.list_given(plan) if a.by_id == by.pk]
         expired = [a.pk for a in mine if a.expires_at is not None and a.expires_at <= now]
         if len(expired) < len(mine):
-            raise NotPossibleError(_("you approved this plan already"))
+            raise NotPossibleError(_("you already approved this plan"))
         Approval.objects.filter(pk__in=expired, revoked_at=None, spent_at=None).update(revoked_at=now)
         made = Approval(
             plan=plan,
@@ -257,19 +257,19 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
                 made.save(force_insert=True)
                 return made
         except IntegrityError as error:
-            raise NotPossibleError(_("you approved this plan already")) from error
+            raise NotPossibleError(_("you already approved this plan")) from error
 
 
 def revoke_approval(approval: Approval, *, by: Person) -> None:
     """Take one's own approval back; impossible once it is spent."""
     access.require(by, Action.LOOK, access.places_of(approval.plan.review))
     if approval.by_id != by.pk:
-        raise NotAllowedError(_("only who approved can revoke"))
+        raise NotAllowedError(_("you can only revoke your own approval"))
     with transaction.atomic():
         hold_review(approval.plan.review_id)
         revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
         if not revoked:
-            raise NotPossibleError(_("this approval was spent or revoked already"))
+            raise NotPossibleError(_("this approval was already used or revoked"))
         audit.record(AuditAction.APPROVAL_REVOKED, by=by, about=audit.Subject.of_plan(approval.plan))
 
 
@@ -290,15 +290,15 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Object
     - Raises `NotValidError` without a note, `NotPossibleError` when the plan cannot be agreed upon any more.
     """
     if not note.strip():
-        raise NotValidError(_("say which changes you ask for"))
+        raise NotValidError(_("describe the changes you request"))
     with transaction.atomic():
         plan = _lock(plan)
         access.require(by, Action.APPROVE, access.places_of(plan.review))
         _check_digest(plan, digest)
         if plan.review.state != ReviewState.OPEN or plan.state != PlanState.COMPLETE:
-            raise NotPossibleError(_("only the complete plan of an open review can be sent back"))
+            raise NotPossibleError(_("changes can only be requested on the complete plan of an open review"))
         if any(objection.by_id == by.pk for objection in list_objections(plan)):
-            raise NotPossibleError(_("you asked for changes already"))
+            raise NotPossibleError(_("you already requested changes"))
         for approval in quorum.list_given(plan):
             if approval.by_id == by.pk:
                 revoke_approval(approval, by=by)
@@ -310,10 +310,10 @@ def withdraw_request(objection: Objection, *, by: Person) -> None:
     """Take one's own request for changes back."""
     access.require(by, Action.LOOK, access.places_of(objection.plan.review))
     if objection.by_id != by.pk:
-        raise NotAllowedError(_("only who asked for changes can withdraw that"))
+        raise NotAllowedError(_("you can only withdraw your own request for changes"))
     with transaction.atomic():
         hold_review(objection.plan.review_id)
         withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
         if not withdrawn:
-            raise NotPossibleError(_("it was withdrawn already"))
+            raise NotPossibleError(_("it is already withdrawn"))
         audit.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=audit.Subject.of_plan(objection.plan))

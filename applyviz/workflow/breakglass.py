@@ -50,20 +50,20 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
     - Raises `NotValidError` without reason or ticket, `NotPossibleError` when the plan is unsafe or lacks nothing.
     """
     if not reason.strip() or not ticket.strip():
-        raise NotValidError(_("breaking the glass needs a reason and a ticket"))
+        raise NotValidError(_("an emergency apply needs a reason and a ticket"))
     with transaction.atomic():
         hold_review(plan.review_id)
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         access.require(by, Action.BREAK_GLASS, access.places_of(plan.review))
         blockers = find_glass_blockers(plan)
         if digest != plan.digest or not digest:
-            raise NotPossibleError(_("the plan that was shown is not the plan that is there; look at it again"))
+            raise NotPossibleError(_("this plan has changed. Reload and review again"))
         if blockers:
             raise NotPossibleError("; ".join(blockers))
         policy = policies.find_policy(plan)
         missing = list_lifted(plan, policy)
         if not missing:
-            raise NotPossibleError(_("nothing is missing: start the run as everybody does"))
+            raise NotPossibleError(_("no approval is missing: start the run normally"))
         detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
         told = [person.get_username() for person in list_administrators()]
         said = {**detail, "told": told}

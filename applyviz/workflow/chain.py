@@ -49,7 +49,7 @@ class Head:
         """Read `sequence:hash`; raises `NotValidError`."""
         found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", text.strip())
         if found is None:
-            raise NotValidError(_("a published head is written sequence:hash, not %(text)r") % {"text": text})
+            raise NotValidError(_("a published checkpoint has the form sequence:hash, not %(text)r") % {"text": text})
         return cls(int(found[1]), found[2])
 
 

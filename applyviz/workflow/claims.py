@@ -47,9 +47,11 @@ def make_link(person: Person, *, by: Person) -> str:
     """
     access.require(by, Action.MANAGE)
     if person.has_usable_password():
-        raise NotAllowedError(_("this account was claimed: manage.py people invite makes a link, on the machine"))
+        raise NotAllowedError(
+            _("this account is already claimed. To create a new link, run manage.py people invite on the server")
+        )
     if ServiceAccount.objects.filter(person=person).exists():
-        raise NotAllowedError(_("a service account has no password: make a token"))
+        raise NotAllowedError(_("a service account has no password: create a token"))
     with transaction.atomic():
         return _make(person, by=by)
 
@@ -67,7 +69,7 @@ def find_claim(token: str) -> AccountClaim:
     found = AccountClaim.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=clock.now())
     claim = found.select_related("person").first()
     if claim is None or not claim.person.is_active:
-        raise NotVisibleError(_("this link was used, or its time is over; ask for another one"))
+        raise NotVisibleError(_("this link was used or has expired; ask for a new one"))
     return claim
 
 
@@ -85,7 +87,7 @@ def claim_account(token: str, *, password: str, address: str) -> Person:
     with transaction.atomic():
         now = clock.now()
         if not AccountClaim.objects.filter(pk=claim.pk, used_at=None, expires_at__gt=now).update(used_at=now):
-            raise NotPossibleError(_("this link was used already"))
+            raise NotPossibleError(_("this link was already used"))
         person.set_password(password)
         person.save(update_fields=["password"])
         sessions.end_others(person, keep="")

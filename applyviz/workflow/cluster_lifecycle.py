@@ -104,7 +104,7 @@ def _replace(cluster: Cluster, changed: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
         before = hold_cluster(cluster.pk)
         if before.uid and before.uid != changed.uid:
-            raise NotPossibleError(_("the cluster changed at this very moment; try again"))
+            raise NotPossibleError(_("someone else changed the cluster at the same time; try again"))
         Cluster.objects.filter(pk=cluster.pk).update(
             credential=changed.credential,
             server=changed.server,
@@ -150,7 +150,7 @@ def pause_cluster(cluster: Cluster, *, reason: str, by: Person | None) -> None:
     with transaction.atomic():
         paused = Cluster.objects.filter(pk=cluster.pk, paused_at=None, archived_at=None)
         if not paused.update(paused_at=clock.now(), pause_reason=reason.strip()[:400]):
-            raise NotPossibleError(_("the cluster is paused or archived already"))
+            raise NotPossibleError(_("the cluster is already paused or archived"))
         _record(cluster, by, change="paused", reason=reason.strip()[:400])
 
 
@@ -171,9 +171,9 @@ def archive_cluster(cluster: Cluster, *, by: Person | None) -> None:
         hold_cluster(cluster.pk)
         unfinished = ApplyRun.objects.filter(plan__target__cluster=cluster, state__in=RunState.unfinished())
         if unfinished.exists():
-            raise NotPossibleError(_("a run on this cluster is not finished: wait for its end, or cancel it"))
+            raise NotPossibleError(_("a run on this cluster is not finished: wait or cancel it"))
         if not Cluster.objects.filter(pk=cluster.pk, archived_at=None).update(archived_at=clock.now()):
-            raise NotPossibleError(_("the cluster is archived already"))
+            raise NotPossibleError(_("the cluster is already archived"))
         _record(cluster, by, change="archived")
 
 

@@ -11,13 +11,13 @@ from applyviz.workflow.errors import NotPossibleError
 def find_stop(cluster: Cluster) -> tuple[str, ...]:
     """Why no plan and no run starts on a cluster now; empty when they may."""
     if cluster.archived_at is not None:
-        return (_("%(name)s is archived: an administrator restores it on its page") % {"name": cluster.name},)
+        return (_("%(name)s is archived. An administrator can restore it on its page") % {"name": cluster.name},)
     if cluster.paused_at is None:
         return ()
     facts = {"name": cluster.name, "reason": cluster.pause_reason}
     if cluster.pause_reason:
-        return (_("%(name)s is paused (%(reason)s): an administrator resumes it on its page") % facts,)
-    return (_("%(name)s is paused: an administrator resumes it on its page") % facts,)
+        return (_("%(name)s is paused (%(reason)s). An administrator can resume it on its page") % facts,)
+    return (_("%(name)s is paused. An administrator can resume it on its page") % facts,)
 
 
 def require_open(cluster: Cluster) -> None:

@@ -103,10 +103,11 @@ def _refuse_known(cluster: Cluster) -> None:
     told = {"name": known.name, "slug": known.slug, "uid": known.uid}
     if known.archived_at is not None:
         raise NotPossibleError(
-            _("this cluster (%(uid)s) is here already as %(name)s (%(slug)s), archived: restore it on its page") % told
+            _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s) and archived: restore it on its page")
+            % told
         )
     raise NotPossibleError(
-        _("this cluster (%(uid)s) is here already as %(name)s (%(slug)s): replace its credential on its page") % told
+        _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s): replace its credential on its page") % told
     )
 
 
@@ -114,7 +115,7 @@ def _add(cluster: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
         _refuse_known(cluster)
         if Cluster.objects.filter(slug=cluster.slug).exists():
-            raise NotPossibleError(_("there is a cluster %(slug)s already") % {"slug": cluster.slug})
+            raise NotPossibleError(_("cluster %(slug)s already exists") % {"slug": cluster.slug})
         cluster.save(force_insert=True)
         _record_added(cluster, by)
     return cluster

@@ -34,9 +34,9 @@ def _render_field(row: ObjectChange | None, field: int | None) -> str:
 def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
-        raise NotValidError(_("a comment needs a text"))
+        raise NotValidError(_("enter a comment"))
     if len(text) > LONGEST:
-        raise NotValidError(_("a comment has at most %(most)s characters") % {"most": f"{LONGEST:,}"})
+        raise NotValidError(_("a comment can have at most %(most)s characters") % {"most": f"{LONGEST:,}"})
     return text
 
 
@@ -115,7 +115,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     """
     access.require(by, Action.COMMENT, access.places_of(comment.review))
     if comment.by_id != by.pk:
-        raise NotAllowedError(_("only who wrote a comment edits it"))
+        raise NotAllowedError(_("only the author of a comment can edit it"))
     text = _check_text(text)
     if text == comment.text:
         return
@@ -124,7 +124,7 @@ def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
     with transaction.atomic():
         rows = Comment.objects.filter(pk=comment.pk, edited_at=comment.edited_at)
         if not rows.update(text=text, edited_at=now, earlier=earlier):
-            raise NotPossibleError(_("this comment was edited meanwhile; look at it again"))
+            raise NotPossibleError(_("this comment changed since you opened it; reload and try again"))
         _record(AuditAction.COMMENT_EDITED, comment, by=by)
 
 
@@ -139,7 +139,7 @@ def resolve_comment(comment: Comment, *, by: Person, is_resolved: bool = True) -
         values = {"resolved_by": by, "resolved_at": timezone.now()} if is_resolved else {}
         if not rows.update(**(values or {"resolved_by": None, "resolved_at": None})):
             raise NotPossibleError(
-                _("this comment is resolved already") if is_resolved else _("this comment is open already")
+                _("this comment is already resolved") if is_resolved else _("this comment is already open")
             )
         action = AuditAction.COMMENT_RESOLVED if is_resolved else AuditAction.COMMENT_REOPENED
         _record(action, comment, by=by)

@@ -81,13 +81,15 @@ def _gains(change: PendingChange, person: Person) -> bool:
 def find_blocker(change: PendingChange, *, by: Person) -> str:
     """Return why this administrator cannot confirm a change; "" when they can."""
     if administrators.is_same_human(change.asked_by, by):
-        return _("you asked for it: another administrator has to confirm it")
+        return _("you requested this: another administrator must confirm it")
     if _gains(change, by):
-        return _("you would gain by it: another administrator has to confirm it")
+        return _("this benefits you: another administrator must confirm it")
     if not access.can(change.asked_by, Action.MANAGE):
-        return _("%(name)s, who asked for it, is no administrator any more") % {"name": change.asked_by.get_username()}
+        return _("%(name)s, who requested this, is no longer an administrator") % {
+            "name": change.asked_by.get_username()
+        }
     if _gains(change, change.asked_by):
-        return _("%(name)s asked for it and would gain by it") % {"name": change.asked_by.get_username()}
+        return _("%(name)s requested this and would benefit from it") % {"name": change.asked_by.get_username()}
     return ""
 
 

@@ -93,7 +93,7 @@ def _check_open(plan: Plan, choices: Iterable[Choice]) -> None:
         if (choice.ref.key, choice.path, choice.manager) not in found:
             where = f"{choice.ref} {render_path(choice.path)}"
             raise NotPossibleError(
-                _("%(where)s has no open conflict with %(manager)s; look at the plan again")
+                _("%(where)s has no open conflict with %(manager)s; reload the plan")
                 % {"where": where, "manager": choice.manager}
             )
 
@@ -162,7 +162,7 @@ def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
     access.require(by, Action.DECIDE, access.places_of(plan.review))
     if not 0 <= place < len(plan.decisions):
         raise NotPossibleError(
-            _("plan %(number)s carries out no decision %(place)s") % {"number": plan.number, "place": place}
+            _("plan %(number)s has no resolution %(place)s") % {"number": plan.number, "place": place}
         )
     undone = plan.decisions[place]
     field = (undone["object"], undone["path"])

@@ -48,13 +48,13 @@ class Section(StrEnum):
 
 TITLES: dict[Section, str | Promise] = {
     Section.REVIEWS: _("Reviews"),
-    Section.APPROVALS: _("Approvals, with the roles of that moment"),
+    Section.APPROVALS: _("Approvals (with role at the time)"),
     Section.RUNS: _("Apply runs"),
-    Section.BROKEN_GLASS: _("Runs without consent"),
-    Section.LATE: _("Runs outside their windows"),
-    Section.POLICIES: _("Edits of policies, rules and retention"),
-    Section.RIGHTS: _("Changes of accounts, teams, grants, identities, tokens, keys and clusters"),
-    Section.UNEXPLAINED: _("Live changes that no run explains"),
+    Section.BROKEN_GLASS: _("Emergency applies"),
+    Section.LATE: _("Runs outside change windows"),
+    Section.POLICIES: _("Changes to policies, rules and retention"),
+    Section.RIGHTS: _("Changes to accounts, teams, grants, identities, tokens, keys and clusters"),
+    Section.UNEXPLAINED: _("Changes outside applyviz"),
 }
 ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
     Section.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
@@ -108,7 +108,7 @@ class Period:
 
     def __post_init__(self) -> None:
         if self.until < self.since:
-            raise NotValidError(_("a period ends after it began"))
+            raise NotValidError(_("the end of the period must be after its start"))
 
     @property
     def start(self) -> datetime:
@@ -194,7 +194,7 @@ def _from_late(late: LateRun) -> Fact:
         section=Section.LATE,
         at=late.at,
         who=run.requested_by.get_username(),
-        what="started outside" if late.is_start else "went on outside",
+        what="started outside" if late.is_start else "continued outside the change window",
         cluster=run.plan.target.cluster.slug,
         review=run.plan.review.number,
         plan=run.plan.number,

@@ -97,5 +97,5 @@ def limit_guesses(documents: Iterable[ManifestDocument], cluster: Cluster, *, na
         over = [d for d, v in found if _count(human, cluster, d.ref.namespace or namespace, d, v) > MOST_A_DAY]
     if over:
         names = ", ".join(sorted({str(document.ref) for document in over}))
-        text = _("%(name)s planned with %(most)d values of %(secrets)s today, and no more are taken until tomorrow")
+        text = _("%(name)s has used the daily limit of %(most)d values for %(secrets)s. Try again tomorrow")
         raise NotAllowedError(text % {"name": by.get_username(), "most": MOST_A_DAY, "secrets": names})

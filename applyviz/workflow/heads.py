@@ -65,7 +65,7 @@ class SignedHead:
                 str(told["signature"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise NotValidError(_("this is no published head: %(line)r") % {"line": line[:80]}) from error
+            raise NotValidError(_("not a published checkpoint: %(line)r") % {"line": line[:80]}) from error
 
     @property
     def is_ours(self) -> bool:
@@ -186,7 +186,7 @@ def read_published(lines: Iterable[str]) -> list[SignedHead]:
     found = [SignedHead.parse(line) for line in lines if line.strip()]
     foreign = next((one for one in found if not one.is_ours), None)
     if foreign is not None:
-        raise NotValidError(_("head %(head)s was not signed by this installation") % {"head": foreign.head})
+        raise NotValidError(_("checkpoint %(head)s was not signed by this installation") % {"head": foreign.head})
     return found
 
 

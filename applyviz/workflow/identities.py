@@ -56,7 +56,7 @@ def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
     found = tuple(find_identity_problems(identity.user, identity.groups))
     if found:
         facts = {"number": mapping.number, "name": person.get_username(), "problem": found[0]}
-        raise NotPossibleError(_("mapping %(number)s gives %(name)s no identity: %(problem)s") % facts)
+        raise NotPossibleError(_("mapping %(number)s gives %(name)s no valid identity: %(problem)s") % facts)
     return identity
 
 
@@ -78,7 +78,7 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
             teams = ", ".join(sorted(row.team.slug for row in chosen if row.team))
             name = person.get_username()
             raise NotPossibleError(
-                _("%(name)s is in teams of different identities on %(slug)s: %(teams)s")
+                _("%(name)s belongs to teams with different identities on %(slug)s: %(teams)s")
                 % {"name": name, "slug": cluster.slug, "teams": teams}
             )
         if found:
@@ -108,7 +108,7 @@ def _find_other_account(plan: Plan) -> tuple[str, ...]:
     cluster = plan.target.cluster
     if plan.identity or plan.account == cluster.account:
         return ()
-    text = _("the credential of %(where)s belongs to another account (%(now)s) than this plan was made for: re-plan")
+    text = _("the credential of %(where)s now belongs to another account (%(now)s): re-plan")
     return (text % {"where": cluster.name, "now": cluster.account.get("user") or _("unknown")},)
 
 
@@ -118,10 +118,10 @@ def find_moved(plan: Plan) -> tuple[str, ...]:
     try:
         now = find_identity(plan.requested_by, plan.target.cluster)
     except NotPossibleError as error:
-        return (_("%(reason)s: plan again") % {"reason": error},)
+        return (_("%(reason)s: re-plan") % {"reason": error},)
     if now == read_identity(plan):
         return _find_other_account(plan)
-    text = _("the identity of %(who)s on %(where)s changed since this plan was made: plan again")
+    text = _("the identity of %(who)s on %(where)s changed since this plan was created: re-plan")
     return (text % {"who": who, "where": where},)
 
 
@@ -143,15 +143,15 @@ def get_mapping(pk: int, *, for_user: Visitor) -> IdentityMapping:
 
 def _check_draft(draft: MappingDraft, by: Person) -> None:
     if draft.person is not None and draft.team is not None:
-        raise NotValidError(_("a mapping is for a person, for a team, or for everybody else"))
+        raise NotValidError(_("choose a person, a team or the default"))
     shown = draft.user.replace(NAME, "name")
     problems = [*find_identity_problems(shown, draft.groups)]
     if NAME in draft.user and draft.person is not None:
-        problems.append(_("%(name)s is for teams and everybody; a person is mapped to one user") % {"name": NAME})
+        problems.append(_("%(name)s is only for teams and the default; enter a user name") % {"name": NAME})
     if problems:
         raise NotValidError("; ".join(dict.fromkeys(problems)))
     if draft.person is not None and is_same_human(draft.person, by):
-        raise NotAllowedError(_("nobody maps themselves"))
+        raise NotAllowedError(_("you can't map yourself"))
 
 
 def is_same_human(first: Person, second: Person) -> bool:
@@ -167,7 +167,7 @@ def _describe(draft: MappingDraft, number: int) -> dict[str, str | int | Sequenc
 
 def _end(mapping: IdentityMapping, by: Person) -> None:
     if not IdentityMapping.objects.filter(pk=mapping.pk, ended_at=None).update(ended_at=clock.now(), ended_by=by):
-        raise NotPossibleError(_("the mapping ended already"))
+        raise NotPossibleError(_("the mapping is already removed"))
 
 
 def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> IdentityMapping:
@@ -203,7 +203,7 @@ def end_mapping(mapping: IdentityMapping, *, by: Person) -> None:
     """Take a mapping back, from now on."""
     access.require(by, Action.MANAGE)
     if mapping.person is not None and is_same_human(mapping.person, by):
-        raise NotAllowedError(_("nobody changes as whom they are known themselves"))
+        raise NotAllowedError(_("you can't change your own mapping"))
     draft = MappingDraft(mapping.user, tuple(mapping.groups), mapping.person, mapping.team, mapping.note)
     with transaction.atomic():
         _end(mapping, by)

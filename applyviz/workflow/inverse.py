@@ -66,7 +66,7 @@ def find_undo_blockers(run: ApplyRun, *, for_user: Visitor) -> tuple[str, ...]:
     elif not _list_done(run):
         blockers.append(_("the run changed nothing"))
     if not access.can(for_user, Action.WRITE, access.places_of(run.plan.review)):
-        blockers.append(_("you need the role author"))
+        blockers.append(_("only authors can do this"))
     return tuple(blockers)
 
 
@@ -142,7 +142,7 @@ def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
     options = options_from_json(run.plan.options)
     found = _gather(run, options)
     if not found.files and not found.deletions:
-        raise NotPossibleError(_("nothing of this run can be undone: %(why)s") % {"why": "; ".join(found.notes)})
+        raise NotPossibleError(_("this run can't be reverted: %(why)s") % {"why": "; ".join(found.notes)})
     if not found.files:
         lines = ["# Nothing is applied; these objects are deleted:", *(f"# - {d}" for d in found.deletions)]
         found.files.append(SourceFile("deletions.yaml", "\n".join([*lines, ""]).encode()))

@@ -27,7 +27,7 @@ def ask(
     with transaction.atomic():
         same = PendingChange.objects.filter(kind=kind, state=PendingState.WAITING, expires_at__gt=now, asked_by=by)
         if any(one.given == given for one in same):
-            raise NotPossibleError(_("this waits for a second administrator already"))
+            raise NotPossibleError(_("this is already waiting for a second administrator"))
         made = PendingChange.objects.create(
             kind=kind, given=dict(given), told=dict(told), asked_by=by, asked_at=now, expires_at=now + LASTS
         )
@@ -52,7 +52,7 @@ def get_waiting(number: int) -> PendingChange:
     """Return one change that still waits; raises `NotVisibleError`."""
     found = read_waiting().filter(pk=number).first()
     if found is None:
-        raise NotVisibleError(_("nothing with this number waits for a second administrator"))
+        raise NotVisibleError(_("no change with this number is waiting for confirmation"))
     return found
 
 
@@ -61,7 +61,7 @@ def settle(change: PendingChange, state: PendingState, *, by: Person | None) -> 
     now = clock.now()
     waiting = PendingChange.objects.filter(pk=change.pk, state=PendingState.WAITING, expires_at__gt=now)
     if not waiting.update(state=state, answered_by=by, answered_at=now):
-        raise NotPossibleError(_("it was answered already, or its time is over"))
+        raise NotPossibleError(_("this change was already confirmed or declined, or it has expired"))
 
 
 def decline(change: PendingChange, *, by: Person) -> None:

@@ -114,8 +114,8 @@ def name_denied(identity: Identity, denied: Sequence[str]) -> tuple[str, ...]:
     if not denied:
         return ()
     more = _(", and %(n)d more") % {"n": len(denied) - 3} if len(denied) > 3 else ""
-    who = _("the credential of the cluster") if identity.is_own else str(identity)
+    who = _("the cluster credential") if identity.is_own else str(identity)
     facts = {"who": who, "acts": ", ".join(denied[:3]), "more": more}
     return (
-        _("%(who)s may not %(acts)s%(more)s, so the run must fail: grant this to its account, then re-plan") % facts,
+        _("%(who)s is not allowed to %(acts)s%(more)s. Grant this permission to its account, then re-plan") % facts,
     )

@@ -123,7 +123,7 @@ def _keep_places(plan: Plan, places: Collection[Place]) -> None:
         if not access.can(plan.requested_by, Action.WRITE, [place]):
             where = f"namespace {place.namespace}" if place.namespace else "objects of no namespace"
             raise NotAllowedError(
-                _("%(name)s may not plan for %(where)s of %(cluster)s")
+                _("%(name)s can't create plans for %(where)s of %(cluster)s")
                 % {"name": plan.requested_by.get_username(), "where": where, "cluster": place.cluster}
             )
     rows = (ReviewPlace(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)

@@ -36,9 +36,9 @@ class Need:
     def __str__(self) -> str:
         facts = {"n": self.missing, "team": self.demand.team}
         if not self.demand.team:
-            return ngettext("%(n)d approval is missing", "%(n)d approvals are missing", self.missing) % facts
+            return ngettext("%(n)d approval missing", "%(n)d approvals missing", self.missing) % facts
         text = ngettext(
-            "%(n)d approval of team %(team)s is missing", "%(n)d approvals of team %(team)s are missing", self.missing
+            "%(n)d approval from team %(team)s missing", "%(n)d approvals from team %(team)s missing", self.missing
         )
         return text % facts
 

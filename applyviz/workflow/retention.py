@@ -81,13 +81,13 @@ def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_request
     access.require(by, Action.MANAGE)
     chosen = sorted(set(actions))
     if days < SHORTEST_DAYS:
-        raise NotValidError(_("bodies are kept for at least %(least)s days") % {"least": SHORTEST_DAYS})
+        raise NotValidError(_("details must be kept for at least %(least)s days") % {"least": SHORTEST_DAYS})
     wrong = [action for action in chosen if action not in AuditAction.values or action in ALWAYS_KEPT]
     if wrong:
         raise NotValidError(_("entries of this kind are always kept: %(names)s") % {"names": ", ".join(wrong)})
     with transaction.atomic():
         if RetentionPolicy.objects.filter(name=name).exists():
-            raise NotValidError(_("there is a policy %(name)s already") % {"name": name})
+            raise NotValidError(_("policy %(name)s already exists") % {"name": name})
         policy = RetentionPolicy.objects.create(
             name=name, days=days, actions=chosen, has_requests=has_requests, created_at=timezone.now(), created_by=by
         )
@@ -100,7 +100,7 @@ def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not RetentionPolicy.objects.filter(pk=policy.pk, is_active=True).update(is_active=False):
-            raise NotPossibleError(_("the policy has ended already"))
+            raise NotPossibleError(_("the policy has already ended"))
         policy.is_active = False
         _tell_change(policy, by)
 

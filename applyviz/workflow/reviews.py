@@ -158,10 +158,10 @@ def replan_review(
         latest = review.latest_plan
         if review.state != ReviewState.OPEN:
             raise NotPossibleError(
-                _("this review is %(state)s; open a new one") % {"state": review.get_state_display()}
+                _("this review is %(state)s; create a new review") % {"state": review.get_state_display()}
             )
         if latest is None or latest.state == PlanState.PLANNING:
-            raise NotPossibleError(_("a plan is being made already"))
+            raise NotPossibleError(_("a plan is already being created"))
         options_before = options_from_json(latest.options)
         options = options_before if options is None else options
         if options.takes_over and not options_before.takes_over:

@@ -63,7 +63,7 @@ def scope_of(grant: Grant) -> Scope:
 def _keep_administrator() -> None:
     """Raise unless somebody is left who can manage."""
     if not administrators.list_current():
-        raise NotPossibleError(_("this would leave nobody who manages people and policies"))
+        raise NotPossibleError(_("at least one administrator must remain"))
 
 
 def add_grant(role: Role, *, actors: Actors, person: Person | None, team: Team | None, scope: Scope) -> Grant:
@@ -90,7 +90,7 @@ def end_grant(grant: Grant, *, actors: Actors) -> None:
     """Take a role back, from now on; raises `NotPossibleError` for the last administrator's."""
     with transaction.atomic():
         if not Grant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=clock.now(), ended_by=actors.by):
-            raise NotPossibleError(_("the grant ended already"))
+            raise NotPossibleError(_("the grant is already removed"))
         _keep_administrator()
         actors.record(AuditAction.ROLE_ENDED, describe_grant(grant.role, grant.person, grant.team, scope_of(grant)))
 
@@ -110,7 +110,9 @@ def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
                     is_sole=is_sole,
                 )
         except IntegrityError as error:
-            raise NotPossibleError(_("%(name)s is in this team already") % {"name": person.get_username()}) from error
+            raise NotPossibleError(
+                _("%(name)s is already a member of this team") % {"name": person.get_username()}
+            ) from error
         detail: dict[str, JSONValue] = {"team": team.slug, "joined": person.get_username()}
         actors.record(AuditAction.TEAM_CHANGED, detail, is_sole=is_sole)
     return member
@@ -120,7 +122,7 @@ def end_member(member: TeamMember, *, actors: Actors) -> None:
     """Take somebody out of a team, from now on."""
     with transaction.atomic():
         if not TeamMember.objects.filter(pk=member.pk, ended_at=None).update(ended_at=clock.now()):
-            raise NotPossibleError(_("the membership ended already"))
+            raise NotPossibleError(_("the member is already removed"))
         _keep_administrator()
         actors.record(AuditAction.TEAM_CHANGED, {"team": member.team.slug, "left": member.person.get_username()})
 
@@ -129,7 +131,7 @@ def archive_team(team: Team, *, actors: Actors) -> None:
     """End a team: it grants nothing any more."""
     with transaction.atomic():
         if not Team.objects.filter(pk=team.pk, retired_at=None).update(retired_at=clock.now()):
-            raise NotPossibleError(_("the team is archived already"))
+            raise NotPossibleError(_("the team is already archived"))
         _keep_administrator()
         actors.record(AuditAction.TEAM_CHANGED, {"team": team.slug, "retired": True})
 
@@ -139,6 +141,6 @@ def set_active(person: Person, *, is_active: bool, actors: Actors) -> None:
     with transaction.atomic():
         changed = Person.objects.filter(pk=person.pk, is_active=not is_active).update(is_active=is_active)
         if not changed:
-            raise NotPossibleError(_("the account is so already"))
+            raise NotPossibleError(_("the account is already in that state"))
         _keep_administrator()
         actors.record(AuditAction.PERSON_CHANGED, {"account": person.get_username(), "active": is_active})

@@ -114,7 +114,7 @@ def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
             scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now())
             outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
     except IntegrityError as error:
-        raise NotPossibleError(_("this cluster is being looked at already")) from error
+        raise NotPossibleError(_("a scan of this cluster is already running")) from error
     return scan
 
 

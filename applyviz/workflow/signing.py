@@ -144,7 +144,7 @@ def prove(person: Person, password: str, address: str, *, session: str) -> Proof
 
 def _too_early(until: datetime) -> TooOftenError:
     seconds = count_seconds(until)
-    return TooOftenError(_("Wait %(count)d s after a wrong password, then try again.") % {"count": seconds}, seconds)
+    return TooOftenError(_("Too many wrong passwords. Wait %(count)d s, then try again.") % {"count": seconds}, seconds)
 
 
 def count_seconds(until: datetime) -> int:

@@ -52,8 +52,7 @@ def _count(by: Person) -> None:
         count = buckets.count_one(LimitKind.COMPARER, bucket, window=_DAY, now=now)
     if count > MOST_A_DAY:
         raise TooOftenError(
-            _("You compared %(count)d files within a day, which is the most; try again tomorrow")
-            % {"count": MOST_A_DAY}
+            _("You reached the limit of %(count)d file comparisons per day; try again tomorrow") % {"count": MOST_A_DAY}
         )
 
 

@@ -68,9 +68,9 @@ def _describe(rule: StandingRule, **more: str) -> dict[str, str | int]:
 
 def _check_draft(draft: RuleDraft, reason: str) -> None:
     if not reason.strip():
-        raise NotValidError(_("a standing rule needs a reason: it will be read when nobody remembers"))
+        raise NotValidError(_("a conflict rule needs a reason"))
     if not draft.name.strip() or not draft.kind or not draft.path:
-        raise NotValidError(_("a standing rule names a kind, a name or pattern, and a field"))
+        raise NotValidError(_("a conflict rule needs a kind, a name or pattern, and a field"))
 
 
 def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> StandingRule:
@@ -95,7 +95,7 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
         ).first()
         if same is not None:
             raise NotPossibleError(
-                _("rule %(number)s says something of this field already; end it first") % {"number": same.number}
+                _("rule %(number)s already covers this field; end it first") % {"number": same.number}
             )
         rule = StandingRule.objects.create(
             cluster=cluster,
@@ -130,13 +130,13 @@ def agree_rule(rule: StandingRule, *, by: Person) -> None:
     """
     access.require(by, Action.APPROVE, list_places(rule.cluster, rule.namespace))
     if is_own(rule, by):
-        raise NotAllowedError(_("nobody agrees to a standing rule of their own"))
+        raise NotAllowedError(_("you can't approve your own conflict rule"))
     with transaction.atomic():
         agreed = StandingRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
             state=RuleState.IN_FORCE, agreed_by=by, agreed_at=timezone.now()
         )
         if not agreed:
-            raise NotPossibleError(_("this rule was agreed to or ended already"))
+            raise NotPossibleError(_("this rule was already approved or ended"))
         audit.record(AuditAction.RULE_AGREED, by=by, about=_about(rule), detail=_describe(rule))
 
 
@@ -147,7 +147,7 @@ def _end(rule: StandingRule, *, by: Person, note: str, before: RuleState, after:
             state=after, ended_by=by, ended_at=timezone.now(), end_note=note
         )
         if not ended:
-            raise NotPossibleError(_("this rule is no longer what the page showed; look again"))
+            raise NotPossibleError(_("this rule changed since you opened the page; reload and try again"))
         audit.record(action, by=by, about=_about(rule), detail=_describe(rule, note=note))
 
 
@@ -215,8 +215,8 @@ def find_blockers(plan: Plan) -> tuple[str, ...]:
         return ()
     numbers = ", ".join(map(str, reached))
     text = ngettext(
-        "standing rule %(numbers)s changed since this plan was made: plan again",
-        "standing rules %(numbers)s changed since this plan was made: plan again",
+        "conflict rule %(numbers)s changed since this plan was created: re-plan",
+        "conflict rules %(numbers)s changed since this plan was created: re-plan",
         len(reached),
     )
     return (text % {"numbers": numbers},)

@@ -103,7 +103,7 @@ def add_person(*, by: Person, name: str, email: str) -> Invited:
             with transaction.atomic():
                 made = Person.objects.create_user(name, email)
         except IntegrityError as error:
-            raise NotValidError(_("there is an account %(name)s already") % {"name": name}) from error
+            raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
         _link_mailbox(made)
         audit.record(AuditAction.PERSON_ADDED, by=by, about=audit.Subject(), detail={"account": name, "mail": email})
         return Invited(made, claims.make_link(made, by=by))
@@ -116,7 +116,7 @@ def set_active(person: Person, *, by: Person, is_active: bool) -> PendingChange 
     """
     access.require(by, Action.MANAGE)
     if administrators.is_same_human(person, by):
-        raise NotAllowedError(_("nobody deactivates or activates their own account"))
+        raise NotAllowedError(_("you can't deactivate or reactivate your own account"))
     is_delicate = administrators.holds_sensitive(person) if is_active else _is_administrator(person)
     if is_delicate and administrators.needs_second():
         kind = PendingKind.ACTIVATE if is_active else PendingKind.DEACTIVATE
@@ -137,7 +137,7 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
         raise NotValidError(_("name at least two accounts"))
     if administrators.needs_second() and any(administrators.was_ever(person) for person in accounts):
         # Else one of two could make both one human, and be the only one there has ever been.
-        raise NotAllowedError(_("accounts of administrators are linked by a command: manage.py people link"))
+        raise NotAllowedError(_("to link administrator accounts, run manage.py people link on the server"))
     with transaction.atomic():
         count_as_one(accounts)
         detail = {"one human": sorted(person.get_username() for person in accounts)}
@@ -152,7 +152,7 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
             with transaction.atomic():
                 team = Team.objects.create(slug=slug, name=name, created_at=clock.now())
         except IntegrityError as error:
-            raise NotValidError(_("there is a team %(slug)s already") % {"slug": slug}) from error
+            raise NotValidError(_("team %(slug)s already exists") % {"slug": slug}) from error
         audit.record(AuditAction.TEAM_CHANGED, by=by, about=audit.Subject(), detail={"team": slug, "made": name})
     return team
 
@@ -176,9 +176,9 @@ def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | Pendin
     """
     access.require(by, Action.MANAGE)
     if administrators.is_same_human(person, by):
-        raise NotAllowedError(_("nobody puts themselves into a team, under any account"))
+        raise NotAllowedError(_("you can't add your own accounts to a team"))
     if ServiceAccount.objects.filter(person=person).exists():
-        raise NotAllowedError(_("a service account is in no team: teams agree, programs ask"))
+        raise NotAllowedError(_("service accounts can't be team members"))
     if administrators.gives(team, administrators.SENSITIVE) and administrators.needs_second():
         told: dict[str, JSONValue] = {"team": team.slug, "joins": person.get_username()}
         return pending.ask(PendingKind.MEMBER, by=by, given={"team": team.pk, "person": person.pk}, told=told)
@@ -200,16 +200,16 @@ def _require_grantable(role: Role, *, by: Person, person: Person | None, team: T
     if (person is None) == (team is None):
         raise NotValidError(_("a role goes to a person or to a team"))
     if team is not None and administrators.is_in_team(by, team):
-        raise NotAllowedError(_("nobody grants a role to a team that they are in, under any account"))
+        raise NotAllowedError(_("you can't grant a role to a team that you belong to"))
     service = ServiceAccount.objects.filter(person=person).select_related("owner").first() if person else None
     if service is not None and role not in access.OF_PROGRAMS:
-        raise NotAllowedError(_("a service account is never %(label)s") % {"label": role.label})
+        raise NotAllowedError(_("a service account can't have the role %(label)s") % {"label": role.label})
     if service is not None and administrators.is_same_human(service.owner, by):
-        raise NotAllowedError(_("nobody grants a role to a service account of their own"))
+        raise NotAllowedError(_("you can't grant a role to your own service account"))
     if person is not None and administrators.is_same_human(person, by):
-        raise NotAllowedError(_("nobody grants a role to themselves, under any account"))
+        raise NotAllowedError(_("you can't grant a role to yourself"))
     if role is Role.ADMINISTRATOR and scope != Scope():
-        raise NotValidError(_("an administrator is one everywhere"))
+        raise NotValidError(_("the administrator role can only be granted everywhere"))
 
 
 def grant_role(

@@ -61,7 +61,7 @@ class Caller:
         """Let it pass, or raise `NotAllowedError`: the scope comes before the roles of the account."""
         if action not in _ACTIONS[TokenScope(self.token.scope)]:
             raise NotAllowedError(
-                _("the scope of this token (%(scope)s) does not let it %(value)s")
+                _("the scope of this token (%(scope)s) does not allow it to %(value)s")
                 % {"scope": self.token.scope, "value": action.value}
             )
         access.require(self.person, action)
@@ -89,15 +89,15 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
     """
     access.require(by, Action.CONNECT)
     if not _is_owner(by, account):
-        raise NotAllowedError(_("tokens are made for oneself, or for a service account of one's own"))
+        raise NotAllowedError(_("you can create tokens only for yourself or for your own service accounts"))
     if not name.strip() or days not in LASTS:
-        raise NotValidError(_("a token needs a name, and a time after which it ends"))
+        raise NotValidError(_("a token needs a name and an expiry"))
     text = BEGIN + secrets.token_urlsafe(32)
     now = timezone.now()
     with transaction.atomic():
         if ApiToken.objects.filter(person=account, revoked_at=None, expires_at__gt=now).count() >= MOST_TOKENS:
             raise NotPossibleError(
-                _("%(name)s has %(most)s tokens; revoke some first")
+                _("%(name)s already has %(most)s tokens; revoke one first")
                 % {"name": account.get_username(), "most": MOST_TOKENS}
             )
         token = ApiToken.objects.create(
@@ -118,11 +118,11 @@ def revoke_token(token: ApiToken, *, by: Person) -> None:
     """End a token now: its account, who owns that, or an administrator."""
     access.require(by, Action.CONNECT)
     if not _is_owner(by, token.person) and not access.can(by, Action.MANAGE):
-        raise NotAllowedError(_("only its owner or an administrator revokes a token"))
+        raise NotAllowedError(_("only the owner or an administrator can revoke a token"))
     with transaction.atomic():
         ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now(), revoked_by=by)
         if not ended:
-            raise NotPossibleError(_("the token was revoked already"))
+            raise NotPossibleError(_("the token is already revoked"))
         audit.record(AuditAction.TOKEN_REVOKED, by=by, about=audit.Subject(), detail=_describe(token))
 
 
@@ -150,13 +150,13 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
     """
     access.require(by, Action.WRITE)
     if ServiceAccount.objects.filter(person=by).exists():
-        raise NotAllowedError(_("a program makes no accounts"))
+        raise NotAllowedError(_("a service account can't create accounts"))
     with transaction.atomic():
         try:
             with transaction.atomic():
                 made = Person.objects.create_user(name)
         except IntegrityError as error:
-            raise NotValidError(_("there is an account %(name)s already") % {"name": name}) from error
+            raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
         ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=timezone.now())
         teams.count_as_one([by, made])
         detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}

@@ -77,13 +77,13 @@ def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person cannot have live verified now; empty when they can."""
     blockers = []
     if not plan.review.applied_by:
-        blockers.append(_("applyviz applies this itself, and verifies it while it does"))
+        blockers.append(_("applyviz applies this review itself and verifies it during the run"))
     if plan.state != PlanState.COMPLETE:
-        blockers.append(_("there is no complete plan to hold live against"))
+        blockers.append(_("there is no complete plan to verify"))
     if not access.can(for_user, Action.COMMENT, access.places_of(plan.review)):
-        blockers.append(_("you need a role that takes part"))
+        blockers.append(_("you need a role in this scope"))
     if Verification.objects.filter(plan=plan, state=VerificationState.WAITING).exists():
-        blockers.append(_("live is being looked at already"))
+        blockers.append(_("a verification is already running"))
     return tuple(blockers)
 
 

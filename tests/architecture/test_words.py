@@ -1,7 +1,8 @@
-"""The project speaks of the product alone: no workplace paths, no registries, nothing left to do."""
+"""The project speaks of the product alone, and docs/words.md lists every sentence that it can show."""
 
 import re
 
+from scripts import words
 from tests.architecture.tracked import ROOT, tracked_files
 
 # Each pattern is broken up so that this file does not hold what it forbids.
@@ -43,3 +44,20 @@ def test_locked_requirements_carry_hashes_and_no_index():
         assert "://" not in text
         assert not re.search(r"(?m)^\s*--(extra-|find-|index)", text)
         assert len(re.findall(r"(?m)^[A-Za-z0-9_.\-]+==[^\n]*\\\n    --hash=sha256:", text)) == len(requirements)
+
+
+def test_words_lists_every_sentence():
+    written = words.DOCUMENT.read_text(encoding="utf-8")
+
+    assert written == words.render(), "run `python scripts/words.py` and read what changed in docs/words.md"
+
+
+def test_sentences_of_templates_and_modules_are_found():
+    template = (
+        '{% translate "Save" %}{% blocktranslate count n=n %}{{ n }} run{% plural %}{{ n }} runs{% endblocktranslate %}'
+    )
+    module = 'A = _("Plan failed")\nB = "not shown anywhere"\n'
+
+    assert list(words.find_in_template(template)) == ["Save", "{{ n }} run", "{{ n }} runs"]
+    assert list(words.find_in_module(module)) == ["Plan failed"]
+    assert list(words.find_in_module(module, is_catalogue=True)) == ["Plan failed", "not shown anywhere"]

@@ -81,8 +81,8 @@ def test_digest_moves_with_the_key(plan: Plan, settings: Any) -> None:
 def test_who_holds_the_file_is_told_that_it_is_equal(plan: Plan, viewer: Client) -> None:
     equal, other = ask(viewer, plan, PIN), ask(viewer, plan, secret(pin="483202"))
 
-    assert (equal[0], "is equal, byte for byte, to" in equal[1], "0.yaml" in equal[1]) == (200, True, True)
-    assert (other[0], "is equal to no file of this plan" in other[1]) == (200, True)
+    assert (equal[0], "is identical to" in equal[1], "0.yaml" in equal[1]) == (200, True, True)
+    assert (other[0], "does not match any file of this plan" in other[1]) == (200, True)
     told = AuditEntry.objects.filter(action=AuditAction.FILE_COMPARED).order_by("id").values_list("detail", flat=True)
     assert list(told) == [{"equal to": ["0.yaml"]}, {"equal to": []}]
     assert "48320" not in json.dumps([text for _where, text in list_stored()])

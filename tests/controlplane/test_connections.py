@@ -124,8 +124,8 @@ def test_account_that_only_reads_is_named_before_approval(product, mode):
     found = [text for text in approvals.find_plan_blockers(made) if "may not" in text]
     assert made.state == PlanState.COMPLETE
     assert len(found) == 1
-    assert "the credential of the cluster may not create configmaps in namespace connections" in found[0]
-    assert found[0].endswith("so the run must fail: grant this to its account, then re-plan")
+    assert "the cluster credential is not allowed to create configmaps in namespace connections" in found[0]
+    assert found[0].endswith(". Grant this permission to its account, then re-plan")
     with pytest.raises(NotPossibleError, match="may not create configmaps"):
         approvals.approve_plan(made, by=product.bob, digest=made.digest)
 

@@ -40,7 +40,7 @@ def open_review(page: Page, title: str, files: dict[str, str], *, manager: str) 
     page.get_by_label("Title").fill(title)
     page.get_by_label("Namespace").fill("shop")
     page.get_by_label("Field manager", exact=True).fill(manager)
-    page.get_by_role("button", name="Make the plan").click()
+    page.get_by_role("button", name="Create plan").click()
     wait_for_plan(page, 1)
     found = re.search(r"/reviews/\d+/", page.url)
     assert found
@@ -50,7 +50,7 @@ def open_review(page: Page, title: str, files: dict[str, str], *, manager: str) 
 def wait_for_plan(page: Page, number: int) -> None:
     """The plan of this number is whole when its track says what is next."""
     expect(page.locator("[data-deck] h1")).to_contain_text(f"plan {number}")
-    expect(page.locator(".track")).to_contain_text(re.compile("nothing to decide|to acknowledge|refused|not complete"))
+    expect(page.locator(".track")).to_contain_text(re.compile("no conflicts|to acknowledge|refused|not complete"))
 
 
 def apply(page: Page, address: str) -> None:
@@ -61,7 +61,7 @@ def apply(page: Page, address: str) -> None:
     page.get_by_role("link", name=re.compile("Approve plan")).click()
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded")
-    expect(page.locator("main")).to_contain_text("applied and verified")
+    expect(page.locator("main")).to_contain_text("Applied")
 
 
 def open_object(page: Page, address: str, name: str) -> None:
@@ -86,11 +86,11 @@ def decide_mixed(alice: Page, address: str) -> None:
         alice.keyboard.press(way)
     assert alice.locator("[data-way]:checked").evaluate_all("all => all.map(one => one.dataset.way)") == ["1", "2", "3"]
     expect(alice.locator(".decide-bar")).to_contain_text("Force is a property of a request and not of a field")
-    alice.get_by_role("button", name="Show what would be sent").click()
+    alice.get_by_role("button", name="Preview request").click()
     expect(alice.locator(".preview")).to_contain_text("Mixed: force is a property of a request")
     assert describe(Axe().run(alice).response["violations"]) == []
     alice.get_by_label("Why").fill("agreed with the operator's team")
-    alice.get_by_role("button", name="Decide 3 fields so").click()
+    alice.get_by_role("button", name="Resolve 3 fields").click()
     wait_for_plan(alice, 2)
 
 
@@ -116,7 +116,7 @@ def bring_home(alice: Page, address: str, folder: Path) -> None:
 def agree_on_a_rule(alice: Page, bob: Page, address: str) -> None:
     """A decision becomes a rule for both objects, when a second person agrees; plans made before are out of date."""
     open_object(alice, address, NAMES[0])
-    alice.get_by_role("link", name=re.compile("Make it a standing rule")).last.click()
+    alice.get_by_role("link", name=re.compile("Always resolve this way…")).last.click()
     alice.get_by_label("Names", exact=True).fill("decider-*")
     alice.get_by_label("Why").fill("it is theirs")
     assert describe(Axe().run(alice).response["violations"]) == []
@@ -127,17 +127,17 @@ def agree_on_a_rule(alice: Page, bob: Page, address: str) -> None:
     bob.get_by_role("button", name=re.compile("Agree")).first.click()
     expect(bob.locator(".messages")).to_contain_text("in force")
     bob.goto(address)
-    expect(bob.locator(".deck")).to_contain_text("standing rule")
+    expect(bob.locator(".deck")).to_contain_text("conflict rule")
 
 
 def decide_the_rest(alice: Page, address: str) -> None:
     """All that is left with one field manager is decided at once; where the rule answers, the plan says so."""
     open_object(alice, address, NAMES[1])
     alice.locator(".everywhere summary").click()
-    alice.get_by_label("every conflict with settings-operator in the plan").check()
-    alice.locator(".everywhere").get_by_label("Leave it to them").check()
-    alice.get_by_role("button", name="Show what would come of it").click()
-    alice.get_by_role("button", name="Decide 3 fields so").click()
+    alice.get_by_label("all conflicts with settings-operator in the plan").check()
+    alice.locator(".everywhere").get_by_label("Give up the field").check()
+    alice.get_by_role("button", name="Preview").click()
+    alice.get_by_role("button", name="Resolve 3 fields").click()
     wait_for_plan(alice, 3)
     open_object(alice, address, NAMES[1])
     expect(alice.locator(".decided")).to_contain_text("by alice")
@@ -149,9 +149,9 @@ def undo_until_the_rule_answers(alice: Page, address: str) -> None:
     undone.click()
     wait_for_plan(alice, 4)
     open_object(alice, address, NAMES[1])
-    expect(alice.locator(".decided li", has_text=".data.size")).to_contain_text("standing rule")
+    expect(alice.locator(".decided li", has_text=".data.size")).to_contain_text("conflict rule")
     alice.goto("/history/?action=decision.undone")
-    expect(alice.locator("main")).to_contain_text("undid a decision")
+    expect(alice.locator("main")).to_contain_text("undid a resolution")
 
 
 def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
@@ -168,7 +168,7 @@ def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
     bob.get_by_role("button", name="Revoke").first.click()
     expect(bob.locator(".messages")).to_contain_text("revoked")
     bob.goto(address)
-    expect(bob.locator(".deck")).to_contain_text("standing rule")
+    expect(bob.locator(".deck")).to_contain_text("conflict rule")
 
 
 def test_deciding_needs_no_script(product, browser, sign_in):

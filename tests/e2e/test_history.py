@@ -87,7 +87,7 @@ def test_words_are_looked_for_by_keyboard(sign_in):
 def test_evidence_is_for_a_period_and_prints(sign_in):
     page = sign_in("bob")
     page.goto("/history/evidence/")
-    page.get_by_role("heading", name="Approvals, with the roles of that moment").wait_for()
+    page.get_by_role("heading", name="Approvals (with role at the time)").wait_for()
     expect(page.get_by_text("approver").first).to_be_visible()
 
     page.emulate_media(media="print")
@@ -101,10 +101,10 @@ def test_evidence_is_for_a_period_and_prints(sign_in):
 def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
     page = sign_in("alice")
     look_now(page)
-    page.get_by_role("heading", name="State and rights").wait_for()
+    page.get_by_role("heading", name="Status and permissions").wait_for()
     page.get_by_text("What the identity of your plans and runs may do there").click()
     page.get_by_text("customresourcedefinitions").wait_for()
     page.goto("/clusters/demo/adopt/apps/Deployment/shop/frontend/")
-    page.get_by_role("button", name="Open the review").click()
+    page.get_by_role("button", name="Open review").click()
 
     expect(page.get_by_role("heading", level=1)).to_contain_text("Adopt Deployment frontend")

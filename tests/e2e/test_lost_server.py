@@ -88,7 +88,7 @@ def test_run_page_outlives_its_server(product, browser, tmp_path):
         alice.get_by_label("Paste").fill(MANIFESTS)
         alice.get_by_label("Title").fill("Many settings")
         alice.get_by_label("Namespace").fill("shop")
-        alice.get_by_role("button", name="Make the plan").click()
+        alice.get_by_role("button", name="Create plan").click()
         expect(alice.locator(".sentence")).to_contain_text(f"{OBJECTS} are created")
         bob.goto(alice.url)
         bob.get_by_role("link", name=re.compile("Approve plan")).click()
@@ -106,7 +106,7 @@ def test_run_page_outlives_its_server(product, browser, tmp_path):
         expect(bob.get_by_text("The server does not answer.")).to_be_hidden()
         expect(bob.get_by_role("heading", level=1)).to_contain_text("succeeded")
         expect(bob.locator("#run-head")).to_contain_text(f"{OBJECTS} of {OBJECTS} objects done")
-        expect(bob.locator("#run-head")).to_contain_text("A worker was lost")
+        expect(bob.locator("#run-head")).to_contain_text("A worker stopped responding")
         expect(bob.locator(".run-table tbody tr")).to_have_count(OBJECTS)
     finally:
         server.terminate()

@@ -72,8 +72,8 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
     page.get_by_label("Title").fill(title)
     page.get_by_label("Why").fill("Because the greeter greets.")
     page.get_by_label("Namespace").fill("shop")
-    page.get_by_role("button", name="Make the plan").click()
-    expect(page.locator(".track")).to_contain_text("nothing to decide")
+    page.get_by_role("button", name="Create plan").click()
+    expect(page.locator(".track")).to_contain_text("no conflicts")
 
 
 def approve_and_apply(page: Page, address: str) -> None:
@@ -93,11 +93,11 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
         "app/secret.yaml": SECRET.format(version=1),
     }
     open_review(alice, "Greeter 1", first)
-    expect(alice.locator(".sentence")).to_have_text("Of 2 objects, 2 are created.")
+    expect(alice.locator(".sentence")).to_have_text("2 to create")
     expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
 
     approve_and_apply(bob, alice.url)
-    expect(bob.locator(".run-progress")).to_contain_text("2 applied and verified")
+    expect(bob.locator(".run-progress")).to_contain_text("2 applied")
 
     second = {
         "app/greeter.yaml": DEPLOYMENT.format(replicas=3, version="2"),

@@ -34,12 +34,12 @@ def test_rule_leads_to_a_question_and_a_link(visitor, browser):
     visitor.get_by_role("link", name="When does the server reject").click()
     visitor.get_by_role("link", name="Open in the playground Rejected").click()
     expect(visitor.get_by_text('conflict with "platform"').first).to_be_visible()
-    expect(visitor.get_by_text("Three ways out:")).to_be_visible()
+    expect(visitor.get_by_text("Choose a resolution:")).to_be_visible()
 
-    visitor.get_by_label("Take over what conflicts (force)").check()
+    visitor.get_by_label("Force conflicts").check()
     visitor.get_by_role("button", name="Explain").click()
     expect(visitor.locator("#pane")).to_contain_text("update")
-    expect(visitor.get_by_text("Three ways out:")).to_have_count(0)
+    expect(visitor.get_by_text("Choose a resolution:")).to_have_count(0)
 
     visitor.get_by_role("link", name="Requests 1").click()
     expect(visitor.locator("#pane")).to_contain_text("application/apply-patch+yaml")
@@ -48,7 +48,7 @@ def test_rule_leads_to_a_question_and_a_link(visitor, browser):
     expect(visitor.locator(".schema").first).to_contain_text("string")
 
     other = browser.new_page()
-    other.goto(visitor.get_by_label("Link to this answer").input_value())
+    other.goto(visitor.get_by_label("Link to this result").input_value())
     expect(other.locator("#pane")).to_contain_text("light")
     other.close()
 
@@ -59,7 +59,7 @@ def test_fields_follow_the_way_of_applying(visitor):
     expect(visitor.get_by_label("Last applied")).to_be_hidden()
     visitor.get_by_role("radio", name="Client-side").check()
     expect(visitor.get_by_label("Last applied")).to_be_visible()
-    expect(visitor.get_by_label("Take over what conflicts (force)")).to_be_hidden()
+    expect(visitor.get_by_label("Force conflicts")).to_be_hidden()
 
 
 def test_problem_names_its_line(visitor):

@@ -33,7 +33,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
     drop_files(page, files)
     expect(page.get_by_text(re.compile("objects found"))).to_be_visible()
     page.get_by_label("Title").fill(title)
-    page.get_by_role("button", name="Make the plan").click()
+    page.get_by_role("button", name="Create plan").click()
     page.wait_for_url("**/reviews/*/")
 
 
@@ -113,12 +113,12 @@ def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manif
     open_review(page, "Without a stream", {"boutique.yaml": text})
     wait_for_plan(page)
 
-    expect(page.locator(".track")).to_contain_text("nothing to decide")
+    expect(page.locator(".track")).to_contain_text("no conflicts")
 
 
 def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
     page = boutique
-    page.get_by_text("Narrow down").click()
+    page.get_by_text("Filters").click()
     page.get_by_label("Kind", exact=True).select_option("Deployment")
     expect(page).to_have_url(re.compile(r"[?&]kind=Deployment"))
     page.get_by_label("as a tree").check()
@@ -177,15 +177,15 @@ def test_what_was_clicked_last_is_what_is_shown(boutique):
 def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
-    page.get_by_role("link", name="Versions side by side").click()
-    expect(page.locator(".aligned thead th")).to_have_text(["Field", "yours before", "manifest", "live", "after"])
-    page.get_by_role("link", name="Versions side by side").click()
+    page.get_by_role("link", name="Compare values").click()
+    expect(page.locator(".aligned thead th")).to_have_text(["Field", "last applied", "manifest", "live", "after"])
+    page.get_by_role("link", name="Compare values").click()
 
     row = page.locator("[data-field-row]", has_text="image").first
     row.locator("summary").click()
 
     expect(row.locator(".schema")).to_contain_text("Container image name")
-    expect(row.locator(".schema")).to_contain_text("No run moved it on this cluster.")
+    expect(row.locator(".schema")).to_contain_text("No earlier run changed it on this cluster.")
     expect(row.locator(".field-more")).to_contain_text(re.compile(r"boutique\.yaml:\d+"))
 
 
@@ -209,11 +209,11 @@ def test_diff_and_owners_show_what_is_new(boutique):
     page.keyboard.press("2")
     page.get_by_role("link", name="Side by side", exact=True).click()
     expect(page.locator(".diff.is-split")).to_contain_text("image:")
-    page.get_by_role("link", name="What the server writes").click()
+    page.get_by_role("link", name="Normalized").click()
     expect(page.locator(".diff.is-split")).to_contain_text("managedFields:")
     page.keyboard.press("4")
     expect(page.locator(".lanes tbody tr")).to_have_count(1)
-    page.get_by_role("link", name="all it owns in this cluster").click()
+    page.get_by_role("link", name="all fields owned in this cluster").click()
     expect(page).to_have_url(re.compile(r"/clusters/[^/]+/managers/"))
 
 
@@ -268,7 +268,7 @@ def test_address_of_a_field_holds_for_others_who_first_sign_in(boutique, sign_in
 
 def test_all_requests_of_a_plan_are_taken_away(boutique, tmp_path):
     with boutique.expect_download() as saved:
-        boutique.get_by_role("link", name="all requests").click()
+        boutique.get_by_role("link", name="requests (.zip)").click()
     assert re.fullmatch(r"review-\d+-plan-1-requests.zip", saved.value.suggested_filename)
     with zipfile.ZipFile(saved.value.path()) as archive:
         archive.extractall(tmp_path)
@@ -305,6 +305,6 @@ def test_plan_that_is_made_again_says_that_nothing_moved(boutique):
     page.goto(address)
     wait_for_plan(page)
 
-    expect(page.locator("#brief")).to_contain_text("This plan does the same as plan 1")
+    expect(page.locator("#brief")).to_contain_text("Identical to plan 1")
     page.goto(f"{address}compare/?from=1&to=2")
-    expect(page.get_by_role("heading", name="Nothing moved")).to_be_visible()
+    expect(page.get_by_role("heading", name="No differences")).to_be_visible()

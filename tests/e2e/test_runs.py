@@ -51,15 +51,15 @@ def test_run_survives_reload_and_shows_what_was_sent(sign_in):
     page.locator("#pane .request").first.wait_for()
     page.reload()
 
-    expect(page.get_by_text("Everything that was approved is applied.")).to_be_visible()
+    expect(page.get_by_text("Applied.")).to_be_visible()
     expect(page.get_by_text("stops at the first failure")).to_have_count(1)
 
 
 def test_what_would_undo_a_run_is_a_review_that_needs_consent(sign_in):
     page = sign_in("alice")
     page.goto("/runs/1/")
-    page.get_by_role("button", name="What would undo this?").click()
-    expect(page.get_by_text("This review undoes run 1")).to_be_visible()
+    page.get_by_role("button", name="Revert…").click()
+    expect(page.get_by_text("Reverts run 1")).to_be_visible()
     expect(page.locator("#pane .pane-head")).to_be_visible()
     expect(page.locator("[data-stream]")).to_have_count(0)
     assert find_faults(page) == []
@@ -78,9 +78,9 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     page.goto("/reviews/new/")
     page.get_by_label("Paste").fill(MANIFEST)
     page.get_by_label("Title").fill("The next release")
-    page.get_by_label("Who applies it").select_option("helm")
+    page.get_by_label("Applied by").select_option("helm")
     page.get_by_label("Namespace").fill("shop")
-    page.get_by_role("button", name="Make the plan").click()
+    page.get_by_role("button", name="Create plan").click()
     page.get_by_text("Helm applies this.").wait_for()
     page.get_by_role("button", name="Verify now").click()
 

@@ -25,17 +25,17 @@ def make_account(page: Page, name: str) -> str:
     password = secrets.token_urlsafe(12)
     page.goto("/settings/people/new/")
     page.get_by_label("Name").fill(name)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create account").click()
     assert page.context.browser is not None
     invited = page.context.browser.new_page()
     invited.goto(page.locator("[data-claim]").inner_text())
     invited.get_by_label("New password", exact=True).fill(password)
-    invited.get_by_label("New password again").fill(password)
+    invited.get_by_label("Repeat new password").fill(password)
     invited.get_by_role("button", name="Set password").click()
     expect(invited.get_by_role("heading", level=1)).to_have_text("Sign in")
     invited.close()
     page.get_by_role("link", name="Go to the account").click()
-    expect(page.get_by_text("No role: nothing here is visible to them.")).to_be_visible()
+    expect(page.get_by_text("No roles: this person can't see anything yet.")).to_be_visible()
     return password
 
 
@@ -44,13 +44,13 @@ def bring_manifests(page: Page, text: str, button: str) -> None:
     drop_files(page, {"role.yaml": text})
     expect(page.get_by_text("1 object found")).to_be_visible()
     page.get_by_role("button", name=button).click()
-    expect(page.locator(".sentence")).to_contain_text("1 is created")
+    expect(page.locator(".sentence")).to_contain_text("1 to create")
 
 
 def bring_other_manifests(page: Page, text: str) -> None:
     """Replace what the review that is open holds."""
-    page.get_by_role("link", name="Bring other manifests").first.click()
-    bring_manifests(page, text, "Make the next plan")
+    page.get_by_role("link", name="Upload new manifests").first.click()
+    bring_manifests(page, text, "Create next plan")
 
 
 def open_consent(page: Page, review: str, number: int) -> None:
@@ -79,33 +79,33 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     alice.goto("/reviews/new/")
     alice.get_by_label("Title").fill("Let people read")
     alice.get_by_label("Namespace").fill("shop")
-    bring_manifests(alice, role, "Make the plan")
+    bring_manifests(alice, role, "Create plan")
     review = alice.url
     expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
 
     # The approver agrees, takes that back, and asks for changes; the author reads why.
     approve(bob, review, 1)
     bob.get_by_role("button", name="Revoke my approval").click()
-    expect(bob.locator(".messages")).to_contain_text("Your approval is revoked.")
+    expect(bob.locator(".messages")).to_contain_text("Approval revoked.")
     open_consent(bob, review, 1)
     expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
     expect(bob.locator(".dangers")).to_contain_text("RBAC changes")
-    bob.get_by_text("Ask for changes instead").click()
-    bob.get_by_label("What should be otherwise").fill("Let them list as well.")
+    bob.get_by_text("Request changes").click()
+    bob.get_by_label("What needs to change?").fill("Let them list as well.")
     bob.get_by_role("button", name="Request changes").click()
-    expect(bob.get_by_role("button", name="Take the request for changes back")).to_be_visible()
+    expect(bob.get_by_role("button", name="Withdraw request for changes")).to_be_visible()
     alice.reload()
     expect(alice.locator(".track")).to_contain_text("changes requested")
     expect(alice.locator("#brief")).to_contain_text("Let them list as well.")
 
     # An edit makes the next plan, and says what moved; another one drops the approval, and says whose.
     bring_other_manifests(alice, role.replace("[get]", "[get, list]"))
-    expect(alice.locator("#brief")).to_contain_text("Plan 1 did something else")
+    expect(alice.locator("#brief")).to_contain_text("Changed since plan 1")
     expect(alice.locator("#brief")).to_contain_text("rules:")
     approve(bob, review, 2)
     alice.reload()
     bring_other_manifests(alice, role.replace("[get]", "[get, list, watch]"))
-    expect(alice.locator("#brief")).to_contain_text("The approvals of bob do not hold for this plan.")
+    expect(alice.locator("#brief")).to_contain_text("The approvals of bob do not apply to this plan.")
     expect(alice.locator(".track")).to_contain_text("0 of 1")
     open_consent(bob, review, 3)
     bob.get_by_role("button", name=re.compile("Approve and apply")).click()
@@ -121,7 +121,7 @@ def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
     # Without a role: neither what is there nor its number, and a page that says what is missing.
     outsider = sign_in(name, is_let_in=False)
     assert read_all(outsider, ["/reviews/4711/", *addresses]) == [404] * 6
-    expect(outsider.get_by_role("heading", level=1)).to_have_text("You have no role yet")
+    expect(outsider.get_by_role("heading", level=1)).to_have_text("You don't have a role yet")
 
     dana.get_by_label("Role", exact=True).select_option("auditor")
     dana.get_by_role("button", name="Grant").click()
@@ -139,17 +139,17 @@ def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
     review = alice.url
 
     dana.goto("/settings/policies/new/")
-    dana.get_by_label("Short name").fill("careful")
+    dana.get_by_label("Slug").fill("careful")
     dana.get_by_label("Clusters").fill("demo")
     dana.get_by_label("Approvals", exact=True).fill("2")
-    dana.get_by_role("button", name="Put this version in force").click()
+    dana.get_by_role("button", name="Publish version").click()
     expect(dana.get_by_role("heading", level=1)).to_contain_text("careful version 1")
     try:
         bob.goto(review)
         expect(bob.locator("[data-deck]")).to_contain_text("the policy changed since this plan was made")
         alice.goto(review)
-        alice.get_by_role("button", name="Plan again").first.click()
+        alice.get_by_role("button", name="Re-plan").first.click()
         expect(alice.locator(".track")).to_contain_text("0 of 2")
     finally:
-        dana.get_by_role("button", name="Retire this policy").click()
-        expect(dana.locator(".messages")).to_contain_text("The policy holds no longer.")
+        dana.get_by_role("button", name="Archive policy").click()
+        expect(dana.locator(".messages")).to_contain_text("Policy archived.")

@@ -182,7 +182,7 @@ def test_approval_is_spent_once(scene):
     ).plans.get()
     make_plan(again.pk)
     again.refresh_from_db()
-    with pytest.raises(NotPossibleError, match="1 approval is missing"):
+    with pytest.raises(NotPossibleError, match="1 approval missing"):
         runs.start_run(again, by=scene.bob, digest=again.digest)
 
 

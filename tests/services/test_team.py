@@ -150,7 +150,7 @@ def test_main_job_with_a_web_process_that_opens_nothing(team):
 
     seen = [bob.get(path) for path in (f"/runs/{run}/", f"/runs/{run}/objects/0/", "/history/", f"/reviews/{review}/")]
     wait_for_page(bob, "/clusters/box/", "login")
-    wait_for_page(bob, "/clusters/box/state/", "State and rights")
+    wait_for_page(bob, "/clusters/box/state/", "Status and permissions")
     wait_for_page(bob, "/clusters/box/managers/team/", "stringData.password")
     alice.post(f"/runs/{run}/undo/")
     wait_for_page(alice, "/reviews/", f"Undo run {run}")

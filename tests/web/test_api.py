@@ -79,16 +79,16 @@ def test_pipeline_from_files_to_result(team, program):
     result = program.get(f"runs/{started.json()['number']}/").json()
 
     assert [d["status"] for d in (waiting, approved)] == ["waiting for approval", "approved"]
-    assert waiting["sentence"] == "Of 1 object, 1 is created."
+    assert waiting["sentence"] == "1 to create"
     assert waiting["counts"] == {
         "operations": {"create": 1}, "certainty": {"confirmed": 1}, "conflicts": 0,
     }  # fmt: skip
-    assert waiting["approvals"]["still_needed"] == ["1 approval is missing"]
+    assert waiting["approvals"]["still_needed"] == ["1 approval missing"]
     assert [(o["operation"], o["kind"], o["name"], o["line"]) for o in waiting["objects"]] == [
         ("create", "ConfigMap", "settings", 1)
     ]
     assert [r.status_code for r in (early, other, started, again)] == [409, 409, 201, 409]
-    assert early.json()["error"]["message"] == "1 approval is missing"
+    assert early.json()["error"]["message"] == "1 approval missing"
     assert (result["state"], result["objects"][0]["outcome"]) == ("succeeded", "applied and verified")
     assert program.get("reviews/1/").json()["status"] == "applied"
     assert len(team.wire.effective) == 1

@@ -95,7 +95,7 @@ def test_approval_counts_while_the_role_lasts(alice, bob):
         ({"operation": "refused"}, "1 object with unresolved conflicts"),
         ({"operation": "error"}, "1 object has errors"),
         ({"certainty": "unknown"}, "the live state of 1 object is unknown"),
-        ({"has_effect": False}, "there is nothing to apply"),
+        ({"has_effect": False}, "nothing to apply"),
     ],
 )
 def test_incomplete_plan_blocks(alice, bob, values, blocker):
@@ -110,6 +110,4 @@ def test_incomplete_plan_blocks(alice, bob, values, blocker):
 
 
 def test_unfinished_plan_blocks(alice):
-    assert approvals.find_plan_blockers(make_plan_row(alice, state=PlanState.PLANNING)) == (
-        "the plan is still being made",
-    )
+    assert approvals.find_plan_blockers(make_plan_row(alice, state=PlanState.PLANNING)) == ("planning is not finished",)

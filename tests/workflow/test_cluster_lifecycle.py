@@ -97,7 +97,7 @@ def add(slug, by=None):
 
 
 def test_the_same_cluster_is_not_added_under_another_name(team, api):
-    with pytest.raises(NotPossibleError, match=r"is here already as Box \(box\): replace its credential"):
+    with pytest.raises(NotPossibleError, match=r"was already added as Box \(box\): replace its credential"):
         add("other")
 
     assert Cluster.objects.count() == 1
@@ -234,7 +234,7 @@ def test_read_only_account_is_named_before_approval(team, api):
     found = [b for b in approvals.find_plan_blockers(plan) if "may not" in b]
     wanted = "create configmaps in namespace default, patch configmaps in namespace default, so the run must fail"
     assert len(found) == 1
-    assert found[0].startswith(f"the credential of the cluster may not {wanted}")
+    assert found[0].startswith(f"the cluster credential may not {wanted}")
     with pytest.raises(NotPossibleError, match="may not create configmaps"):
         approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
 

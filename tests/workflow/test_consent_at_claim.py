@@ -154,7 +154,7 @@ def test_standing_rule_that_ended_meanwhile_decides_nothing(team):
     team.work(run)
 
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
-    assert "standing rule 1 changed" in run.error
+    assert "conflict rule 1 changed" in run.error
 
 
 def test_operator_runs_what_others_approved(team):
@@ -177,8 +177,8 @@ def test_author_reads_nothing_outside_the_own_places(team):
     wide = team.plan("apiVersion: v1\nkind: Namespace\nmetadata: {name: mine}\n")
 
     assert inside.state == "complete"
-    assert (outside.state, outside.error) == ("failed", "alice may not plan for namespace vault of box")
-    assert (wide.state, wide.error) == ("failed", "alice may not plan for objects of no namespace of box")
+    assert (outside.state, outside.error) == ("failed", "alice can't create plans for namespace vault of box")
+    assert (wide.state, wide.error) == ("failed", "alice can't create plans for objects of no namespace of box")
     assert not outside.changes.exists()
     with pytest.raises(NotVisibleError):
         team.plan(config_map(a="1"), namespace="vault")
@@ -202,7 +202,7 @@ def test_broken_glass_runs_and_leaves_a_record(team):
     assert run.state == RunState.SUCCEEDED
     record = BreakGlass.objects.get()
     assert (record.by_name, record.reason, record.ticket) == ("dana", "shop is down", "INC-7")
-    assert record.missing == ["1 approval is missing"]
+    assert record.missing == ["1 approval missing"]
     entry = AuditEntry.objects.get(action=AuditAction.GLASS_BROKEN)
     assert (entry.actor_name, entry.plan_digest, entry.detail["told"]) == ("dana", glass.plan.digest, ["dana"])
     assert not Approval.objects.exists()
@@ -235,7 +235,7 @@ def test_glass_is_not_broken_where_nothing_is_missing(team):
     glass = Glass(team)
     approvals.approve_plan(glass.plan, by=team.bob, digest=glass.plan.digest)
 
-    with pytest.raises(NotPossibleError, match="nothing is missing"):
+    with pytest.raises(NotPossibleError, match="no approval missing"):
         glass.smash()
 
 

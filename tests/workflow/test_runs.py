@@ -351,7 +351,7 @@ def test_run_needs_an_approval_of_somebody_else(team):
     plan = team.plan(config_map(a="1"))
     dora = make_person("dora", Role.AUTHOR, Role.APPROVER)
 
-    with pytest.raises(NotPossibleError, match="1 approval is missing"):
+    with pytest.raises(NotPossibleError, match="1 approval missing"):
         runs.start_run(plan, by=team.bob, digest=plan.digest)
     with pytest.raises(NotAllowedError):
         runs.approve_and_run(plan, by=team.alice, digest=plan.digest)
@@ -364,7 +364,7 @@ def test_policy_may_ask_for_two(team):
     plan = team.plan(config_map(a="1"))
     approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
 
-    assert runs.find_run_blockers(plan, for_user=team.bob) == ("1 approval is missing",)
+    assert runs.find_run_blockers(plan, for_user=team.bob) == ("1 approval missing",)
 
 
 def test_rights_count_when_they_are_used(team):

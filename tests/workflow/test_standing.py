@@ -116,8 +116,8 @@ def test_revoked_rule_opens_what_it_decided_and_blocks_plans_made_with_it(team, 
 
     standing.revoke_rule(rule, by=team.bob, note="the fix is out")
 
-    assert approvals.find_plan_blockers(ruled) == ("standing rule 1 changed since this plan was made: plan again",)
-    with pytest.raises(NotPossibleError, match="standing rule 1 changed"):
+    assert approvals.find_plan_blockers(ruled) == ("conflict rule 1 changed since this plan was created: re-plan",)
+    with pytest.raises(NotPossibleError, match="conflict rule 1 changed"):
         team.start(ruled)
     following = plan_again(team, plan)
     assert following.counts == {"refused": 1}
@@ -131,7 +131,7 @@ def test_new_rule_blocks_only_plans_that_it_reaches(team, plan):
     agree(team, plan)
 
     assert approvals.find_plan_blockers(calm) == ()
-    assert approvals.find_plan_blockers(reached) == ("standing rule 1 changed since this plan was made: plan again",)
+    assert approvals.find_plan_blockers(reached) == ("conflict rule 1 changed since this plan was created: re-plan",)
 
 
 def test_rule_ends_once_and_is_never_rewritten(team, plan):

@@ -66,7 +66,7 @@ def test_plan_is_made_as_the_field_manager_of_the_tool(applier, manager, takes_o
 
 def test_it_is_never_applied_here(team):
     plan = plan_as(team, Applier.HELM, config_map(a="1"))
-    blocker = "Helm applies this, not applyviz: verify it afterwards"
+    blocker = "applied by Helm, not applyviz: verify it afterwards"
 
     assert blocker in approvals.find_plan_blockers(plan)
     for attempt in (

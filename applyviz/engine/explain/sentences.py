@@ -25,50 +25,50 @@ class Sentence:
 
 
 _BY_REASON: dict[Reason, str] = {
-    Reason.MANIFEST_SETS: "your manifest sets it",
-    Reason.MANIFEST_EQUALS_LIVE: "your manifest and the live object agree",
-    Reason.REMOVED_FROM_MANIFEST: "you no longer set it: removed",
-    Reason.REMOVED_SOLE_OWNER: "you no longer set it and you alone owned it: removed",
-    Reason.NULL_CLEARS: "your manifest says null: removed",
-    Reason.RETAIN_KEYS: "`{place}` keeps only what your manifest names: removed",
-    Reason.REPLACED_WHOLE: "it is one value without parts of its own: replaced whole",
+    Reason.MANIFEST_SETS: "set in your manifest",
+    Reason.MANIFEST_EQUALS_LIVE: "your manifest matches the live object",
+    Reason.REMOVED_FROM_MANIFEST: "Removed: no longer in the manifest",
+    Reason.REMOVED_SOLE_OWNER: "Removed: no longer in the manifest and no other owner",
+    Reason.NULL_CLEARS: "Removed: set to null in the manifest",
+    Reason.RETAIN_KEYS: "Removed: `{place}` keeps only what your manifest sets",
+    Reason.REPLACED_WHOLE: "Atomic field: replaced as a whole",
     Reason.LIVE_ONLY: "live only: kept",
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} owns it",
-    Reason.STILL_OWNED_BY_OTHERS: "this removal will not happen: {owners} still owns it",
-    Reason.NO_LAST_APPLIED: "this removal will not happen: the object does not say what was last applied",
+    Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still owns it",
+    Reason.NO_LAST_APPLIED: "Not removed: the object has no last-applied annotation",
     Reason.SERVER_DEFAULT: "server default",
     Reason.SERVER_CHANGED: "the server changes it after the merge",
-    Reason.CONFLICTS: "conflict: {owners} owns it with another value",
-    Reason.TAKEN_OVER: "you take it over from {owners}",
-    Reason.OWNERSHIP_MOVES: "your manifest and the live object agree: its ownership moves to you from {owners}",
+    Reason.CONFLICTS: "conflict: {owners} owns it with a different value",
+    Reason.TAKEN_OVER: "overwritten: {owners} loses the field",
+    Reason.OWNERSHIP_MOVES: "your manifest matches the live object; ownership moves from {owners} to you",
     Reason.RELEASED: "not in your manifest: kept, and {owners} no longer owns it",
     Reason.SHARED: "you and {owners} own it with the same value",
     Reason.ORDER: "only the order of its entries changes",
-    Reason.DIRECTIVE: "a directive in your manifest removes it",
-    Reason.BOOKKEEPING: "a record that the server and kubectl keep",
+    Reason.DIRECTIVE: "Removed by a directive in your manifest",
+    Reason.BOOKKEEPING: "managed by the server and kubectl",
 }
 _BY_OPERATION: dict[tuple[Reason, FieldOperation], str] = {
     (Reason.MANIFEST_SETS, FieldOperation.CHANGED): "your manifest changes it",
-    (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "you no longer set it, and it is gone already",
-    (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "your manifest says null, and there is nothing to remove",
+    (Reason.REMOVED_FROM_MANIFEST, FieldOperation.UNCHANGED): "no longer in the manifest; already removed",
+    (Reason.NULL_CLEARS, FieldOperation.UNCHANGED): "null in the manifest; already absent",
     (Reason.SERVER_DEFAULT, FieldOperation.UNCHANGED): "removed, and set to the server's default again",
     (Reason.SERVER_DEFAULT, FieldOperation.CLEARED): "the server removes it after the merge",
     (Reason.SERVER_CHANGED, FieldOperation.SET): "the server adds it after the merge",
     (Reason.SERVER_CHANGED, FieldOperation.CLEARED): "the server removes it after the merge",
-    (Reason.SERVER_CHANGED, FieldOperation.UNCHANGED): "the server keeps it as it is",
+    (Reason.SERVER_CHANGED, FieldOperation.UNCHANGED): "the server keeps the value",
 }
 # Where the rule applied above the field: the detail names that place.
 _BY_PLACE: dict[Reason, str] = {
-    Reason.REMOVED_FROM_MANIFEST: "you dropped the whole of `{place}`, and all that is in it goes: removed",
-    Reason.REMOVED_SOLE_OWNER: "you gave up `{place}` and you alone owned it: removed",
-    Reason.NULL_CLEARS: "your manifest says that `{place}` is null: removed",
-    Reason.REPLACED_WHOLE: "`{place}` is replaced whole",
+    Reason.REMOVED_FROM_MANIFEST: "Removed: you dropped `{place}` and everything in it",
+    Reason.REMOVED_SOLE_OWNER: "Removed: you dropped `{place}` and no other manager owns it",
+    Reason.NULL_CLEARS: "Removed: your manifest sets `{place}` to null",
+    Reason.REPLACED_WHOLE: "`{place}` is replaced as a whole",
 }
 # With several field managers the verb changes.
 _BY_MANY: dict[Reason, str] = {
     Reason.OWNED_BY_OTHERS: "live only, kept: {owners} own it",
-    Reason.STILL_OWNED_BY_OTHERS: "this removal will not happen: {owners} still own it",
-    Reason.CONFLICTS: "conflict: {owners} own it with another value",
+    Reason.STILL_OWNED_BY_OTHERS: "Not removed: {owners} still own it",
+    Reason.CONFLICTS: "conflict: {owners} own it with a different value",
 }
 _BY_KEY = "`{list}` merges by {keys}: this entry is new"
 _BY_VALUE = "`{list}` is a set: this value is new"

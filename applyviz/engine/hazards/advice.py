@@ -35,21 +35,21 @@ ADVICE: dict[Advice, str] = {
     Advice.SIBLING_NULL: "Write {field}: null in the manifest.",
     Advice.SIBLING_REMOVE: "Remove {field} from the manifest.",
     Advice.SIBLING_OWN: (
-        "It is a default that nobody owns, so first apply the manifest with type: {before} and {sibling}: {live};"
-        " then change the type and leave {sibling} out."
+        "It is a default without an owner, so first apply the manifest with type: {before} and {sibling}: {live}; "
+        "then change the type and leave out {sibling}."
     ),
-    Advice.SIBLING_REPLACE: "{owners} owns it, so it stays: delete the object and create it again.",
-    Advice.REPLICAS_OMIT: "Leave replicas out of the manifest: its value stays.",
-    Advice.REPLICAS_OMIT_NEW: "Leave replicas out of the manifest: the autoscaler sets it.",
+    Advice.SIBLING_REPLACE: "{owners} owns it, so it is kept: delete the object and re-create it.",
+    Advice.REPLICAS_OMIT: "Remove replicas from the manifest; the live value is kept.",
+    Advice.REPLICAS_OMIT_NEW: "Remove replicas from the manifest; the autoscaler sets it.",
     Advice.REPLICAS_KEEP: "Keep replicas: {live} in the manifest for now.",
     Advice.REPLICAS_HAND_OVER: (
-        "You own the field alone. To hand it over, first apply a manifest with nothing but replicas: {live} as field"
-        " manager handover-to-hpa, then leave replicas out of your manifest."
+        "You are the only owner of this field. To hand it over, first apply a manifest that contains only "
+        "replicas: {live} as field manager handover-to-hpa, then remove replicas from your manifest."
     ),
     Advice.REPLICAS_FORGET: (
-        "To leave it to the autoscaler, first remove replicas from the last-applied configuration"
-        " (kubectl apply edit-last-applied), then leave it out of the manifest."
+        "To let the autoscaler manage it, first remove replicas from the last-applied annotation (kubectl apply "
+        "edit-last-applied), then remove it from the manifest."
     ),
-    Advice.RECREATE: "Delete the object and create it again.",
-    Advice.APPLY_SERVER_SIDE: "Server-side apply needs no such annotation.",
+    Advice.RECREATE: "Delete the object and re-create it.",
+    Advice.APPLY_SERVER_SIDE: "Server-side apply does not need this annotation.",
 }

@@ -17,25 +17,25 @@ Facts: TypeAlias = Mapping[str, str]
 Templates: TypeAlias = tuple[str, ...]
 
 _TITLES: dict[HazardKind, str] = {
-    HazardKind.NO_LAST_APPLIED: "Nothing can be removed",
+    HazardKind.NO_LAST_APPLIED: "No last-applied annotation: removals are ignored",
     HazardKind.REMOVAL_WILL_NOT_HAPPEN: "Removal will not happen",
     HazardKind.DEFAULTED_SIBLING: "A default blocks the change",
     HazardKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
     HazardKind.IMMUTABLE_FIELD: "Immutable field changes",
     HazardKind.AUTOSCALED_FIELD: "Replicas managed by an autoscaler",
-    HazardKind.DUPLICATE_MERGE_KEY: "Same key twice in a list",
+    HazardKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
     HazardKind.ORDER_CHURN: "Only the order changes",
     HazardKind.REPEATING_PATCH: "Patch repeats at every apply",
     HazardKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
     HazardKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
-    HazardKind.RETYPED_VALUE: "YAML changed a value",
-    HazardKind.DUPLICATE_KEY: "Key written twice",
+    HazardKind.RETYPED_VALUE: "Value re-typed by YAML",
+    HazardKind.DUPLICATE_KEY: "Duplicate key",
     HazardKind.UNKNOWN_FIELD: "Unknown field",
-    HazardKind.DEPRECATED_VERSION: "API version is going or gone",
-    HazardKind.CREATED_IN_SAME_SET: "Needs something of this set first",
+    HazardKind.DEPRECATED_VERSION: "Deprecated or removed API version",
+    HazardKind.CREATED_IN_SAME_SET: "Depends on another object in this set",
     HazardKind.ANNOTATION_TOO_LONG: "Annotations too long",
-    HazardKind.BELONGS_TO_OTHER: "Belongs to somebody else",
-    HazardKind.PRUNE_SHARE: "Prune removes much",
+    HazardKind.BELONGS_TO_OTHER: "Managed by another tool",
+    HazardKind.PRUNE_SHARE: "Prunes a large share of the set",
     HazardKind.RBAC_CHANGED: "RBAC changes",
     HazardKind.CRD_CHANGED: "CRD schema changes",
     HazardKind.API_SERVICE_CHANGED: "API service changes",
@@ -46,13 +46,13 @@ _TITLES: dict[HazardKind, str] = {
     HazardKind.DELETED: "Object deleted",
     HazardKind.REPLACED: "Replaced (delete and re-create)",
     HazardKind.FORCED: "Fields forced (force-conflicts)",
-    HazardKind.MANY_OBJECTS: "Many objects",
-    HazardKind.SECRET_CONTENT: "Content of a Secret changes",
-    HazardKind.INVISIBLE_CHARACTERS: "Unseen characters",
+    HazardKind.MANY_OBJECTS: "Large change",
+    HazardKind.SECRET_CONTENT: "Secret content changes",
+    HazardKind.INVISIBLE_CHARACTERS: "Invisible characters",
     HazardKind.ADMISSION_CHANGED: "The server changed a value",
-    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: "A webhook cannot be rehearsed",
+    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
     HazardKind.PODS_RESTART: "Pods restart",
-    HazardKind.CONVERSION_NOT_ASKED: "A conversion was not asked",
+    HazardKind.CONVERSION_NOT_ASKED: "Conversion not verified",
 }
 # A workload that is not replaced step by step stops first.
 _LOUD_TITLES = {HazardKind.PODS_RESTART: "Downtime"}
@@ -62,7 +62,7 @@ def _retyped(f: Facts) -> Templates:
     role = "The key" if f.get("role") == "key" else "The value"
     quote = ADVICE[Advice.QUOTE]
     if not f.get("text"):
-        return (role + " is not read as it is written ({what}).", quote)
+        return (role + " is not parsed as written ({what}).", quote)
     if f["what"] == "date":
         return (role + " {text} looks like a date, and kubectl keeps it as text.", ADVICE[Advice.QUOTE_DATE])
     if f.get("takes") == "number":
@@ -82,7 +82,7 @@ def _version(f: Facts) -> Templates:
 
 def _prune(f: Facts) -> Templates:
     if "what" in f:
-        return ("Prune would delete {what}, and everything that is in it or depends on it.",)
+        return ("Prune would delete {what} and everything in it or dependent on it.",)
     return ("Prune would delete {pruned} of the {members} live objects of this set.",)
 
 
@@ -95,8 +95,8 @@ _RESTARTS = {
 def _restart(f: Facts) -> Templates:
     pods = _RESTARTS.get(f.get("pods", ""), "{pods} pods restart because the pod template changes: ")
     if f.get("strategy") == "Recreate":
-        return (pods + "all of them stop before new ones start.",)
-    return (pods + "they are replaced step by step.",)
+        return (pods + "all pods stop before new ones start (strategy Recreate).",)
+    return (pods + "rolling update.",)
 
 
 _SIBLING = {
@@ -125,36 +125,36 @@ def _autoscaled(f: Facts) -> Templates:
 
 def _topology(f: Facts) -> Templates:
     outcome = {
-        "granular to atomic": "owners of parts conflict over the whole",
-        "atomic to granular": "what it no longer names stays, and others may add to it",
+        "granular to atomic": "managers that own parts of it now conflict over the whole",
+        "atomic to granular": "removed entries are kept, and other managers can add entries",
     }
-    return ("{manager} owns this in the shape of an older schema ({change}): " + outcome[f["change"]] + ".",)
+    return ("{manager} owns this under an older schema ({change}): " + outcome[f["change"]] + ".",)
 
 
 def _conversion(f: Facts) -> Templates:
     if f["how"] == "webhook":
-        head = "A webhook converts {kind} between {versions} and was not asked"
+        head = "A webhook converts {kind} between {versions}, and applyviz did not call it"
     else:
-        head = "How {kind} is converted between {versions} is not known"
+        head = "The conversion of {kind} between {versions} is unknown"
     if f["elsewhere"]:
-        return (head + ": what is owned at {elsewhere} is taken for fields of the same names.",)
-    return (head + ": all versions are taken to have the same fields.",)
+        return (head + ": the estimate assumes that fields owned at {elsewhere} have the same names.",)
+    return (head + ": the estimate assumes that all versions have the same fields.",)
 
 
 _SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
     HazardKind.NO_LAST_APPLIED: (
-        "The live object has no last-applied configuration: what the manifest no longer names stays."
+        "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept."
     ),
     HazardKind.REMOVAL_WILL_NOT_HAPPEN: ("You no longer set this field, but it stays: {owners} still owns it."),
     HazardKind.DEFAULTED_SIBLING: lambda f: (
-        "The server will refuse type {type} beside {sibling}.",
+        "The server will reject type {type} together with {sibling}.",
         ADVICE[_SIBLING[f["remedy"]]],
     ),
     HazardKind.NULL_DEFAULTS_AGAIN: "{field} is cleared with null, and the server sets its default again.",
     HazardKind.IMMUTABLE_FIELD: lambda f: ("{field} of a {kind} cannot be changed.", ADVICE[Advice.RECREATE]),
     HazardKind.AUTOSCALED_FIELD: _autoscaled,
     HazardKind.DUPLICATE_MERGE_KEY: (
-        "{list} holds two entries with the same key ({keys}): they are taken for one and the same."
+        "{list} has two entries with the same key ({keys}); the merge treats them as one."
     ),
     HazardKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
     HazardKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
@@ -165,45 +165,40 @@ _SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
     ),
     HazardKind.TOPOLOGY_CHANGED: _topology,
     HazardKind.RETYPED_VALUE: _retyped,
-    HazardKind.DUPLICATE_KEY: (
-        "{key} is written twice, in lines {first} and {second}: the last one wins and nobody is told."
-    ),
-    HazardKind.UNKNOWN_FIELD: "{kind} has no field {field} here: strict validation refuses the object.",
+    HazardKind.DUPLICATE_KEY: ("{key} appears twice, in lines {first} and {second}; the last one wins silently."),
+    HazardKind.UNKNOWN_FIELD: "{kind} has no field {field} here, so strict validation rejects the object.",
     HazardKind.DEPRECATED_VERSION: _version,
-    HazardKind.CREATED_IN_SAME_SET: (
-        "The {what} {name} is created by this very set: the server cannot rehearse this yet."
-    ),
+    HazardKind.CREATED_IN_SAME_SET: ("The {what} {name} is created by this set, so the dry run is not possible yet."),
     HazardKind.ANNOTATION_TOO_LONG: lambda f: (
-        "The annotations have {size} bytes, the server takes {limit}; the longest is {annotation}.",
+        "The annotations have {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
         *((ADVICE[Advice.APPLY_SERVER_SIDE],) if f["mode"] == "client-side" else ()),
     ),
-    HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may take the change back.",
+    HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may revert the change.",
     HazardKind.PRUNE_SHARE: _prune,
-    HazardKind.RBAC_CHANGED: "{kind} {name} decides who may do what.",
-    HazardKind.CRD_CHANGED: "CustomResourceDefinition {name} decides the shape of every object of its kind.",
-    HazardKind.API_SERVICE_CHANGED: "APIService {name} decides which server answers for its API group.",
-    HazardKind.ADMISSION_RULES_CHANGED: "{kind} {name} decides what the API server accepts.",
-    HazardKind.NAMESPACE_CHANGED: "Namespace {name} holds everything that is in it.",
-    HazardKind.CLUSTER_SCOPED: "{kind} {name} belongs to the whole cluster.",
+    HazardKind.RBAC_CHANGED: "{kind} {name} controls permissions.",
+    HazardKind.CRD_CHANGED: "CustomResourceDefinition {name} defines the schema of all objects of its kind.",
+    HazardKind.API_SERVICE_CHANGED: "APIService {name} determines which server handles its API group.",
+    HazardKind.ADMISSION_RULES_CHANGED: "{kind} {name} controls which requests the API server accepts.",
+    HazardKind.NAMESPACE_CHANGED: "Changes to Namespace {name} can affect everything in it.",
+    HazardKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
     HazardKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
     HazardKind.DELETED: "{kind} {name} is deleted.",
     HazardKind.REPLACED: (
-        "{kind} {name} is deleted and created again: it gets a new uid, and what is only in the live object is lost."
+        "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
+        "object is lost."
     ),
     HazardKind.FORCED: lambda f: (
         "The request overwrites fields of {owners} (force-conflicts)."
         if f.get("owners")
-        else "The request is sent with force-conflicts, and overwrites no field of anybody else.",
+        else "The request is sent with force-conflicts but overwrites no field of another manager.",
     ),
-    HazardKind.MANY_OBJECTS: "{count} objects change in one run; the policy calls more than {limit} many.",
+    HazardKind.MANY_OBJECTS: "{count} objects change in one run; the policy limit for a large change is {limit}.",
     HazardKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
     HazardKind.INVISIBLE_CHARACTERS: (
-        "The text holds characters that are not seen or that reorder what is seen: {characters}."
+        "The text contains characters that are invisible or that reorder the visible text: {characters}."
     ),
-    HazardKind.ADMISSION_CHANGED: "The server gave {field} another value than the manifest asks for.",
-    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: (
-        "Webhook {name} cannot be part of a dry run: what it will change is not known."
-    ),
+    HazardKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
+    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
     HazardKind.PODS_RESTART: _restart,
     HazardKind.CONVERSION_NOT_ASKED: _conversion,
 }

@@ -30,7 +30,7 @@ REJECTED = "the API server rejected the request"
 
 def _name_method(desk: Desk, operation: Operation) -> str:
     if operation is Operation.RECREATE:
-        return "delete + create"
+        return "replace"
     if desk.options.mode is ApplyMode.SERVER:
         return "server-side apply"
     request = next((r for r in (*desk.requests, desk.refused) if r is not None), None)

@@ -30,7 +30,7 @@ class Operation(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     UNCHANGED = "unchanged"
-    RECREATE = "delete + create"
+    RECREATE = "replace"
     PRUNE = "prune"
     REFUSED = "refused"
     ERROR = "error"

@@ -36,7 +36,7 @@ class MapType(StrEnum):
 class SchemaOrigin(StrEnum):
     """Who answered for a kind (the order in which they are asked); shown on every change."""
 
-    SOURCE_CRD = "CRD of the same source"
+    SOURCE_CRD = "CRD in the same manifests"
     CLUSTER_OPENAPI = "OpenAPI v3 of the cluster"
     CLUSTER_CRD = "CRD of the cluster"
     BUNDLED = "bundled v1.36.3"

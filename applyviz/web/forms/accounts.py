@@ -27,7 +27,7 @@ class SignInForm(AuthenticationForm):
         if until is not None:
             self.retry_after = signing.count_seconds(until)
             raise forms.ValidationError(
-                _("Wait %(count)d s after a wrong password, then try again."),
+                _("Too many wrong passwords. Wait %(count)d s, then try again."),
                 code="limited",
                 params={"count": self.retry_after},
             )
@@ -59,18 +59,18 @@ class NewPasswordForm(forms.Form):
     """A password that nobody else knows, twice."""
 
     new = _password(_("New password"), "new-password")
-    again = _password(_("New password again"), "new-password")
+    again = _password(_("Repeat new password"), "new-password")
 
     def clean(self) -> dict[str, Any]:
         """Both must be the same."""
         given = self.cleaned_data
         if "new" in given and "again" in given and given["new"] != given["again"]:
-            self.add_error("again", _("The two are not the same."))
+            self.add_error("again", _("The passwords do not match."))
         return given
 
 
 class PasswordForm(NewPasswordForm):
     """The present password and a new one."""
 
-    password = _password(_("Present password"), "current-password")
+    password = _password(_("Current password"), "current-password")
     field_order = ("password", "new", "again")

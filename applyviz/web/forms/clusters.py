@@ -24,7 +24,7 @@ class CredentialForm(forms.Form):
         """Return the bytes of the file."""
         given = self.cleaned_data["kubeconfig"]
         if given.size > MOST_BYTES:
-            raise forms.ValidationError(_("A kubeconfig is smaller than 512 KiB."))
+            raise forms.ValidationError(_("The kubeconfig must be smaller than 512 KiB."))
         return bytes(given.read())
 
 
@@ -45,13 +45,13 @@ class AddClusterForm(CredentialForm):
 
     field_order = ("name", "slug", "kubeconfig", "context")
     name = forms.CharField(label=_("Name"), max_length=120)
-    slug = forms.SlugField(label=_("Short name for addresses"), max_length=63)
+    slug = forms.SlugField(label=_("Slug (used in URLs)"), max_length=63)
 
     def clean_slug(self) -> str:
         """Each short name is used once."""
         slug = str(self.cleaned_data["slug"])
         if Cluster.objects.filter(slug=slug).exists():
-            raise forms.ValidationError(_("A cluster has this short name already."))
+            raise forms.ValidationError(_("Another cluster already uses this slug."))
         return slug
 
 
@@ -65,7 +65,7 @@ class AdoptForm(forms.Form):
         label=_("Field manager"),
         max_length=128,
         initial=PRODUCT_MANAGER,
-        validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
+        validators=[RegexValidator(r"^[!-~]+$", _("Use printable characters without spaces."))],
     )
 
     def read_options(self, namespace: str) -> ApplyOptions:

@@ -16,7 +16,7 @@ class EditForm(forms.Form):
         max_length=LONGEST,
         widget=forms.Textarea(attrs={"rows": 6}),
         help_text=_("*emphasis*, `code`, lists and links"),
-        error_messages={"required": _("A comment needs a text.")},
+        error_messages={"required": _("Enter a comment.")},
     )
 
 

@@ -77,25 +77,27 @@ class RuleForm(forms.Form):
         label=_("Names"),
         max_length=253,
         validators=[RegexValidator(r"^[A-Za-z0-9*._:-]+\Z", _("A name, or a pattern with *."))],
-        help_text=_("A name, or a pattern: web-* is every name that begins with web-."),
+        help_text=_("A name or a pattern, for example web-* for all names that begin with web-."),
     )
     namespace = forms.CharField(
         label=_("Namespace"),
         max_length=253,
         required=False,
-        validators=[RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", _("Lower case letters, digits and dashes."))],
-        help_text=_("Empty: every namespace of the cluster."),
+        validators=[
+            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", _("Use lower-case letters, digits and dashes."))
+        ],
+        help_text=_("Leave empty for all namespaces."),
     )
     is_for_all = forms.BooleanField(
-        label=_("Whoever is in the way"),
+        label=_("Any field manager"),
         required=False,
-        help_text=_("Otherwise the rule answers only the field manager it was made for."),
+        help_text=_("Otherwise the rule only applies to this field manager."),
     )
     reason = forms.CharField(
         label=_("Why"),
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Read by who agrees, and by who wonders in a year."),
+        help_text=_("Shown to approvers and kept for later."),
     )
 
 

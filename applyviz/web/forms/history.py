@@ -62,7 +62,7 @@ class VerificationForm(forms.Form):
     """Where verification goes on, and the published heads that the history is held to, one a line."""
 
     head = forms.CharField(
-        label=_("Published heads, one a line"),
+        label=_("Published checkpoints, one per line"),
         required=False,
         max_length=100_000,
         widget=forms.Textarea(attrs={"class": "mono", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
@@ -108,7 +108,7 @@ class EvidenceForm(forms.Form):
         given["until"] = given.get("until") or today
         given["since"] = given.get("since") or given["until"].replace(day=1)
         if given["until"] < given["since"]:
-            raise forms.ValidationError(_("The period ends before it began."))
+            raise forms.ValidationError(_("The end of the period must be after its start."))
         return given
 
     @classmethod
@@ -130,14 +130,14 @@ class RetentionForm(forms.Form):
     """A new retention policy."""
 
     name = forms.CharField(label=_("Name"), max_length=80)
-    days = forms.IntegerField(label=_("Days that bodies are kept"), min_value=SHORTEST_DAYS, max_value=36_500)
+    days = forms.IntegerField(label=_("Keep details for (days)"), min_value=SHORTEST_DAYS, max_value=36_500)
     actions = forms.MultipleChoiceField(
-        label=_("Only entries of these kinds"),
+        label=_("Entry types"),
         required=False,
         choices=[],
         widget=forms.SelectMultiple(attrs={"size": 8}),
     )
-    has_requests = forms.BooleanField(label=_("Requests and answers of finished runs, too"), required=False)
+    has_requests = forms.BooleanField(label=_("Include requests and responses of finished runs"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

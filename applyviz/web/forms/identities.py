@@ -21,17 +21,17 @@ class MappingForm(forms.Form):
     """One mapping."""
 
     cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
-    subject = forms.ChoiceField(label=_("For whom"))
+    subject = forms.ChoiceField(label=_("Who"))
     user = forms.CharField(
         label=_("User"),
         max_length=253,
-        help_text=_("As the cluster names users. {name} stands for the name of the account, for teams and everybody."),
+        help_text=_("Kubernetes user name. For teams and the default, {name} is replaced with the account name."),
     )
     groups = forms.CharField(
         label=_("Groups"),
         required=False,
         max_length=9000,
-        help_text=_("One in a line. Names that begin with system: are refused."),
+        help_text=_("One per line. Names that begin with system: are not allowed."),
         widget=forms.Textarea(attrs={"rows": 3}),
     )
     note = forms.CharField(label=_("Why"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
@@ -42,7 +42,7 @@ class MappingForm(forms.Form):
         self._people: dict[str, Person] = {p.get_username(): p for p in list_people(for_user=for_user) if p.is_active}
         offer_rows(self, "cluster", list_usable(for_user=for_user, action=Action.MANAGE))
         subjects: list[Choice] = [
-            (EVERYBODY, _("everybody who is not mapped otherwise")),
+            (EVERYBODY, _("default (everyone else)")),
             (_("Teams"), [(TEAM + slug, team.name) for slug, team in self._teams.items()]),
             (_("People"), [(PERSON + name, name) for name in self._people]),
         ]

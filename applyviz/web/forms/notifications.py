@@ -39,7 +39,9 @@ class WebhookForm(forms.Form):
 
     name = forms.CharField(label=_("Name"), max_length=80)
     url = forms.CharField(
-        label=_("Address"), max_length=1000, help_text=_("https, to a public host or one that the operator allows")
+        label=_("Address"),
+        max_length=1000,
+        help_text=_("HTTPS URL of a public host or a host that the operator allows"),
     )
     secret = forms.CharField(
         label=_("Secret"),
@@ -47,23 +49,23 @@ class WebhookForm(forms.Form):
         min_length=SHORTEST_SECRET,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("Signs every message. It is sealed and never shown again."),
+        help_text=_("Signs every message. Stored encrypted and never shown again."),
     )
     events = forms.MultipleChoiceField(
-        label=_("Tell it of"),
+        label=_("Events"),
         choices=_OF_WEBHOOKS,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("nothing ticked: everything"),
+        help_text=_("None selected: all events."),
     )
 
 
 class EditWebhookForm(WebhookForm):
     """The same for a webhook that is there; an empty secret keeps the one there is."""
 
-    is_enabled = forms.BooleanField(label=_("Switched on"), required=False)
+    is_enabled = forms.BooleanField(label=_("Enabled"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["secret"].required = False
-        self.fields["secret"].help_text = _("Leave it empty to keep the secret that is there.")
+        self.fields["secret"].help_text = _("Leave empty to keep the current secret.")

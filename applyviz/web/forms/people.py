@@ -17,13 +17,13 @@ class PersonForm(forms.Form):
     """A new account."""
 
     name = forms.RegexField(r"^[\w.@+-]{1,150}$", label=_("Name"))
-    email = forms.EmailField(label=_("Mail address"), required=False)
+    email = forms.EmailField(label=_("Email address"), required=False)
 
 
 class TeamForm(forms.Form):
     """A new team."""
 
-    slug = forms.SlugField(label=_("Short name"), max_length=63)
+    slug = forms.SlugField(label=_("Slug"), max_length=63)
     name = forms.CharField(label=_("Name"), max_length=120)
 
 
@@ -33,7 +33,7 @@ class GrantForm(forms.Form):
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices)
     cluster_pattern = forms.CharField(label=_("Clusters"), max_length=63, initial="*")
     namespace_pattern = forms.CharField(label=_("Namespaces"), max_length=63, initial="*")
-    is_cluster_scoped = forms.BooleanField(label=_("and objects of no namespace"), required=False, initial=True)
+    is_cluster_scoped = forms.BooleanField(label=_("Include cluster-scoped objects"), required=False, initial=True)
 
     @property
     def scope(self) -> Scope:

@@ -34,12 +34,12 @@ class PlaygroundForm(forms.Form):
         label=_("Field manager"),
         required=False,
         max_length=128,
-        validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
+        validators=[RegexValidator(r"^[!-~]+$", _("Use printable characters without spaces."))],
     )
     takes_client_side = forms.BooleanField(
-        label=_("Move field ownership from client-side apply first"), required=False, initial=True
+        label=_("Migrate field ownership from client-side apply first"), required=False, initial=True
     )
-    is_forced = forms.BooleanField(label=_("Take over what conflicts (force)"), required=False)
+    is_forced = forms.BooleanField(label=_("Force conflicts"), required=False)
 
     @classmethod
     def of(cls, given: Given) -> PlaygroundForm:

@@ -19,7 +19,7 @@ from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, par
 from applyviz.workflow.teams import Scope, list_teams
 
 T = TypeVar("T")
-ON_FAILURE = [(OnFailure.STOP.value, _("stop")), (OnFailure.CARRY_ON.value, _("carry on with what does not need it"))]
+ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CARRY_ON.value, _("Continue with independent objects"))]
 _COPIED = (
     "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
     "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole",
@@ -38,19 +38,19 @@ def _lines(label: Any) -> forms.CharField:
 class PolicyForm(forms.Form):
     """One version of a policy."""
 
-    slug = forms.SlugField(label=_("Short name"), max_length=63)
+    slug = forms.SlugField(label=_("Slug"), max_length=63)
     cluster_pattern = forms.CharField(label=_("Clusters"), max_length=63, initial="*")
     namespace_pattern = forms.CharField(label=_("Namespaces"), max_length=63, initial="*")
-    is_cluster_scoped = forms.BooleanField(label=_("and objects of no namespace"), required=False, initial=True)
+    is_cluster_scoped = forms.BooleanField(label=_("Include cluster-scoped objects"), required=False, initial=True)
     asking_teams = forms.MultipleChoiceField(
-        label=_("Who may ask"), required=False, widget=forms.CheckboxSelectMultiple
+        label=_("Who can request"), required=False, widget=forms.CheckboxSelectMultiple
     )
     approvals = _number(_("Approvals"), 0, 9, 1)
     approving_team = forms.ChoiceField(label=_("of team"), required=False)
-    many_objects = _number(_("Many objects are more than"), 1, 100_000, 50)
-    approval_hours = _number(_("An approval lasts, in hours"), 0, 8760, 72)
+    many_objects = _number(_("Large change: more than N objects"), 1, 100_000, 50)
+    approval_hours = _number(_("Approval valid for (hours)"), 0, 8760, 72)
     refuses_sole = forms.BooleanField(
-        label=_("Refuse approvals that rest on a grant by the sole administrator"), required=False
+        label=_("Do not count approvals from roles granted by the sole administrator"), required=False
     )
     may_run_estimated = forms.BooleanField(
         label=_("Allow estimated changes (no dry run)"), required=False, initial=True
@@ -61,15 +61,15 @@ class PolicyForm(forms.Form):
     on_failure = forms.ChoiceField(label=_("When an object fails"), choices=ON_FAILURE)
     concurrency = _number(_("Objects at once"), 1, 64, 16)
     waits_for_rollout = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
-    rollout_seconds = _number(_("at most, in seconds"), 1, 21_600, 600)
+    rollout_seconds = _number(_("Timeout (seconds)"), 1, 21_600, 600)
     note = forms.CharField(
-        label=_("Why this change"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
+        label=_("Reason for this change"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
     )
 
     def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         teams = [(team.slug, team.name) for team in list_teams(for_user=for_user)]
-        anybody = [("", _("anybody who may approve")), *teams]
+        anybody = [("", _("any approver")), *teams]
         offer_choices(self, "asking_teams", teams)
         offer_choices(self, "approving_team", anybody)
         for danger in POLICY_RISKS:

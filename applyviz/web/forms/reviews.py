@@ -45,24 +45,26 @@ class NewReviewForm(SourceForm):
         label=_("Namespace"),
         max_length=63,
         initial="default",
-        validators=[RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Lower case letters, digits and dashes."))],
+        validators=[
+            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Use lower-case letters, digits and dashes."))
+        ],
     )
-    applied_by = forms.ChoiceField(label=_("Who applies it"), choices=Applier.choices, required=False)
+    applied_by = forms.ChoiceField(label=_("Applied by"), choices=Applier.choices, required=False)
     mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
     field_manager = forms.CharField(
         label=_("Field manager"),
         max_length=128,
         initial=PRODUCT_MANAGER,
-        validators=[RegexValidator(r"^[!-~]+$", _("Printable characters without spaces."))],
+        validators=[RegexValidator(r"^[!-~]+$", _("Use printable characters without spaces."))],
     )
     takes_client_side = forms.BooleanField(
         label=_("Move field ownership when an apply changes sides"), required=False, initial=True
     )
     takes_from = forms.CharField(
-        label=_("Also move it from these field managers"),
+        label=_("Also migrate ownership from these field managers"),
         max_length=1000,
         required=False,
-        validators=[RegexValidator(r"^[ -~]*$", _("Names of field managers, separated by spaces or commas."))],
+        validators=[RegexValidator(r"^[ -~]*$", _("Field managers, separated by spaces or commas."))],
     )
 
     def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
@@ -105,7 +107,9 @@ class GlassForm(forms.Form):
     """Running a plan without consent."""
 
     digest = forms.CharField(max_length=80, widget=forms.HiddenInput)
-    reason = forms.CharField(label=_("Why it cannot wait"), max_length=2000, widget=forms.Textarea(attrs={"rows": 3}))
+    reason = forms.CharField(
+        label=_("Reason for the emergency"), max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
     ticket = forms.CharField(label=_("Ticket or incident"), max_length=400)
     password = forms.CharField(label=_("Your password"), max_length=400, strip=False, widget=forms.PasswordInput)
 

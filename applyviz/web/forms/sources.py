@@ -24,18 +24,18 @@ from applyviz.sources.bundle import SourceBundle
 from applyviz.workflow.intake import Given, read_manifests
 
 HELP: dict[str, str | Promise] = {
-    "link_help": _("An https address of one file; it is fetched once, by the server, and frozen."),
+    "link_help": _("HTTPS URL of one file. Fetched once and stored with the review."),
     "kustomization_help": _(
-        "The folder to render, such as shop/overlays/prod. Nothing remote is fetched, and no plugin runs."
+        "Folder to render, for example shop/overlays/prod. Remote resources and plugins are not supported."
     ),
-    "namespace_help": _("For objects that name none."),
-    "manager_help": _("The name under which the cluster books the fields; keep it the same over time."),
+    "namespace_help": _("Used for objects without a namespace."),
+    "manager_help": _("Recorded as the owner of the fields you apply. Use the same name every time."),
     "ownership_help": _(
         "Server-side: what kubectl apply made client-side becomes the field manager's own before the apply, so nothing "
         "conflicts with it. Client-side: what this manager or kubectl applied server-side becomes client-side after "
         "the apply. Either way, no value changes by the move, and fields that you dropped are removed."
     ),
-    "takes_from_help": _("Names such as helm or kubectl-edit; the plan shows what they own."),
+    "takes_from_help": _("For example helm or kubectl-edit. The plan shows what they own."),
 }
 KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 
@@ -80,16 +80,18 @@ class SourceForm(forms.Form):
         link = str(self.cleaned_data["link"])
         allowed = tuple(f"{origin.rstrip('/')}/" for origin in settings.APPLYVIZ_LINK_HOSTS)
         if link and not link.startswith(("https://", *allowed)):
-            raise forms.ValidationError(_("Only https links are fetched."))
+            raise forms.ValidationError(_("Only HTTPS URLs are supported."))
         return link
 
     def clean(self) -> dict[str, Any]:
         """Refuse a form without any manifest, and a kustomization without its folder."""
         found = super().clean() or self.cleaned_data
         if found.get("kustomization") and not (found.get("manifests") or found.get("folder")):
-            self.add_error("kustomization", _("Bring the folder that holds it, above."))
+            self.add_error("kustomization", _("Upload the folder that contains it above."))
         if not self.errors and not any(found.get(name) for name in ("manifests", "folder", "text", "link")):
-            raise forms.ValidationError(_("Bring at least one manifest: drop files, paste text, or give a link."))
+            raise forms.ValidationError(
+                _("Add at least one manifest: drop files, paste YAML or JSON, or enter a link.")
+            )
         return found
 
     def take(self, *, is_fetching: bool = True) -> Given:
@@ -145,7 +147,9 @@ def _find_kustomizations(bundle: SourceBundle) -> Iterator[FoundProblem]:
     for file in bundle.files:
         if _is_kustomization(file.name):
             folder = file.name.rpartition("/")[0]
-            reason = _("this is a kustomization, not an object: to render it, write %(folder)s as the kustomization")
+            reason = _(
+                "this is a kustomization, not an object. To render it, enter %(folder)s as the kustomization folder"
+            )
             yield FoundProblem(reason % {"folder": folder or "."}, file.name)
 
 

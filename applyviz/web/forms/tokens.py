@@ -18,12 +18,12 @@ class TokenForm(forms.Form):
     """A new token."""
 
     name = forms.CharField(
-        label=_("Name"), max_length=120, help_text=_("What uses it: a pipeline, an agent, a script.")
+        label=_("Name"), max_length=120, help_text=_("Name of the pipeline, agent or script that uses it.")
     )
     account = forms.ChoiceField(label=_("Acts as"))
-    scope = forms.ChoiceField(label=_("It may"), choices=TokenScope.choices, initial=TokenScope.PLAN)
+    scope = forms.ChoiceField(label=_("Scope"), choices=TokenScope.choices, initial=TokenScope.PLAN)
     days = forms.TypedChoiceField(
-        label=_("It ends after"),
+        label=_("Expires after"),
         coerce=int,
         choices=[(days, ngettext_lazy("%d day", "%d days", days) % days) for days in LASTS],
         initial=90,
@@ -50,6 +50,6 @@ class ServiceAccountForm(forms.Form):
     """A new service account."""
 
     name = forms.RegexField(
-        r"^[a-z0-9][a-z0-9.-]{0,62}$", label=_("Name"), help_text=_("Small letters, digits, dots and dashes.")
+        r"^[a-z0-9][a-z0-9.-]{0,62}$", label=_("Name"), help_text=_("Use lower-case letters, digits, dots and dashes.")
     )
-    purpose = forms.CharField(label=_("What for"), required=False, max_length=200)
+    purpose = forms.CharField(label=_("Details"), required=False, max_length=200)

@@ -205,7 +205,7 @@ class StatePage:
 _YES, _NO, _UNTOLD = (
     Look("✓", gettext_lazy("yes"), "add"),
     Look("×", gettext_lazy("no"), "calm"),  # noqa: RUF001 - a cross
-    Look("?", gettext_lazy("not told"), "warn"),
+    Look("?", gettext_lazy("unknown"), "warn"),
 )
 _HEALTH = {
     Health.READY: Look("✓", gettext_lazy("ready"), "add"),
@@ -213,11 +213,11 @@ _HEALTH = {
     Health.UNKNOWN: Look("?", gettext_lazy("unknown"), "warn"),
 }
 _OWN: tuple[tuple[Action, Any], ...] = (
-    (Action.LOOK, gettext_lazy("look at reviews, runs and history")),
+    (Action.LOOK, gettext_lazy("view reviews, runs and history")),
     (Action.WRITE, gettext_lazy("open reviews")),
-    (Action.APPROVE, gettext_lazy("approve plans of others")),
+    (Action.APPROVE, gettext_lazy("approve other people's plans")),
     (Action.APPLY, gettext_lazy("start apply runs")),
-    (Action.AUDIT, gettext_lazy("verify and export the history")),
+    (Action.AUDIT, gettext_lazy("verify and export the audit log")),
 )
 
 

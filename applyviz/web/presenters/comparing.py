@@ -160,7 +160,7 @@ def _name_source(plan: Plan, other: Plan) -> str:
 def _compare_frames(first: Plan, second: Plan) -> tuple[Difference, ...]:
     rows = (
         (_("source"), _name_source(first, second), _name_source(second, first)),
-        (_("decisions carried out"), str(len(first.decisions)), str(len(second.decisions))),
+        (_("resolutions applied"), str(len(first.decisions)), str(len(second.decisions))),
     )
     told = [Difference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
     return (*told, *map(_present_option, diff_free(_list_options(first), _list_options(second))))
@@ -181,19 +181,19 @@ def _present_option(one: FreeDifference) -> Difference:
 
 def _headline(count: int, total: int, *, has_frame: bool) -> str:
     if count:
-        text = ngettext("%(count)d of %(total)d object moved", "%(count)d of %(total)d objects moved", total)
+        text = ngettext("%(count)d of %(total)d object differs", "%(count)d of %(total)d objects differ", total)
         return text % {"count": count, "total": total}
     if has_frame:
-        return _("Every object is treated alike; what differs stands below")
-    return _("Both plans do the same")
+        return _("All objects are the same. The plans differ as shown below")
+    return _("Both plans are identical")
 
 
 def _say_standing(second: Plan, *, is_same: bool) -> str:
     standing = approvals.list_standing(second) if second.digest else []
     if is_same:
         names = ", ".join(a.by_name for a in standing)
-        return _("Approvals are kept: %(names)s.") % {"names": names} if names else _("There was no approval to keep.")
-    return _("Approvals of the first plan do not hold for the second.")
+        return _("Approvals are kept: %(names)s.") % {"names": names} if names else _("No approvals were given.")
+    return _("Approvals of the first plan do not apply to the second.")
 
 
 def present_comparison(first: Plan, second: Plan, *, after: int = 0) -> ComparePage:
@@ -231,8 +231,8 @@ def _name_movers(moves: Sequence[ObjectMove]) -> str:
 def _say_value(value: JSONValue, *, is_before: bool = False) -> str:
     shown = _show(value)
     if shown is None:
-        return _("not set") if is_before else _("gone")
-    return _("another long value") if shown.is_long else shown.text
+        return _("unset") if is_before else _("removed")
+    return _("a different long value") if shown.is_long else shown.text
 
 
 def _describe_field(move: FieldMove) -> str:
@@ -251,7 +251,7 @@ def _describe_answers(ref: ObjectRef, decided: Sequence[Decision]) -> str:
     """Who decided something of this object between the two plans, and what."""
     mine = [d for d in decided if d.object_key == "/".join(ref.key)]
     words = dict.fromkeys(
-        _("%(name)s decided: %(way)s")
+        _("resolved by %(name)s: %(way)s")
         % {"name": d.by.get_username(), "way": WAY_WORDS[Way(d.choice)] % {"manager": d.manager}}
         for d in mine
     )
@@ -262,7 +262,7 @@ def _describe_move(move: ObjectMove, decided: Sequence[Decision]) -> str:
     about = f"{move.ref.gvk.kind} {move.ref.name}"
     paths = "; ".join(_describe_field(f) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
     movers = _name_movers([move])
-    why = [_("moved by %(movers)s") % {"movers": movers}] if movers else []
+    why = [_("changed by %(movers)s") % {"movers": movers}] if movers else []
     answers = _describe_answers(move.ref, decided)
     parts = [paths, *why, *([answers] if answers else [])]
     return ": ".join(filter(None, (about, ", ".join(filter(None, parts)))))
@@ -277,7 +277,7 @@ def present_replan_notice(plan: Plan) -> Notice | None:
         return None
     url = f"{reverse('reviews:compare-plans', args=[plan.review.number])}?from={before.number}&to={plan.number}"
     if before.digest == plan.digest:
-        title = _("This plan does the same as plan %(number)d") % {"number": before.number}
+        title = _("Identical to plan %(number)d") % {"number": before.number}
         return Notice(OBJECT_LOOKS[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
     view = view_of(plan)
     found = tuple(one for one in comparisons.find_differing(before, plan) if not view.hides(one.row))
@@ -289,6 +289,6 @@ def present_replan_notice(plan: Plan) -> Notice | None:
         more = len(found) - NAMED
         lines.append(ngettext("and %(count)d more object", "and %(count)d more objects", more) % {"count": more})
     dropped = dict.fromkeys(approval.by_name for approval in quorum.list_dropped(plan))
-    title = _("Plan %(number)d did something else") % {"number": before.number}
-    text = _("The approvals of %(names)s do not hold for this plan.") % {"names": ", ".join(dropped)} if dropped else ""
-    return Notice(OBJECT_LOOKS[Operation.UPDATE], title, text, tuple(lines), url=url, link=_("What moved"))
+    title = _("Changed since plan %(number)d") % {"number": before.number}
+    text = _("The approvals of %(names)s do not apply to this plan.") % {"names": ", ".join(dropped)} if dropped else ""
+    return Notice(OBJECT_LOOKS[Operation.UPDATE], title, text, tuple(lines), url=url, link=_("Changes between plans"))

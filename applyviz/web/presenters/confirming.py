@@ -99,12 +99,12 @@ def _present_dangers(plan: Plan, changes: Sequence[ObjectChange], many: int) -> 
 def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
     """How much of it can be undone afterwards, in one sentence."""
     lost = sum(c.operation in (Operation.PRUNE, Operation.RECREATE) for c in changes)
-    text = _("Afterwards the run offers what would undo it, as a review of its own.")
+    text = _("The run page can open a review that reverts it.")
     if not lost:
         return text
     more = ngettext(
-        "%(n)d object is deleted on the way and comes back as a new one, without its status and data.",
-        "%(n)d objects are deleted on the way and come back as new ones, without their status and data.",
+        "%(n)d object is deleted and re-created; its status and data are lost.",
+        "%(n)d objects are deleted and re-created; their status and data are lost.",
         lost,
     )
     return f"{text} {more % {'n': lost}}"
@@ -120,7 +120,7 @@ def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
     base = [plan.review.number, plan.number]
     unopened = [
         Blocker(
-            _("open %(kind)s %(name)s") % {"kind": row.kind, "name": row.name},
+            _("view %(kind)s %(name)s") % {"kind": row.kind, "name": row.name},
             reverse("reviews:show-object", args=[*base, row.position, "changes"]),
         )
         for row in viewing.find_unopened(plan, by=person)

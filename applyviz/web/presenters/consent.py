@@ -74,13 +74,13 @@ def present_glass(plan: Plan) -> Notice | None:
     broken = breakglass.find_broken(plan)
     if broken is None:
         return None
-    text = _("%(name)s broke the glass: %(reason)s (%(ticket)s)") % {
+    text = _("%(name)s ran an emergency apply: %(reason)s (%(ticket)s)") % {
         "name": broken.by_name,
         "reason": broken.reason,
         "ticket": broken.ticket,
     }
-    title = _("This plan was run without the consent that its policy asks for")
-    lines = tuple(_("lacked: %(what)s") % {"what": what} for what in broken.missing)
+    title = _("Emergency apply: this plan ran without the required approvals")
+    lines = tuple(_("Missing: %(what)s") % {"what": what} for what in broken.missing)
     return Notice(OBJECT_LOOKS[Operation.ERROR], title, text, lines=lines, anchor="broken-glass")
 
 
@@ -93,7 +93,7 @@ def _list_expired(plan: Plan) -> list[Notice]:
         Notice(
             OBJECT_LOOKS[Operation.REFUSED],
             _("The approval of %(name)s expired") % {"name": a.by_name},
-            _("It lasted until %(at)s; whoever still agrees approves again.")
+            _("It was valid until %(at)s. Approve again.")
             % {"at": date_format(localtime(a.expires_at), "j M Y H:i T")},
         )
         for a in given

@@ -33,14 +33,14 @@ from applyviz.workflow.livevalues import hidden_positions
 
 Text = str | Promise
 WAY_WORDS: dict[Way, Text] = {
-    Way.TAKE_OVER: gettext_lazy("Take over"),
-    Way.LEAVE: gettext_lazy("Leave it to %(manager)s"),
-    Way.CO_OWN: gettext_lazy("Keep the live value, own it too"),
+    Way.TAKE_OVER: gettext_lazy("Overwrite (force)"),
+    Way.LEAVE: gettext_lazy("Give up the field"),
+    Way.CO_OWN: gettext_lazy("Share (keep live value)"),
 }
 _MEANINGS: dict[Way, Text] = {
-    Way.TAKE_OVER: gettext_lazy("Your value wins; %(manager)s loses the field."),
-    Way.LEAVE: gettext_lazy("The live value stays theirs; you no longer set the field."),
-    Way.CO_OWN: gettext_lazy("The live value is sent; whoever changes it next conflicts."),
+    Way.TAKE_OVER: gettext_lazy("Your value is applied; %(manager)s loses the field."),
+    Way.LEAVE: gettext_lazy("The live value stays with %(manager)s; you no longer set the field."),
+    Way.CO_OWN: gettext_lazy("You and %(manager)s both own the live value. The next change by either one conflicts."),
 }
 
 
@@ -252,9 +252,9 @@ class _Settler:
         choices = []
         for manager in managers:
             if len(managers) > 1 or len(self._change.ways) > 1:
-                text = _("every conflict with %(manager)s in this object") % {"manager": manager}
+                text = _("all conflicts with %(manager)s in this object") % {"manager": manager}
                 choices.append(ScopeChoice((("position", here), ("manager", manager)), text))
-            text = _("every conflict with %(manager)s in the plan") % {"manager": manager}
+            text = _("all conflicts with %(manager)s in the plan") % {"manager": manager}
             choices.append(ScopeChoice((("manager", manager),), text))
         return (*choices, *self._list_wide(ref))
 
@@ -266,12 +266,12 @@ class _Settler:
         }
         of_kind, total = counts.get((ref.gvk.group, ref.gvk.kind), 0), sum(counts.values())
         text = ngettext(
-            "every conflict of kind %(kind)s: %(count)d object",
-            "every conflict of kind %(kind)s: %(count)d objects",
+            "all conflicts of kind %(kind)s: %(count)d object",
+            "all conflicts of kind %(kind)s: %(count)d objects",
             of_kind,
         )
         whole = ngettext(
-            "every conflict of the plan: %(count)d object", "every conflict of the plan: %(count)d objects", total
+            "all conflicts of the plan: %(count)d object", "all conflicts of the plan: %(count)d objects", total
         )
         kind = f"{ref.gvk.group}/{ref.gvk.kind}"
         return (

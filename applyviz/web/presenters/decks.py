@@ -111,20 +111,22 @@ def _name_stop(plan: Plan, standing: Standing) -> str:
 
 def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
     if plan.state == PlanState.PLANNING:
-        return Step(_("plan"), StepState.NOW, _("being calculated"))
+        return Step(_("plan"), StepState.NOW, _("planning"))
     if plan.state == PlanState.FAILED:
         return Step(_("plan"), StepState.BAD, _("failed"))
     if standing.replaced_by and run is None:
-        return Step(_("plan"), StepState.BAD, _("plan %(number)d took its place") % {"number": standing.replaced_by})
+        return Step(_("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": standing.replaced_by})
     refused = plan.counts.get(Operation.REFUSED, 0)
     if refused:
-        note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
-        return Step(_("decide"), StepState.NOW, note)
+        note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {
+            "count": refused
+        }
+        return Step(_("resolve"), StepState.NOW, note)
     if standing.has_only_hazards and run is None:
         return Step(_("acknowledge"), StepState.NOW, standing.hazard_blockers[0])
     if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
         return Step(_("plan"), StepState.NOW, _name_stop(plan, standing))
-    return Step(_("planned"), StepState.DONE, _("nothing to decide"))
+    return Step(_("planned"), StepState.DONE, _("no conflicts"))
 
 
 def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_ready: bool) -> Step:
@@ -141,7 +143,7 @@ def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_re
 
 def _step_apply(run: ApplyRun | None, *, is_approved: bool, is_closed: bool) -> Step:
     if run is None:
-        note = _("not now") if is_closed else _("ready")
+        note = _("blocked by change window") if is_closed else _("ready")
         return Step(_("apply"), StepState.NOW if is_approved else StepState.NEXT, note if is_approved else "")
     if run.state in RunState.unfinished():
         return Step(_("apply"), StepState.NOW, run.get_state_display())
@@ -154,7 +156,7 @@ def _step_verify(run: ApplyRun | None) -> Step:
     if run is None or run.state != RunState.SUCCEEDED:
         return Step(_("verified"), StepState.NEXT)
     if run.summary.get(Outcome.DIFFERS.value):
-        return Step(_("verified"), StepState.BAD, _("with differences"))
+        return Step(_("verified"), StepState.BAD, _("live differs"))
     return Step(_("verified"), StepState.DONE, _tell_rollouts(run))
 
 
@@ -162,7 +164,7 @@ def _tell_rollouts(run: ApplyRun) -> str:
     """What was verified beyond the objects themselves, where something is brought about by them."""
     if not run.plan.changes.filter(kind__in=ROLLED_OUT, has_effect=True).exclude(operation=Operation.PRUNE).exists():
         return ""
-    return _("rollouts were awaited") if RunRules.from_json(run.rules).waits_for_rollout else _("rollouts not awaited")
+    return _("rollouts watched") if RunRules.from_json(run.rules).waits_for_rollout else _("rollouts not watched")
 
 
 def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:
@@ -175,10 +177,10 @@ def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:
     is_begun = bool(verdicts - {Verdict.NOT_YET.value})
     is_made = plan.state == PlanState.COMPLETE
     refused = plan.counts.get(Operation.REFUSED, 0)
-    note = ngettext("%(count)d object refused", "%(count)d objects refused", refused) % {"count": refused}
+    note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {"count": refused}
     verified = Step(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
     return (
-        Step(_("drafted"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        Step(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
         Step(_("planned"), StepState.DONE if is_made else StepState.NOW, note if refused else ""),
         Step(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
         verified,
@@ -193,7 +195,7 @@ def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple
     planned = _step_plan(plan, standing, run)
     is_ready = planned.state is StepState.DONE
     return (
-        Step(_("drafted"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        Step(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
         planned,
         _step_approve(plan, standing, run, is_ready=is_ready),
         _step_apply(run, is_approved=is_ready and not standing.missing, is_closed=bool(standing.closed)),
@@ -221,7 +223,7 @@ def _present_approve(plan: Plan, standing: Standing) -> Button:
     if blockers or person:
         return Button(text, blockers=blockers, note=person)
     url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
-    return Button(text, url=url, note=_("You see once more what you consent to."))
+    return Button(text, url=url, note=_("You'll confirm on the next page."))
 
 
 def _present_apply(plan: Plan, standing: Standing) -> Button:
@@ -231,12 +233,12 @@ def _present_apply(plan: Plan, standing: Standing) -> Button:
         count_effects(plan),
     ) % _describe(plan)
     if not standing.can_apply:
-        return Button(text, note=_("An approver or operator applies it."))
+        return Button(text, note=_("An approver or operator can apply it."))
     if standing.closed:
         opens = date_format(localtime(standing.opens_at), "D j M Y H:i T") if standing.opens_at else ""
-        note = _("Plans may run again from %(at)s.") % {"at": opens} if opens else ""
+        note = _("The next change window opens at %(at)s.") % {"at": opens} if opens else ""
         return Button(text, blockers=tuple(Blocker(text) for text in standing.closed), note=note)
-    note = _("It waits until workloads are ready, as the policy asks.") if standing.waits_for_rollout else ""
+    note = _("The policy requires the run to wait until workloads are ready.") if standing.waits_for_rollout else ""
     url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
     return Button(text, form_url=url, note=note, can_wait=can_wait(plan) and not standing.waits_for_rollout)
 
@@ -247,11 +249,11 @@ def _present_after_run(plan: Plan, standing: Standing, run: ApplyRun) -> Button:
     if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELLED) and standing.can_replan:
         told = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
         return Button(
-            _("Plan again"),
+            _("Re-plan"),
             form_url=reverse("reviews:replan", args=[plan.review.number]),
             blockers=(Blocker(told, url),),
         )
-    return Button(_("Look at run %(number)d") % {"number": run.number}, url=url)
+    return Button(_("View run %(number)d") % {"number": run.number}, url=url)
 
 
 def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:
@@ -259,26 +261,26 @@ def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Butt
     if run is not None:
         return _present_after_run(plan, standing, run)
     if plan.state == PlanState.PLANNING:
-        return Button(note=_("The plan is being calculated."))
+        return Button(note=_("Planning…"))
     if plan.review.applied_by and plan.state == PlanState.COMPLETE:
         tool = plan.review.get_applied_by_display()
-        return Button(note=_("%(tool)s applies it; verify it afterwards.") % {"tool": tool})
+        return Button(note=_("Applied by %(tool)s. Verify afterwards.") % {"tool": tool})
     if plan.state == PlanState.FAILED:
         url = reverse("reviews:replan", args=[plan.review.number])
         return (
-            Button(_("Plan again"), form_url=url)
+            Button(_("Re-plan"), form_url=url)
             if standing.can_write
-            else Button(_("Plan again"), note=_("An author can plan again."))
+            else Button(_("Re-plan"), note=_("An author can re-plan."))
         )
     if standing.has_asked:
         url = reverse("reviews:withdraw-request", args=[plan.review.number, plan.number])
-        return Button(_("Take the request for changes back"), form_url=url, note=_("Until then nothing of this runs."))
+        return Button(_("Withdraw request for changes"), form_url=url, note=_("This plan can't run until then."))
     if standing.is_outdated and standing.can_write:
         url = reverse("reviews:replan", args=[plan.review.number])
-        return Button(_("Plan again"), form_url=url, note=_("The policy changed since this plan was made."))
+        return Button(_("Re-plan"), form_url=url, note=_("The policy changed since this plan was made."))
     if standing.manifests_url and (standing.objectors or plan.problems):
         told = tuple(Blocker(blocker, standing.link(blocker)) for blocker in standing.plan_blockers)
-        return Button(_("Bring other manifests"), url=standing.manifests_url, blockers=told)
+        return Button(_("Upload new manifests"), url=standing.manifests_url, blockers=told)
     if standing.missing or standing.plan_blockers:
         return _present_approve(plan, standing)
     return _present_apply(plan, standing)

@@ -29,9 +29,9 @@ _NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "cr
 PAGE, SHOWN = 600, 24
 LOOKED_INTO = 40_000
 _INSIDE: Mapping[str, str | Promise] = {
-    "json": _("JSON, laid out"),
-    "yaml": _("YAML, by its fields: comments and layout are left out"),
-    "escapes": _("with escapes for characters that would not show"),
+    "json": _("JSON, formatted"),
+    "yaml": _("YAML, compared by field (comments and formatting ignored)"),
+    "escapes": _("with escapes for invisible characters"),
 }
 _SIGNS = {"same": "", "changed": "~", "added": "+", "removed": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
 
@@ -108,7 +108,7 @@ def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator
     for row in rows:
         is_first, path = isinstance(row, Fold) or row.path != path, () if isinstance(row, Fold) else row.path
         if isinstance(row, Fold):
-            text = ngettext("%(n)d equal line", "%(n)d equal lines", row.count) % {"n": row.count}
+            text = ngettext("%(n)d unchanged line", "%(n)d unchanged lines", row.count) % {"n": row.count}
             yield DiffRow("fold", fold=text)
             continue
         yield DiffRow(

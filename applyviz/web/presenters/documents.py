@@ -25,10 +25,10 @@ VERSION_WORDS: dict[str, str | Promise] = {
 }
 _AGAINST = {"manifest": "live", "live": "after", "after": "live", "last_applied": "manifest"}
 _MARKS: dict[str, str | Promise] = {
-    "manifest": _("other than live"),
+    "manifest": _("differs from live"),
     "live": _("changes"),
     "after": _("changed"),
-    "last_applied": _("other than the manifest"),
+    "last_applied": _("differs from the manifest"),
 }
 PAGE, WIDTH, AROUND, FOLDS_FROM, FOUND = 1_000, 1_000, 2, 4, 200
 

@@ -19,7 +19,10 @@ from applyviz.workflow.chain import Head
 from applyviz.workflow.evidence import EXCEPTIONS, TITLES, Fact, Period, Section, count_section, read_section
 
 SHOWN = 250
-_WORDS = {"started outside": _("started outside"), "went on outside": _("went on outside")}
+_WORDS = {
+    "started outside": _("started outside the change window"),
+    "went on outside": _("continued outside the change window"),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,9 @@ _IDENTITY = frozenset(
 FILTER_WORDS: dict[FieldFilter, str | Promise] = {
     FieldFilter.CHANGES: _("Changes"),
     FieldFilter.CONFLICTS: _("Conflicts"),
-    FieldFilter.KEPT: _("Kept"),
+    FieldFilter.KEPT: _("Kept (not in manifest)"),
     FieldFilter.REMOVED: _("Removed"),
-    FieldFilter.DEFAULTED: _("Defaulted"),
+    FieldFilter.DEFAULTED: _("Server defaults"),
     FieldFilter.ALL: _("All fields"),
 }
 

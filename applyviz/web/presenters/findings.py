@@ -25,16 +25,16 @@ from applyviz.workflow.access import Action, Person
 SHOWN, MOST = 50, 2_000
 FIELDS_SHOWN = 6
 _LOOKS = {
-    FindingSort.CHANGED: Look("!", gettext_lazy("changed live"), "warn"),
+    FindingSort.CHANGED: Look("!", gettext_lazy("changed outside review"), "warn"),
     FindingSort.DRIFTED: Look("≠", gettext_lazy("drifted"), "change"),
-    FindingSort.MISSING: Look("−", gettext_lazy("deleted live"), "remove"),  # noqa: RUF001 - a minus
-    FindingSort.UNREVIEWED: Look("?", gettext_lazy("never reviewed"), "calm"),
+    FindingSort.MISSING: Look("−", gettext_lazy("deleted outside review"), "remove"),  # noqa: RUF001 - a minus
+    FindingSort.UNREVIEWED: Look("?", gettext_lazy("unmanaged"), "calm"),
 }
 TITLES = {
-    FindingSort.CHANGED: gettext_lazy("Live changes that no review explains"),
-    FindingSort.DRIFTED: gettext_lazy("Drift: fields that are not as they were applied"),
-    FindingSort.MISSING: gettext_lazy("Applied here, and no longer there"),
-    FindingSort.UNREVIEWED: gettext_lazy("Objects that no review ever applied"),
+    FindingSort.CHANGED: gettext_lazy("Changed outside review"),
+    FindingSort.DRIFTED: gettext_lazy("Drift from the last run"),
+    FindingSort.MISSING: gettext_lazy("Deleted outside review"),
+    FindingSort.UNREVIEWED: gettext_lazy("Unmanaged objects"),
 }
 
 

@@ -112,13 +112,13 @@ def _label(block: Block) -> str:
         Part.MANIFEST: _("manifest"),
         Part.LAST_APPLIED: _("last applied"),
         Part.LIVE: _("live"),
-        Part.DEFINITION: _("definition of the kind"),
-        Part.SET: _("the set"),
+        Part.DEFINITION: _("CRD"),
+        Part.SET: _("set"),
         Part.CLUSTER: _("live objects"),
         Part.COMMAND: _("command"),
-        Part.APPLY: _("applies, by force") if "force" in block.words else _("applies"),
+        Part.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
         Part.UPDATE: _("updates"),
-        Part.MIGRATE: _("takes the fields of %(names)s into its Apply entry") % {"names": ", ".join(block.words[1:])},
+        Part.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},
     }
     return labels[block.part]
 
@@ -131,12 +131,12 @@ def _present_inputs(example: Example) -> Iterator[TextBlock]:
 
 def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
     if answers.patch is not None:
-        yield TextBlock(_("patch that is sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
+        yield TextBlock(_("patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
     if answers.after is not None:
-        label = _("what kubectl reads") if example.find(Part.READ) else _("after apply")
+        label = _("objects that kubectl reads") if example.find(Part.READ) else _("after apply")
         yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
     if answers.prints:
-        yield TextBlock(_("what kubectl prints"), "\n".join(answers.prints))
+        yield TextBlock(_("kubectl output"), "\n".join(answers.prints))
 
 
 def _present_owner(line: str) -> OwnerLine:

@@ -207,9 +207,9 @@ def present_history(chosen: Mapping[str, Any], *, before: int | None, for_user: 
 def _present_origin(entry: AuditEntry) -> str:
     kinds = {
         origins.WEB: _("browser session"),
-        origins.TOKEN: _("access token"),
+        origins.TOKEN: _("API token"),
         origins.WORKER: _("worker"),
-        origins.COMMAND: _("command on the server"),
+        origins.COMMAND: _("server command"),
     }
     where = [str(kinds.get(entry.session, entry.session)), entry.address, entry.agent]
     return " · ".join(filter(None, where))
@@ -234,12 +234,12 @@ def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
     }
     pruned = AuditEntry.objects.filter(chain=0, sequence=entry.pruned_by).first() if entry.pruned_by else None
     facts = (
-        Fact(_("Roles then"), entry.roles.replace(" ", ", ")),
+        Fact(_("Roles at the time"), entry.roles.replace(" ", ", ")),
         Fact(_("From"), _present_origin(entry)),
         Fact(_("Plan digest"), entry.plan_digest, is_code=True),
         Fact(_("Request"), entry.request_id if entry.request_id != "-" else "", is_code=True),
-        Fact(_("Place"), _present_chain(entry)),
-        Fact(_("Hash of the body"), entry.detail_hash, is_code=True),
+        Fact(_("Chain position"), _present_chain(entry)),
+        Fact(_("Hash of the details"), entry.detail_hash, is_code=True),
     )
     return EntryPage(
         row=present_entry(entry, find_starters([entry])),

@@ -80,12 +80,14 @@ class Home:
 def _name_blocker(plan: Plan) -> str:
     refused, broken = plan.counts.get(Operation.REFUSED, 0), plan.counts.get(Operation.ERROR, 0)
     if plan.state == PlanState.FAILED:
-        return _("the plan could not be made")
+        return _("plan failed")
     if refused:
-        return ngettext("%(n)d object has conflicts", "%(n)d objects have conflicts", refused) % {"n": refused}
+        return ngettext(
+            "%(n)d object with conflicts to resolve", "%(n)d objects with conflicts to resolve", refused
+        ) % {"n": refused}
     if broken or plan.problems:
-        return _("some objects could not be planned")
-    return "" if count_effects(plan) else _("there is nothing to apply")
+        return _("plan incomplete")
+    return "" if count_effects(plan) else _("nothing to apply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,39 +127,39 @@ def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool
     is_author = person.pk in (review.author_id, plan.requested_by_id)
     run: ApplyRun | None = getattr(plan, "run", None)
     if plan.state == PlanState.PLANNING:
-        return _("the plan is being calculated"), False
+        return _("planning"), False
     if run is not None:  # the review is open again, because the run did not bring the plan about
         facts = {"number": run.number, "state": run.get_state_display()}
-        return _("run %(number)d is %(state)s: plan again") % facts, is_author
+        return _("run %(number)d: %(state)s · re-plan") % facts, is_author
     blocker = _name_blocker(plan)
     if blocker:
         return blocker, is_author
     if review.applied_by:
-        return _("%(tool)s applies it: verify it afterwards") % {"tool": review.get_applied_by_display()}, is_author
+        return _("applied by %(tool)s · verify afterwards") % {"tool": review.get_applied_by_display()}, is_author
     if asked := said.objections.get(plan.pk):
         return _("changes requested by %(names)s") % {"names": ", ".join(asked)}, is_author
     if plan.pk in said.agreed:
         closed = approvals.find_start_blockers(plan, policies.find_policy(plan))
         if closed:
-            return _("approved; %(why)s") % {"why": "; ".join(closed)}, False
-        return _("approved, waits to be applied"), can_approve
+            return _("approved · %(why)s") % {"why": "; ".join(closed)}, False
+        return _("approved · ready to apply"), can_approve
     return _who_approves(plan, person, is_able=can_approve and not is_author, said=said)
 
 
 def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> tuple[str, bool]:
     if person.pk in said.approved_by.get(plan.pk, ()):
-        return _("you approved it, others are still to"), False
+        return _("approved by you · more approvals needed"), False
     if is_able and said.has_teams:
         is_able = quorum.would_count(quorum.count_quorum(plan), person)
     if not is_able:
-        return _("waits for approval"), False
+        return _("needs approval"), False
     open_risks = acknowledgements.find_open(plan)
     if blockers := approvals.find_plan_blockers(plan, hazards=open_risks, hidden=hidden_positions(plan)):
         # Who may approve may acknowledge risks too; everything else is for an author or an administrator.
         return blockers[0], set(blockers) == set(acknowledgements.name_open(open_risks))
     if lacking := approvals.find_approver_blockers(plan, for_user=person):
         return lacking[0], lacking == approvals.name_unopened(viewing.find_unopened(plan, by=person))
-    return _("waits for your approval"), True
+    return _("needs your approval"), True
 
 
 def _present_waiting(person: Person) -> tuple[list[Waiting], list[Waiting]]:
@@ -202,11 +204,11 @@ def _present_glass(person: Person) -> tuple[Notice, ...]:
     return tuple(
         Notice(
             OBJECT_LOOKS[Operation.ERROR],
-            _("%(name)s ran plan %(plan)d of “%(title)s” without consent")
+            _("%(name)s ran an emergency apply of plan %(plan)d of “%(title)s”")
             % {"name": row.by_name, "plan": row.plan.number, "title": row.plan.review.title},
             f"{row.reason} ({row.ticket})",
             url=reverse("reviews:show-plan", args=[row.plan.review.number, row.plan.number]),
-            link=_("Look at it"),
+            link=_("View"),
         )
         for row in found[:LAST_SHOWN]
     )

@@ -71,9 +71,9 @@ def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
     says: list[Words] = []
     if planned.holes:
         bound = " · ".join(hole.rule for hole in planned.holes)
-        says.append(gettext("The plan binds it to the object that was read (%(fields)s).") % {"fields": bound})
+        says.append(gettext("The plan adds preconditions from the live object (%(fields)s).") % {"fields": bound})
     elif not is_same_json(planned.body, sent.body) and is_same_json(unbind(planned), unbind(sent)):
-        says.append(gettext("The plan binds it to the absence of the object."))
+        says.append(gettext("The plan adds the precondition that the object does not exist."))
     if (planned.method, planned.path) != (sent.method, sent.path):
         says.append(gettext("kubectl sends %(request)s.") % {"request": f"{sent.method} {sent.path}"})
     for name in sorted({*planned.query, *sent.query}):
@@ -84,7 +84,7 @@ def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
     old, new = unbind(planned), unbind(sent)
     lines = () if is_same_json(old, new) else diff_bodies(old, new)
     if lines and is_edited:
-        says.append(gettext("Decisions edited this body; kubectl sends the file as it stands."))
+        says.append(gettext("Resolutions edited this body; kubectl sends the file unchanged."))
     return Beside(not says and not lines, tuple(says), lines)
 
 
@@ -118,9 +118,9 @@ def present_requests(
 
 def _differ(change: ObjectChange, sent: tuple[Request, ...] | None, planned: int) -> Iterator[Words]:
     if any(request.method == "DELETE" for request in change.requests):
-        yield gettext("This plan deletes the object, with what is needed for it. kubectl does that only when told to.")
+        yield gettext("This plan deletes the object. kubectl only does that with --prune.")
     elif sent is None:
-        yield gettext("What kubectl would send could not be calculated for this object.")
+        yield gettext("Could not determine what kubectl would send for this object.")
     elif len(sent) < planned:
         yield gettext("kubectl sends fewer requests than the plan.")
 

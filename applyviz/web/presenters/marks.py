@@ -20,7 +20,7 @@ from applyviz.web.presenters.values import ABSENT
 _SHAPES = ("a", "b", "c", "d")
 LABELS: tuple[str | Promise, ...] = (_("last applied"), _("manifest"), _("live"), _("after"))
 SHORT: tuple[str | Promise, ...] = (_("last"), _("file"), _("live"), _("after"))
-YOURS_BEFORE, YOURS = _("yours before"), _("yours")
+YOURS_BEFORE, YOURS = _("last applied"), _("manifest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _shape_values(values: tuple[JSONValue, ...], is_equal: Equality) -> list[str
 
 def _describe(marks: tuple[Mark, ...]) -> str | Promise:
     words = {
-        "none": _("not set"),
+        "none": _("unset"),
         "owned": _("owned"),
         "a": _("value 1"),
         "b": _("value 2"),

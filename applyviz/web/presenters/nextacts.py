@@ -60,8 +60,8 @@ def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
     if not is_client and options.field_manager == SERVER_SIDE_MANAGER:
         return (other,)
     if options.takes_client_side or options.takes_from:
-        return (other, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without moving ownership")))
-    moved = _("Re-plan with ownership moved back") if is_client else _("Re-plan with ownership moved first")
+        return (other, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without ownership migration")))
+    moved = _("Re-plan with ownership moved back") if is_client else _("Re-plan with ownership migration")
     return (other, ReplanWay(ReplanHow.MOVE_OWNERSHIP, moved))
 
 

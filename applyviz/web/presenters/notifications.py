@@ -125,7 +125,7 @@ def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRo
     return WebhookRow(
         name=webhook.name,
         host=urlsplit(webhook.url).netloc,
-        events=", ".join(labels) or _("everything"),
+        events=", ".join(labels) or _("all events"),
         is_enabled=webhook.is_enabled,
         by=webhook.created_by.get_username(),
         at=webhook.created_at,
@@ -142,7 +142,7 @@ def present_deliveries(deliveries: Iterable[Delivery]) -> list[DeliveryRow]:
 def _present_delivery(one: Delivery) -> DeliveryRow:
     is_over = one.state == DeliveryState.GIVEN_UP
     again = reverse("settings:deliver-again", args=[one.webhook_id, one.pk]) if is_over else ""
-    answer = _("answered %(status)d") % {"status": one.status} if one.status else one.error
+    answer = _("responded %(status)d") % {"status": one.status} if one.status else one.error
     return DeliveryRow(
         look=_DELIVERY_LOOKS[DeliveryState(one.state)],
         event=str(Event(one.happening.event).label),

@@ -192,12 +192,12 @@ def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: W
     managers: dict[str, str | Promise] = {name: name for name in where.managers}
     hazards: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.hazards}
     found = (
-        _offer("op", _("What happens"), _("whatever happens"), choice.op, looks),
+        _offer("op", _("What happens"), _("all changes"), choice.op, looks),
         _offer("kind", _("Kind"), _("all kinds"), choice.kind, kinds),
         _offer("ns", _("Namespace"), _("all namespaces"), choice.ns, namespaces),
         _offer("manager", _("Field manager"), _("all field managers"), choice.manager, managers),
-        _offer("hazard", _("Risk"), _("with any risk or none"), choice.hazard, hazards),
-        _offer("only", _("Only"), _("read or not"), choice.only, {o.value: w for o, w in _ONLY_WORDS.items()}),
+        _offer("hazard", _("Risk"), _("any risk"), choice.hazard, hazards),
+        _offer("only", _("Only"), _("viewed and unviewed"), choice.only, {o.value: w for o, w in _ONLY_WORDS.items()}),
     )
     return tuple(menu for menu in found if len(menu.options) > 1 or getattr(choice, menu.name))
 

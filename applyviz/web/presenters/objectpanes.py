@@ -174,10 +174,12 @@ def _tell_refusal(change: ObjectChange) -> str:
     """Why nothing of a refused object is written, and how far its decisions are."""
     decided = len({answer.path for answer in change.answers})
     total = len({conflict.path for conflict in change.conflicts} | {answer.path for answer in change.answers})
-    done = _("%(decided)d of %(total)d fields are decided. ") % {"decided": decided, "total": total} if decided else ""
+    done = (
+        _("%(decided)d of %(total)d conflicts are resolved. ") % {"decided": decided, "total": total} if decided else ""
+    )
     return done + _(
-        "Until every conflict of this object is decided, the server refuses the whole object and nothing of it is "
-        "written. What else it would change stands below, with every disputed field as it is live."
+        "The API server rejects this object until all its conflicts are resolved. Its other changes are listed "
+        "below; disputed fields keep their live value."
     )
 
 
@@ -195,10 +197,10 @@ def present_notices(change: ObjectChange, acts: Mapping[HazardKind, HazardAct] |
         lines = tuple(_tell_complaint(complaint) for complaint in change.complaints)
         notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], title, change.error, lines=lines))
     if change.operation is Operation.REFUSED:
-        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to decide"), _tell_refusal(change)))
+        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to resolve"), _tell_refusal(change)))
     notices.extend(_present_hazards(change.hazards, acts or {}))
     if change.warnings:
-        notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("The server warns"), lines=change.warnings))
+        notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("Server warnings"), lines=change.warnings))
     return tuple(notices)
 
 
@@ -215,23 +217,23 @@ def _tell_creation(change: ObjectChange) -> str:
     written = (change.versions.manifest or {}).get("stringData")
     if isinstance(written, Mapping) and written:
         return _("The object is created; stringData sets %(names)s.") % {"names": ", ".join(sorted(written))}
-    return _("The object is created; beyond its name the manifest sets nothing.")
+    return _("The object is created. The manifest sets only its name.")
 
 
 def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
-        return _("Nothing changes: live already is what the manifest asks for.")
+        return _("No changes: the live object already matches the manifest.")
     if change.operation is Operation.PRUNE:
-        return _("The whole object is deleted.")
+        return _("The object is deleted.")
     if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
-        return _("No value changes: the requests only change who owns fields.")
+        return _("Only field ownership changes; no values change.")
     if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
         return _tell_creation(change)
     if change.operation is Operation.ERROR and change.certainty_reason == REJECTED:
         return _("The API server rejects this object, so none of it changes.")
     if change.operation is Operation.ERROR and not change.requests:
-        return _("What would change could not be calculated.")
-    return _("No field of this object is of this kind.")
+        return _("Could not calculate the changes.")
+    return _("No fields match this filter.")
 
 
 def _find_field(change: ObjectChange, choice: PaneChoice) -> PaneChoice:
@@ -303,8 +305,8 @@ def _offer_choices(choice: PaneChoice, *, has_inside: bool) -> tuple[DiffChoice,
         return DiffChoice(word, _write_query(other), other == choice)
 
     one, two = offer(_("One column"), is_split=False), offer(_("Side by side"), is_split=True)
-    noise = replace(offer(_("What the server writes"), has_noise=not choice.has_noise), is_current=choice.has_noise)
-    raw = replace(offer(_("Texts as they stand"), is_raw=not choice.is_raw), is_current=choice.is_raw)
+    noise = replace(offer(_("Normalized"), has_noise=not choice.has_noise), is_current=choice.has_noise)
+    raw = replace(offer(_("Raw"), is_raw=not choice.is_raw), is_current=choice.is_raw)
     return (one, two, noise, raw) if has_inside or choice.is_raw else (one, two, noise)
 
 

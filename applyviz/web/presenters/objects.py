@@ -254,7 +254,7 @@ def _draw_alike(
     return _draw_group(
         drawing,
         f"alike-{number}",
-        _("Same change") if one.is_same else _("Alike, each to its own value"),
+        _("Identical changes") if one.is_same else _("Same fields, different values"),
         taken,
         note=one.text,
         is_same=True,

@@ -29,9 +29,9 @@ OBJECT_LOOKS: dict[Operation, Look] = {
     Operation.CREATE: Look("+", _("create"), "add"),
     Operation.UPDATE: Look("~", _("update"), "change"),
     Operation.UNCHANGED: Look("=", _("unchanged"), "calm"),
-    Operation.RECREATE: Look("±", _("delete + create"), "remove"),
+    Operation.RECREATE: Look("±", _("replace"), "remove"),
     Operation.PRUNE: Look("−", _("prune"), "remove"),  # noqa: RUF001 the minus sign is drawn
-    Operation.REFUSED: Look("!", _("refused"), "warn"),
+    Operation.REFUSED: Look("!", _("blocked"), "warn"),
     Operation.WITHHELD: Look("?", _("not shown"), "calm"),
     Operation.ERROR: Look("×", _("error"), "remove"),  # noqa: RUF001 the cross is drawn
 }
@@ -44,7 +44,7 @@ FIELD_LOOKS: dict[FieldOperation, Look] = {
     FieldOperation.DEFAULTED: Look("◦", _("defaulted"), "calm"),
     FieldOperation.UNCHANGED: Look("=", _("unchanged"), "calm"),
     FieldOperation.CONFLICT: Look("!", _("conflict"), "warn"),
-    FieldOperation.NOT_REMOVED: Look("≠", _("not removed"), "keep"),
+    FieldOperation.NOT_REMOVED: Look("≠", _("removal blocked"), "keep"),
 }
 
 SEVERITY_LOOKS: dict[Severity, Look] = {

@@ -16,23 +16,23 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.objects.owners import Owner
 
 _KNOWN: dict[str, str | Promise] = {
-    "before-first-apply": _("what was there before the first server-side apply"),
+    "before-first-apply": _("fields set before the first server-side apply"),
     "kubectl-client-side-apply": _("kubectl apply, client-side"),
-    "kubectl-last-applied": _("the last-applied annotation that kubectl keeps"),
+    "kubectl-last-applied": _("kubectl last-applied annotation"),
     "kubectl": _("kubectl apply --server-side"),
-    "kubectl-edit": _("a person with kubectl edit"),
-    "kubectl-patch": _("a person with kubectl patch"),
-    "kubectl-set": _("a person with kubectl set"),
-    "kubectl-scale": _("a person with kubectl scale"),
-    "kubectl-label": _("a person with kubectl label"),
-    "kubectl-annotate": _("a person with kubectl annotate"),
-    "kubectl-rollout": _("a person with kubectl rollout"),
-    "kube-controller-manager": _("a built-in controller"),
-    "helm": _("a Helm release"),
+    "kubectl-edit": _("kubectl edit (manual)"),
+    "kubectl-patch": _("kubectl patch (manual)"),
+    "kubectl-set": _("kubectl set (manual)"),
+    "kubectl-scale": _("kubectl scale (manual)"),
+    "kubectl-label": _("kubectl label (manual)"),
+    "kubectl-annotate": _("kubectl annotate (manual)"),
+    "kubectl-rollout": _("kubectl rollout (manual)"),
+    "kube-controller-manager": _("built-in controller"),
+    "helm": _("Helm release"),
     "argocd-controller": _("Argo CD"),
     "kustomize-controller": _("Flux"),
-    "node-fetch": _("a client that gave no name of its own"),
-    "applyviz": _("this product"),
+    "node-fetch": _("unnamed client"),
+    "applyviz": _("applyviz"),
 }
 
 
@@ -78,7 +78,7 @@ def present_owner(owner: Owner, *, you: str = "") -> OwnerChip:
         subresource=owner.subresource,
         is_update=owner.operation == "Update",
         is_you=owner.manager == you,
-        about=_("an autoscaler") if is_autoscaler else _KNOWN.get(owner.manager, ""),
+        about=_("autoscaler") if is_autoscaler else _KNOWN.get(owner.manager, ""),
         time=owner.time,
     )
 

@@ -93,19 +93,19 @@ def describe_demand(demand: Demand) -> str:
     if demand.team:
         text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
     return (
-        _("%(approvals)s, because of: %(why)s") % {"approvals": text, "why": _name_cause(demand.because)}
+        _("%(approvals)s for: %(why)s") % {"approvals": text, "why": _name_cause(demand.because)}
         if demand.because
         else text
     )
 
 
 def _describe_runs(rules: Rules) -> str:
-    parts = [_("carries on at a failure") if rules.on_failure is OnFailure.CARRY_ON else _("stops at a failure")]
+    parts = [_("continues after a failure") if rules.on_failure is OnFailure.CARRY_ON else _("stops on failure")]
     parts.append(
         ngettext("%(n)d object at once", "%(n)d objects at once", rules.concurrency) % {"n": rules.concurrency}
     )
     if rules.waits_for_rollout:
-        parts.append(_("waits %(n)d s for rollouts") % {"n": rules.rollout_seconds})
+        parts.append(_("waits up to %(n)d s for rollouts") % {"n": rules.rollout_seconds})
     return ", ".join(parts)
 
 
@@ -122,22 +122,22 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
         f"{title_kind(d.danger)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers
     )
     hours = rules.approval_hours
-    lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("until it is spent")
+    lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("no expiry")
     return (
-        (_("Who may ask"), ", ".join(rules.asking_teams) or _("every author")),
+        (_("Who can request"), ", ".join(rules.asking_teams) or _("every author")),
         (_("Approvals"), describe_demand(Demand(rules.approvals, rules.approving_team))),
-        (_("More for risks"), more or _("nothing more")),
-        (_("Many objects"), _("more than %(n)d") % {"n": rules.many_objects}),
-        (_("An approval lasts"), lasts),
+        (_("Extra approvals by risk"), more or _("none")),
+        (_("Large change"), _("more than %(n)d") % {"n": rules.many_objects}),
+        (_("Approval valid for"), lasts),
         *(
-            [(_("Sole administrator"), _("approvals that rest on their grants do not count"))]
+            [(_("Sole administrator"), _("approvals from roles that they granted do not count"))]
             if rules.refuses_sole
             else []
         ),
-        (_("May run"), _describe_certainty(rules)),
-        (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always open")),
+        (_("Change windows"), _describe_certainty(rules)),
+        (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always")),
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
-        (_("A run"), _describe_runs(rules)),
+        (_("Run behavior"), _describe_runs(rules)),
     )
 
 

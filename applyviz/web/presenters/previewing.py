@@ -74,15 +74,15 @@ class PreviewPage:
 
 def _explain(shown: Preview) -> Text:
     if shown.still_open:
-        return _("Nothing of this object is sent while a field of it stays open.")
+        return _("Nothing is sent for this object until all its conflicts are resolved.")
     if shown.takes_over and shown.is_edited:
         return _(
-            "Mixed: force is a property of a request and not of a field. The fields that are left or kept are edited "
-            "in the body, so that force reaches only those that are taken over."
+            "Sent with force. --force-conflicts applies to the whole request, so fields that you give up or share "
+            "are edited in the body; force affects only the fields that you overwrite."
         )
     if shown.takes_over:
-        return _("Sent with force: every conflict of this object is taken over.")
-    return _("Sent without force: the body is edited, so that no conflict is left.")
+        return _("Sent with force: overwrites every conflicting field of this object.")
+    return _("Sent without force: the edited body has no conflicts.")
 
 
 def _present_field(change: engine.ObjectChange, found: FieldPreview, managers: str, you: str) -> PreviewField:

@@ -13,13 +13,13 @@ from applyviz.web.presenters.owners import OwnerChip, present_owner
 
 Text = str | Promise
 _ADVICE: dict[Keeper, Text] = {
-    Keeper.APPLIER: gettext_lazy("must apply without it: take the field out of its manifest, then"),
-    Keeper.CLIENT_SIDE: gettext_lazy("must apply without it: take the field out of its manifest, then"),
+    Keeper.APPLIER: gettext_lazy("must apply without it: remove the field from its manifest, then"),
+    Keeper.CLIENT_SIDE: gettext_lazy("must apply without it: remove the field from its manifest, then"),
     Keeper.TOOL: gettext_lazy(
-        "must drop it in its own source (chart, application, kustomization), or it will come back"
+        "must remove it from its source (chart, application, kustomization); otherwise it comes back"
     ),
-    Keeper.CONTROLLER: gettext_lazy("writes it by itself and will write it again: change what it is told to do"),
-    Keeper.BY_HAND: gettext_lazy("wrote it once by hand; the command below is enough"),
+    Keeper.CONTROLLER: gettext_lazy("is a controller and will write it again: change its configuration"),
+    Keeper.BY_HAND: gettext_lazy("set it manually; the command below is enough"),
 }
 
 
@@ -48,10 +48,10 @@ def _present_holder(holder: Holder, you: str) -> HolderRow:
 
 def _tell_outcome(release: Release) -> str:
     if not release.is_gone:
-        return _("Even after that the next apply would have the field: its owner must let it go first.")
+        return _("Even then, the next apply would keep the field: its owner must remove it first.")
     if release.returns:
-        return _("Calculated: after it and your apply the field is gone, until its owner writes it again.")
-    return _("Calculated: after it and your apply the field is gone for good.")
+        return _("Estimate: after this and your apply, the field is removed until its owner writes it again.")
+    return _("Estimate: after this and your apply, the field is removed.")
 
 
 def present_release(release: Release, *, you: str) -> ReleaseRow:

@@ -70,11 +70,11 @@ def _name_target(change: ObjectChange) -> str:
 def _find_reason(change: ObjectChange, request: Request) -> str:
     """Why a request cannot be replayed from here; empty when it can."""
     if change.operation is Operation.REFUSED:
-        return _("not sent: the server refuses this object until its conflicts are decided")
+        return _("not sent: the server rejects this object until its conflicts are resolved")
     if is_masked(request.body):
         return _("left out: its values are masked; apply it from its file")
     if any(h.rule not in _BOUND for h in request.holes) or (request.holes and not isinstance(request.body, Mapping)):
-        return _("left out: kubectl apply --server-side moves field owners by itself")
+        return _("left out: kubectl apply --server-side migrates field owners on its own")
     return ""
 
 
@@ -136,13 +136,12 @@ def _read_me(plan: Plan, sent: int, left_out: int) -> str:
         f"{name_target(plan, options)} · {MODE_WORDS[options.mode]} · {options.field_manager}",
         f"{_('plan digest')} {plan.digest}",
         "",
-        _("requests.jsonl  every request in its order, one line each, as it is sent; values of Secrets are masked"),
-        _("requests/       the bodies, one file each, without what binds them to the objects that were read"),
-        _("replay.sh       sends them with kubectl to the cluster of the current context"),
+        _("requests.jsonl  all requests in order, one per line; values of Secrets are masked"),
+        _("requests/       one file per body, without preconditions"),
+        _("replay.sh       sends the requests with kubectl to the cluster of the current context"),
         "",
-        _("Can be replayed: %(sent)d; left out, with the reason in replay.sh: %(left_out)d")
-        % {"sent": sent, "left_out": left_out},
-        _("A run reads every object again and stops when one moved since this plan was made. The script does not."),
+        _("Replayable: %(sent)d; left out: %(left_out)d (reasons in replay.sh)") % {"sent": sent, "left_out": left_out},
+        _("A run re-reads every object and stops if one changed since planning. The script does not."),
     )
     return "\n".join((*lines, ""))
 
@@ -164,7 +163,7 @@ def list_files(plan: Plan) -> Iterator[ArchivedFile]:
             if replay.file is not None:
                 yield replay.file
     about = _one_line(f"{plan.review.title} #{plan.review.number}, {_('plan')} {plan.number}")
-    warning = _("Not bound to what was read: whoever changed live since this plan was made is overwritten silently.")
+    warning = _("Without preconditions: changes made since this plan was created are overwritten silently.")
     head = _HEAD.format(about=about, warning=warning)
     yield ArchivedFile("replay.sh", "\n".join((head, *script, "")), is_script=True)
     yield ArchivedFile("requests.jsonl", "".join(f"{line}\n" for line in told))

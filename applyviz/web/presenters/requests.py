@@ -30,35 +30,35 @@ WIDTH = 2_000
 _PURPOSES: dict[str, Words] = {
     "read": _("reads the live object"),
     "create": _("creates the object"),
-    "patch": _("changes what the body names and leaves the rest"),
-    "apply": _("sends the whole intent of this field manager; the server merges it"),
+    "patch": _("changes only the fields in the body"),
+    "apply": _("server-side apply of everything this manager sets"),
     "delete": _("deletes the object"),
     "list": _("reads a list of objects"),
-    "migrate": _("rewrites who owns which field, and no values"),
+    "migrate": _("changes field ownership only, no values"),
 }
 _QUERIES: dict[tuple[str, str], Words] = {
-    ("force", "true"): _("conflicts are taken over"),
-    ("force", "false"): _("a conflict is refused"),
-    ("fieldValidation", "Strict"): _("unknown fields are refused"),
-    ("fieldValidation", "Warn"): _("unknown fields give a warning"),
+    ("force", "true"): _("conflicts are overwritten (force)"),
+    ("force", "false"): _("conflicts are rejected"),
+    ("fieldValidation", "Strict"): _("unknown fields are rejected"),
+    ("fieldValidation", "Warn"): _("unknown fields cause a warning"),
     ("fieldValidation", "Ignore"): _("unknown fields are dropped silently"),
-    ("dryRun", "All"): _("nothing is stored"),
+    ("dryRun", "All"): _("dry run: nothing is stored"),
 }
 _DIRECTIVES: dict[str, Words] = {
-    "$patch": _("says what happens to this map or list entry: delete, replace or merge"),
-    "$setElementOrder": _("gives the order of a merged list"),
-    "$retainKeys": _("drops every key of this map that it does not name"),
-    "$deleteFromPrimitiveList": _("removes these values from a list of plain values"),
+    "$patch": _("directive for this map or list entry: delete, replace or merge"),
+    "$setElementOrder": _("order of the merged list"),
+    "$retainKeys": _("drops all keys of this map that are not listed"),
+    "$deleteFromPrimitiveList": _("removes these values from a list of scalars"),
 }
 _PATCHES: dict[str, Words] = {
     "delete": _("this map or list entry is removed"),
-    "replace": _("this map or list is replaced whole, not merged"),
+    "replace": _("this map or list is replaced entirely"),
     "merge": _("this map is merged"),
 }
 _HOLES: dict[str, Words] = {
-    "uid": _("the uid of the live object just read"),
-    "resourceVersion": _("the version of the live object just read, so that nothing slips in between"),
-    "managedFields": _("the field owners of the live object just read"),
+    "uid": _("uid of the live object, read just before sending"),
+    "resourceVersion": _("resourceVersion of the live object, so that the write fails if the object changed"),
+    "managedFields": _("field owners of the live object, read just before sending"),
 }
 
 
@@ -137,7 +137,7 @@ def _explain_line(line: str, *, is_patch: bool) -> Words:
         return _PATCHES.get(value.strip(), _DIRECTIVES["$patch"])
     if key.startswith("$"):
         return _DIRECTIVES.get(key.split("/", 1)[0], "")
-    return _("null in a patch: the field is removed") if value.strip() == "null" else ""
+    return _("null in a patch removes the field") if value.strip() == "null" else ""
 
 
 def render_body(request: Request) -> str:

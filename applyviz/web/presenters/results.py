@@ -122,9 +122,9 @@ def say_difference(one: dict[str, JSONValue]) -> str:
     nothing = _("nothing")
     if "reviewed" in one:
         texts = {"then": one["reviewed"] or nothing, "now": one.get("live") or nothing}
-        return _("reviewed %(then)s, live now %(now)s") % texts
+        return _("%(then)s when reviewed, %(now)s now") % texts
     texts = {"promised": one.get("promised") or nothing, "got": one.get("got") or nothing}
-    return _("promised %(promised)s, got %(got)s") % texts
+    return _("expected %(promised)s, got %(got)s") % texts
 
 
 def say_attempts(sent: int, parts: int) -> str:

@@ -116,14 +116,16 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -
         Fact(_("by"), review.author.get_username()),
         Fact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
         Fact(_("source"), plan.revision.digest[:12], is_code=True),
-        Fact(_("to compare"), _("a file of yours"), url=f"{record_url}#compare-file"),
+        Fact(_("to compare"), _("a file"), url=f"{record_url}#compare-file"),
         Fact(_("planned"), date_format(made, "j M Y H:i T")),
         Fact(_("results"), _certainty(changes)) if changes else None,
         Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
-        Fact(_("asks for"), asked) if plan.policy_version else None,
-        Fact(_("for print"), _("change record"), url=record_url),
-        Fact(_("to keep"), _("all requests"), url=_requests_url(plan)) if plan.state == PlanState.COMPLETE else None,
+        Fact(_("approvals required"), asked) if plan.policy_version else None,
+        Fact(_("Print"), _("Print"), url=record_url),
+        Fact(_("download"), _("requests (.zip)"), url=_requests_url(plan))
+        if plan.state == PlanState.COMPLETE
+        else None,
     ]
     return tuple(fact for fact in facts if fact)
 
@@ -137,7 +139,7 @@ def _present_problems(plan: Plan) -> Notice:
     if all(p.get("file") for p in plan.problems):
         text = ngettext("%(count)d document could not be read", "%(count)d documents could not be read", count)
     else:
-        text = ngettext("%(count)d problem came up while planning", "%(count)d problems came up while planning", count)
+        text = ngettext("%(count)d problem while planning", "%(count)d problems while planning", count)
     return Notice(OBJECT_LOOKS[Operation.ERROR], text % {"count": count}, lines=lines, anchor="problems")
 
 
@@ -147,19 +149,23 @@ def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
     latest = plan.review.latest_plan
     if latest is not None and latest.number > plan.number:
         url = reverse("reviews:show-plan", args=[plan.review.number, latest.number])
-        text = _("Plan %(number)d took the place of this one") % {"number": latest.number}
+        text = _("Superseded by plan %(number)d") % {"number": latest.number}
         notices.append(
-            Notice(soft, text, _("This plan stays readable and cannot be applied."), url=url, link=_("Latest plan"))
+            Notice(
+                soft, text, _("You can still read this plan, but it can't be applied."), url=url, link=_("Latest plan")
+            )
         )
     moved = present_replan_notice(plan) if run is None else None
     if moved is not None:
         notices.append(moved)
     if plan.state == PlanState.FAILED:
-        notices.append(Notice(loud, _("The plan could not be made"), plan.error))
+        notices.append(Notice(loud, _("Plan failed"), plan.error))
     if run is not None and run.state == RunState.STALE:
         url = reverse("runs:show-run", args=[run.number])
-        text = _("Live moved after this plan was made, so the run stopped before it wrote what nobody had approved.")
-        notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=_("What moved")))
+        text = _(
+            "The cluster changed after this plan was created, so the run stopped before writing anything unapproved."
+        )
+        notices.append(Notice(soft, _("This plan is stale"), text, url=url, link=_("Changes between plans")))
     if plan.problems:
         notices.append(_present_problems(plan))
     return (*list_notices(plan), *notices, *present_undo(plan))
@@ -205,7 +211,7 @@ def _present_progress(plan: Plan, changes: Sequence[ObjectChange]) -> Progress |
         return None
     done, expected = len(changes), plan.expected
     if not expected:
-        return Progress(_("Reading manifests and cluster …"), 0, 0)
+        return Progress(_("Reading manifests and cluster…"), 0, 0)
     text = _("%(done)d of %(expected)d objects planned") % {"done": done, "expected": expected}
     return Progress(text, done, expected)
 

@@ -26,7 +26,7 @@ Text = str | Promise
 _TONES = {RuleState.PROPOSED: "warn", RuleState.IN_FORCE: "add", RuleState.DECLINED: "calm", RuleState.REVOKED: "calm"}
 _GLYPHS = {RuleState.PROPOSED: "?", RuleState.IN_FORCE: "✓", RuleState.DECLINED: "–", RuleState.REVOKED: "–"}  # noqa: RUF001 drawn
 _GROUPS: tuple[tuple[RuleState | None, Text], ...] = (
-    (RuleState.PROPOSED, gettext_lazy("Waiting for a second person")),
+    (RuleState.PROPOSED, gettext_lazy("Awaiting approval")),
     (RuleState.IN_FORCE, gettext_lazy("In force")),
     (None, gettext_lazy("Ended")),
 )
@@ -95,8 +95,8 @@ class Proposal:
 def name_rule(way: str, manager: str) -> str:
     """What a rule does, in a few words."""
     if way == RuleWay.IGNORE:
-        return _("Leave out of comparison")
-    return name_way(Way(way), manager or _("whoever owns it"))
+        return _("Ignore differences")
+    return name_way(Way(way), manager or _("any field manager"))
 
 
 def _present_rule(rule: StandingRule, person: Person) -> RuleRow:
@@ -107,7 +107,7 @@ def _present_rule(rule: StandingRule, person: Person) -> RuleRow:
     can_agree = is_waiting and access.can(person, Action.APPROVE, places) and not standing.is_own(rule, person)
     can_decline = can_agree or (is_waiting and is_own and access.can(person, Action.DECIDE, places))
     can_revoke = is_in_force and access.can(person, Action.ACKNOWLEDGE, places)
-    waits = _("An approver must agree, and not who proposed it.") if is_waiting and not can_agree else ""
+    waits = _("An approver other than the proposer must approve it.") if is_waiting and not can_agree else ""
     state = RuleState(rule.state)
     plan = rule.plan
     return RuleRow(
@@ -176,6 +176,6 @@ def present_proposal(
     elif field is not None and field < len(change.fields):
         way, path, manager = RuleWay.IGNORE, change.fields[field].path, ""
     else:
-        raise NotVisibleError(_("there is no decision or field here that a rule could be made of"))
+        raise NotVisibleError(_("no resolution or field selected"))
     draft = RuleDraft(ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name, path, way, manager)
     return _present_proposal(plan, change, draft, position)

@@ -38,12 +38,12 @@ STATE_LOOKS: dict[RunState, Look] = {
 _KINDS_NAMED = 3
 _NOT_DONE = (Outcome.WAITING, Outcome.APPLYING, Outcome.SKIPPED, Outcome.LEFT_OUT)
 _ENDINGS: dict[RunState, str | Promise] = {
-    RunState.SUCCEEDED: gettext_lazy("Everything that was approved is applied."),
-    RunState.FAILED: gettext_lazy("The run stopped at an error; what was applied before it stays applied."),
+    RunState.SUCCEEDED: gettext_lazy("Applied."),
+    RunState.FAILED: gettext_lazy("The run stopped on an error. Objects applied before the error stay applied."),
     RunState.STALE: gettext_lazy(
-        "Live moved after the plan was made; the run stopped before it wrote what nobody had approved."
+        "The cluster changed after the plan was created, so the run stopped before writing anything unapproved."
     ),
-    RunState.CANCELLED: gettext_lazy("The run was cancelled; what was applied before stays applied."),
+    RunState.CANCELLED: gettext_lazy("The run was canceled. Objects applied before stay applied."),
 }
 
 
@@ -238,16 +238,16 @@ def _mark(facts: list[object]) -> str:
 def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise:
     """How a finished run ended, or for which one it waits, in one sentence."""
     if run.state == RunState.QUEUED and (stop := find_stop(run.plan.target.cluster)):
-        return _("It waits: %(why)s.") % {"why": stop[0]}
+        return _("Waiting: %(why)s.") % {"why": stop[0]}
     before = find_run_before(run) if run.state == RunState.QUEUED else None
     if before is not None:
-        said = _("It waits for run %(number)d, which was confirmed before and changes the same objects.")
+        said = _("Waiting for run %(number)d, which was started earlier and changes the same objects.")
         return said % {"number": before.number}
     if run.state == RunState.FAILED and not any(r.outcome in BAD for r in results):
         if any(r.rollout in NOT_READY for r in results):
-            return _("Everything is written, but not everything became ready.")
+            return _("All objects are written, but not all workloads became ready.")
     elif run.state == RunState.FAILED and RunRules.from_json(run.rules).carries_on:
-        return _("Some objects are not as approved; the run carried on with those that do not need them.")
+        return _("Some objects failed. The run continued with objects that do not depend on them.")
     return _ENDINGS.get(RunState(run.state), "")
 
 
@@ -258,8 +258,8 @@ def _say_next(run: ApplyRun, person: Person) -> str:
     if run.plan.review.state != ReviewState.OPEN:
         return ""
     if access.can(person, Action.WRITE, access.places_of(run.plan.review)):
-        return _("Plan again in the review: the next plan shows what moved and what is left to apply.")
-    return _("An author plans again in the review; the next plan shows what moved and what is left to apply.")
+        return _("Re-plan in the review. The next plan shows what changed and what is left to apply.")
+    return _("An author can re-plan in the review. The next plan shows what changed and what is left to apply.")
 
 
 def _say_rules(run: ApplyRun) -> tuple[str, ...]:
@@ -268,12 +268,12 @@ def _say_rules(run: ApplyRun) -> tuple[str, ...]:
     told = [
         ngettext("%(count)d object at once", "up to %(count)d objects at once", rules.at_once)
         % {"count": rules.at_once},
-        _("carries on after a failure") if rules.carries_on else _("stops at the first failure"),
+        _("continues after a failure") if rules.carries_on else _("stops at the first failure"),
     ]
     if rules.waits_for_rollout:
-        told.append(_("waits for rollouts, at most %(seconds)d s each") % {"seconds": rules.rollout_seconds})
+        told.append(_("waits up to %(seconds)d s for each rollout") % {"seconds": rules.rollout_seconds})
     else:
-        told.append(_("does not wait until workloads are ready"))
+        told.append(_("rollouts not watched"))
     return tuple(told)
 
 

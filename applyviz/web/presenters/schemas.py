@@ -68,13 +68,13 @@ class FieldSchema:
 
 def _describe_merge(node: FieldFacts) -> Iterator[str]:
     if node.list_type is ListType.MAP:
-        yield _("list whose entries are known by %(keys)s") % {"keys": ", ".join(node.list_map_keys)}
+        yield _("list with keys %(keys)s") % {"keys": ", ".join(node.list_map_keys)}
     elif node.list_type is ListType.SET:
-        yield _("set: each value once, each with its own owners")
+        yield _("set: unique values, each with its own owners")
     elif node.type == "array":
-        yield _("list that is owned and replaced as a whole")
+        yield _("atomic list: owned and replaced as a whole")
     if node.map_type is MapType.ATOMIC:
-        yield _("map that is owned and replaced as a whole")
+        yield _("atomic map: owned and replaced as a whole")
     if node.patch_strategy:
         key = f" ({node.patch_merge_key})" if node.patch_merge_key else ""
         yield _("patch strategy %(strategy)s") % {"strategy": ", ".join(node.patch_strategy)} + key

@@ -34,7 +34,10 @@ def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
     """That an approval of this person would meet nothing that is missing."""
     if quorum.would_count(found, person):
         return ()
-    return (_("yours would not count: %(lacking)s") % {"lacking": "; ".join(str(n) for n in found.needs if n.missing)},)
+    return (
+        _("your approval would not count: %(lacking)s")
+        % {"lacking": "; ".join(str(n) for n in found.needs if n.missing)},
+    )
 
 
 def name_approver(approval: Approval) -> str:

@@ -74,12 +74,12 @@ def present_person(name: str, *, before: int | None, for_user: Visitor) -> Subje
         roles = sorted(str(role.label) for role in access.roles_of(person))
         facts = [
             Fact(_("Account"), _("active") if person.is_active else _("deactivated")),
-            Fact(_("Roles now"), ", ".join(roles) or _("none")),
+            Fact(_("Current roles"), ", ".join(roles) or _("none")),
         ]
     elif name == SYSTEM:
-        facts = [Fact(_("Account"), _("none: this product itself, its workers"))]
+        facts = [Fact(_("Account"), _("none (applyviz worker)"))]
     else:
-        facts = [Fact(_("Account"), _("none any more"))]
+        facts = [Fact(_("Account"), _("none"))]
     return _present(_("Person"), name, facts, chosen, before, for_user)
 
 
@@ -103,10 +103,10 @@ def present_manager(name: str, *, before: int | None, for_user: Visitor) -> Subj
     if not slugs and not written.exists():
         raise NotVisibleError(f"nothing was written as {name}")
     about = present_owner(Owner(name, "", "", "", "")).about
-    facts = [Fact(_("Known as"), about)]
+    facts = [Fact(_("Impersonates"), about)]
     facts += [
         Fact(
-            _("Owns now"),
+            _("Current fields"),
             _("on %(cluster)s") % {"cluster": slug},
             url=reverse("clusters:field-manager", args=[slug, name]),
         )

@@ -21,20 +21,21 @@ NAMED = 3
 
 def _count_operation(operation: Operation, count: int) -> str:
     texts = {
-        Operation.UPDATE: ngettext("%(n)d changes", "%(n)d change", count),
-        Operation.CREATE: ngettext("%(n)d is created", "%(n)d are created", count),
-        Operation.RECREATE: ngettext("%(n)d is deleted and created anew", "%(n)d are deleted and created anew", count),
-        Operation.PRUNE: ngettext("%(n)d is pruned", "%(n)d are pruned", count),
-        Operation.REFUSED: ngettext("%(n)d would be refused", "%(n)d would be refused", count),
-        Operation.WITHHELD: ngettext("%(n)d is not shown to you", "%(n)d are not shown to you", count),
-        Operation.ERROR: ngettext("%(n)d could not be planned", "%(n)d could not be planned", count),
+        Operation.CREATE: _("%(n)d to create"),
+        Operation.UPDATE: _("%(n)d to update"),
+        Operation.RECREATE: _("%(n)d to replace"),
+        Operation.PRUNE: _("%(n)d to delete"),
+        Operation.REFUSED: _("%(n)d blocked by conflicts"),
+        Operation.WITHHELD: _("%(n)d hidden from you"),
+        Operation.ERROR: _("%(n)d could not be planned"),
+        Operation.UNCHANGED: _("%(n)d unchanged"),
     }
     return texts[operation] % {"n": count}
 
 
 _ORDER = (
-    Operation.UPDATE,
     Operation.CREATE,
+    Operation.UPDATE,
     Operation.RECREATE,
     Operation.PRUNE,
     Operation.REFUSED,
@@ -44,24 +45,19 @@ _ORDER = (
 
 
 def present_sentence(plan: Plan) -> str:
-    """What happens to the objects, in one sentence; empty while nothing is known."""
+    """Return the counts of a plan, numbers first; empty while nothing is known."""
     counts: Mapping[str, int] = plan.counts
-    total = sum(counts.values())
+    total, unchanged = sum(counts.values()), counts.get(Operation.UNCHANGED, 0)
+    parts = [_count_operation(o, counts[o]) for o in _ORDER if counts.get(o)]
     if not total:
         return ""
-    unchanged = counts.get(Operation.UNCHANGED, 0)
-    parts = [_count_operation(o, counts[o]) for o in _ORDER if counts.get(o)]
     if not parts:
-        text = ngettext(
-            "Nothing changes: %(n)d object stays as it is.", "Nothing changes: %(n)d objects stay as they are.", total
-        )
-        return text % {"n": total}
-    head = ngettext("Of %(n)d object", "Of %(n)d objects", total) % {"n": total}
-    sentence = f"{head}, {', '.join(parts)}"
-    if unchanged:
-        stays = ngettext("%(n)d stays as it is", "%(n)d stay as they are", unchanged)
-        sentence += f"; {stays % {'n': unchanged}}"
-    return f"{sentence}."
+        return _("No changes · %(unchanged)s") % {"unchanged": _count_operation(Operation.UNCHANGED, unchanged)}
+    sentence = ", ".join(parts)
+    if not unchanged:
+        return sentence
+    objects = ngettext("%(n)d object", "%(n)d objects", total) % {"n": total}
+    return f"{sentence} · {_count_operation(Operation.UNCHANGED, unchanged)} ({objects})"
 
 
 def _name(ref: Any) -> str:
@@ -84,21 +80,20 @@ def _list_objects(refs: list[Any]) -> str:
 
 def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
     pods: Counter[str] = Counter()
-    found: Counter[str] = Counter()
+    named: dict[str, list[str]] = {}
     for one in restarts:
-        found[_kind(one["ref"])] += 1
+        named.setdefault(_kind(one["ref"]), []).append(_name(one["ref"]))
         pods[_kind(one["ref"])] += one.get("pods") or 0
-    for kind, count in found.most_common():
-        what = (
-            f"{count} {kind}s"
-            if count > 1
-            else f"{kind} {next(_name(r['ref']) for r in restarts if _kind(r['ref']) == kind)}"
-        )
-        if pods[kind]:
-            text = ngettext("%(what)s: %(pods)d pod restarts", "%(what)s: %(pods)d pods restart", pods[kind])
-            yield text % {"what": what, "pods": pods[kind]}
-        else:
-            yield _("%(what)s: all pods restart") % {"what": what}
+    what = {kind: f"{len(names)} {kind}s" if len(names) > 1 else f"{kind}/{names[0]}" for kind, names in named.items()}
+    counted = [(kind, count) for kind, count in pods.most_common() if count]
+    if counted:
+        total = sum(count for _kind_of, count in counted)
+        text = ngettext("%(n)d pod restarts: %(where)s", "%(n)d pods restart: %(where)s", total)
+        alone = what[counted[0][0]] if len(counted) == 1 else ""
+        where = alone or ", ".join(_("%(n)d in %(what)s") % {"n": count, "what": what[kind]} for kind, count in counted)
+        yield text % {"n": total, "where": where}
+    for kind in (kind for kind in named if not pods[kind]):
+        yield _("All pods of %(what)s restart") % {"what": what[kind]}
 
 
 def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
@@ -109,21 +104,21 @@ def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
     names = _list_names([one["ref"] for one in pending])
     if pods:
         text = ngettext(
-            "once decided, %(pods)d more pod restarts: %(names)s",
-            "once decided, %(pods)d more pods restart: %(names)s",
+            "+%(pods)d pod (%(names)s) once its conflict is resolved",
+            "+%(pods)d pods (%(names)s) once their conflicts are resolved",
             pods,
         )
         yield text % {"pods": pods, "names": names}
     else:
-        yield _("once decided, more pods restart: %(names)s") % {"names": names}
+        yield _("more pods restart once conflicts are resolved: %(names)s") % {"names": names}
 
 
 def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
     count, managers = summary.get("ownership_moves", 0), summary.get("moves_from", [])
     if count:
         text = ngettext(
-            "Field ownership of %(n)d object moves first from %(managers)s; no value changes by that",
-            "Field ownership of %(n)d objects moves first from %(managers)s; no value changes by that",
+            "Field ownership of %(n)d object migrates from %(managers)s first; no values change",
+            "Field ownership of %(n)d objects migrates from %(managers)s first; no values change",
             count,
         )
         if mode == ApplyMode.CLIENT:

@@ -17,9 +17,9 @@ from applyviz.workflow import access
 from applyviz.workflow.access import Action, Person
 
 SCOPES = {
-    TokenScope.READ: gettext_lazy("look"),
-    TokenScope.PLAN: gettext_lazy("look, create reviews"),
-    TokenScope.APPLY: gettext_lazy("look, create reviews, start approved runs"),
+    TokenScope.READ: gettext_lazy("view"),
+    TokenScope.PLAN: gettext_lazy("view, create reviews"),
+    TokenScope.APPLY: gettext_lazy("view, create reviews, start approved runs"),
 }
 
 
@@ -74,7 +74,7 @@ def _present_state(token: ApiToken) -> Look:
         return Look("×", _("revoked"), "calm")  # noqa: RUF001 - a cross
     if token.expires_at <= timezone.now():
         return Look("×", _("ended"), "calm")  # noqa: RUF001 - a cross
-    return Look("✓", _("good"), "add")
+    return Look("✓", _("active"), "add")
 
 
 def _is_of(token: ApiToken, person: Person) -> bool:
@@ -145,4 +145,4 @@ def present_mappings(found: Iterable[IdentityMapping]) -> tuple[MappingRow, ...]
 def _name_subject(mapping: IdentityMapping) -> str:
     if mapping.person is not None:
         return str(mapping.person.get_username())
-    return _("team %(slug)s") % {"slug": mapping.team.slug} if mapping.team is not None else _("everybody else")
+    return _("team %(slug)s") % {"slug": mapping.team.slug} if mapping.team is not None else _("default")

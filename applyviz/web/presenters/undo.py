@@ -21,8 +21,8 @@ def present_undo(plan: Plan) -> tuple[Notice, ...]:
     link = _("Run %(number)d") % {"number": undo.run.number}
     told = Notice(
         loud if undo.notes else calm,
-        _("This review undoes run %(number)d") % {"number": undo.run.number},
-        _("What cannot be undone:") if undo.notes else _("It needs approvals of its own, like any other."),
+        _("Reverts run %(number)d") % {"number": undo.run.number},
+        _("Cannot be reverted:") if undo.notes else _("It needs its own approvals."),
         lines=tuple(undo.notes),
         url=url,
         link=link,
@@ -30,5 +30,7 @@ def present_undo(plan: Plan) -> tuple[Notice, ...]:
     moved = undo.moved.get(str(plan.number)) or ()
     if not moved:
         return (told,)
-    text = _("These fields are not as the run left them, and would go back to what was before it all the same.")
-    return (told, Notice(loud, _("Live moved since the run"), text, lines=tuple(moved)))
+    text = _(
+        "These fields changed after the run. Applying this review still resets them to their values before the run."
+    )
+    return (told, Notice(loud, _("Changed since the run"), text, lines=tuple(moved)))

@@ -66,8 +66,10 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
     if found.conflicts:
         told.append(
             ngettext(
-                "The next run of %(tool)s conflicts on %(count)d field, in %(objects)d object(s) (%(managers)s).",
-                "The next run of %(tool)s conflicts on %(count)d fields, in %(objects)d object(s) (%(managers)s).",
+                "The next run of %(tool)s will conflict on %(count)d field in %(objects)d object(s), set by "
+                "%(managers)s.",
+                "The next run of %(tool)s will conflict on %(count)d fields in %(objects)d object(s), set by "
+                "%(managers)s.",
                 found.conflicts,
             )
             % {"tool": tool, "count": found.conflicts, "objects": found.conflicting, "managers": managers}
@@ -76,14 +78,14 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
         heals = plan.review.applied_by in (Applier.ARGO, Applier.FLUX)
         text = (
             ngettext(
-                "Self-heal of %(tool)s will revert %(count)d field that others set (%(managers)s).",
-                "Self-heal of %(tool)s will revert %(count)d fields that others set (%(managers)s).",
+                "%(tool)s self-heal will revert %(count)d field set by %(managers)s.",
+                "%(tool)s self-heal will revert %(count)d fields set by %(managers)s.",
                 found.reverted,
             )
             if heals
             else ngettext(
-                "The next run of %(tool)s sets %(count)d field back that others set (%(managers)s).",
-                "The next run of %(tool)s sets %(count)d fields back that others set (%(managers)s).",
+                "The next run of %(tool)s will revert %(count)d field set by %(managers)s.",
+                "The next run of %(tool)s will revert %(count)d fields set by %(managers)s.",
                 found.reverted,
             )
         )

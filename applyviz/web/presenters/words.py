@@ -26,7 +26,7 @@ def say_scope(scope: Scope) -> str:
     spaces = gettext("every namespace") if scope.namespace_pattern == "*" else scope.namespace_pattern
     facts = {"clusters": clusters, "namespaces": spaces}
     if scope.is_cluster_scoped:
-        return gettext("%(clusters)s: %(namespaces)s, and what has no namespace") % facts
+        return gettext("%(clusters)s: %(namespaces)s and cluster-scoped objects") % facts
     return gettext("%(clusters)s: %(namespaces)s") % facts
 
 
@@ -38,13 +38,13 @@ def say_hazard(hazard: Hazard) -> str:
 METHODS = {
     "create": gettext_lazy("create"),
     "delete": gettext_lazy("delete"),
-    "delete + create": gettext_lazy("delete + create"),
+    "delete + create": gettext_lazy("replace"),
     "JSON merge patch": gettext_lazy("JSON merge patch"),
     "server-side apply": gettext_lazy("server-side apply"),
     "strategic merge patch": gettext_lazy("strategic merge patch"),
 }
 ORIGINS = {
-    SchemaOrigin.SOURCE_CRD: gettext_lazy("CRD of the same source"),
+    SchemaOrigin.SOURCE_CRD: gettext_lazy("CRD in the same manifests"),
     SchemaOrigin.CLUSTER_OPENAPI: gettext_lazy("OpenAPI v3 of the cluster"),
     SchemaOrigin.CLUSTER_CRD: gettext_lazy("CRD of the cluster"),
     SchemaOrigin.BUNDLED: gettext_lazy("bundled v1.36.3"),

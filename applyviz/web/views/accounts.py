@@ -82,7 +82,7 @@ def show_account(request: PageRequest) -> HttpResponse:
 def end_sessions(request: PageRequest) -> HttpResponse:
     """Sign out everywhere but here."""
     count = sessions.sign_out_others(request.user, keep=request.session.session_key or "")
-    text = ngettext("%(count)d other session was ended.", "%(count)d other sessions were ended.", count)
+    text = ngettext("Signed out of %(count)d other session.", "Signed out of %(count)d other sessions.", count)
     messages.success(request, text % {"count": count})
     return redirect("account")
 
@@ -92,7 +92,7 @@ def change_password(request: PageRequest) -> HttpResponse:
     """Set a new password; every other session of the account ends."""
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _change(request, form):
-        messages.success(request, _("Your password is changed, and your other sessions are ended."))
+        messages.success(request, _("Password changed. Your other sessions are signed out."))
         return redirect("account")
     status = 422 if request.method == "POST" else 200
     return render(request, "accounts/password.html", {"form": form}, status=status)
@@ -127,7 +127,7 @@ def claim(request: HttpRequest, token: str) -> HttpResponse:
         found = claims.find_claim(token)
         form = NewPasswordForm(request.POST or None)
         if request.method == "POST" and form.is_valid() and _claim(request, token, form):
-            messages.success(request, _("The account is yours. Sign in with your new password."))
+            messages.success(request, _("Account claimed. Sign in with your new password."))
             return redirect("login")
     except WorkflowError as error:
         return render_refusal(request, error.status, str(error))

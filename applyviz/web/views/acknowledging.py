@@ -20,7 +20,7 @@ from applyviz.workflow.errors import NotPossibleError
 def _read(request: PageRequest) -> HazardForm:
     form = HazardForm(request.POST)
     if not form.is_valid():
-        raise NotPossibleError(_("the button names no risk; open the page again"))
+        raise NotPossibleError(_("no risk was selected; reload the page and try again"))
     return form
 
 

@@ -25,7 +25,7 @@ def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
     if form.cleaned_data["then"] == "changes" or not proof.is_asked_for(request, plan):
         return True
     if not form.cleaned_data["password"]:
-        form.add_error("password", _("This plan has high risks: give your password again."))
+        form.add_error("password", _("Enter your password to approve this high-risk plan."))
         return False
     wrong = proof.prove(request, form.cleaned_data["password"])
     if wrong:
@@ -41,7 +41,7 @@ def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
         return redirect("runs:show-run", run.number)
     if form.cleaned_data["then"] == "changes":
         approvals.request_changes(plan, by=request.user, digest=digest, note=note)
-        messages.success(request, _("You asked for changes; the plan is blocked until you take that back."))
+        messages.success(request, _("Changes requested. The plan is blocked until you withdraw the request."))
     else:
         approvals.approve_plan(plan, by=request.user, digest=digest, note=note)
         messages.success(request, _("You approved plan %(number)d.") % {"number": plan.number})
@@ -69,9 +69,9 @@ def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     mine = next((a for a in approvals.list_standing(found) if a.by_id == request.user.pk), None)
     if mine is None:
-        raise NotPossibleError(_("you have no approval on this plan that could be revoked"))
+        raise NotPossibleError(_("you have no approval on this plan"))
     approvals.revoke_approval(mine, by=request.user)
-    messages.success(request, _("Your approval is revoked."))
+    messages.success(request, _("Approval revoked."))
     return redirect("reviews:show-plan", number, plan)
 
 
@@ -81,7 +81,7 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     form = DigestForm(request.POST)
     if not form.is_valid():
-        raise NotPossibleError(_("the button names no plan; look at the page again"))
+        raise NotPossibleError(_("this plan has changed; reload the page and review again"))
     if proof.is_asked_for(request, found):
         back = reverse("reviews:show-plan", args=[number, plan])
         return redirect(f"{reverse('prove')}?{urlencode({'next': back})}")
@@ -96,9 +96,9 @@ def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     mine = next((o for o in approvals.list_objections(found) if o.by_id == request.user.pk), None)
     if mine is None:
-        raise NotPossibleError(_("you have no request for changes that could be taken back"))
+        raise NotPossibleError(_("you have no open request for changes"))
     approvals.withdraw_request(mine, by=request.user)
-    messages.success(request, _("Your request for changes is taken back."))
+    messages.success(request, _("Request for changes withdrawn."))
     return redirect("reviews:show-plan", number, plan)
 
 

@@ -106,7 +106,9 @@ def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespa
     """Open a review of an object as it is live."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
     subject = read_address(slug, group, kind, namespace, name)
-    form = AdoptForm(request.POST or None, initial={"title": _("Adopt %(object)s") % {"object": f"{kind} {name}"}})
+    form = AdoptForm(
+        request.POST or None, initial={"title": _("Bring %(object)s under review") % {"object": f"{kind} {name}"}}
+    )
     if request.method == "POST" and form.is_valid():
         number = errands.adopt(
             cluster,

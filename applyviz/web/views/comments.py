@@ -67,7 +67,7 @@ def edit_comment(request: PageRequest, number: int, comment: int) -> HttpRespons
     """Change what oneself said; what stood there before stays readable."""
     found, back = _get(request, number, comment)
     if found.by_id != request.user.pk:
-        raise NotAllowedError(_("only who wrote a comment edits it"))
+        raise NotAllowedError(_("only the author of a comment can edit it"))
     form = EditForm(request.POST or None, initial={"text": found.text})
     if request.method == "POST" and form.is_valid():
         comments.edit_comment(found, by=request.user, text=form.cleaned_data["text"])

@@ -24,13 +24,13 @@ def _get_latest(request: PageRequest, number: int, plan: int) -> Plan:
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     latest = found.review.latest_plan
     if latest is None or latest.pk != found.pk:
-        raise NotPossibleError(_("a later plan took the place of this one; look at that"))
+        raise NotPossibleError(_("this plan was superseded by a later plan; open that plan"))
     return found
 
 
 def _require_choices(choices: list[Choice]) -> list[Choice]:
     if not choices:
-        raise NotPossibleError(_("no way out was chosen for a conflict that is open; look at the page again"))
+        raise NotPossibleError(_("choose a resolution for at least one open conflict"))
     return choices
 
 
@@ -84,7 +84,7 @@ def show_patch(
     found = plans.get_plan(plan, review_number=number, for_user=request.user)
     patch = find_patch(reviewpages.read_change(found, position), of, place, way)
     if patch is None or not patch.text:
-        raise NotVisibleError(_("there is no such patch"))
+        raise NotVisibleError(_("patch not found"))
     answer = HttpResponse(patch.text, content_type="text/x-diff; charset=utf-8")
     answer.headers["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}-{position}.patch"'
     return answer

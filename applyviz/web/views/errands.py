@@ -32,7 +32,7 @@ def show_errand(request: PageRequest, number: int) -> HttpResponse:
 def _lead_on(request: PageRequest, errand: Errand, answer: JSONValue) -> HttpResponse:
     match errand.kind:
         case ErrandKind.UNDO:
-            messages.info(request, _("Nothing is applied yet: this is what would undo the run."))
+            messages.info(request, _("Draft created. Nothing has been applied."))
             return redirect("reviews:show-review", answer["review"])
         case ErrandKind.ADOPT:
             return redirect("reviews:show-review", answer["review"])
@@ -40,7 +40,7 @@ def _lead_on(request: PageRequest, errand: Errand, answer: JSONValue) -> HttpRes
             messages.success(request, _("Cluster %(name)s was added.") % {"name": errand.question["name"]})
             return redirect("clusters:show-cluster", answer["cluster"])
         case ErrandKind.CREDENTIAL:
-            messages.success(request, _("The credential was replaced."))
+            messages.success(request, _("Credential replaced."))
             return redirect("clusters:manage-cluster", answer["cluster"])
         case _:
             return redirect("home")

@@ -53,7 +53,7 @@ def list_retention(request: PageRequest) -> HttpResponse:
             except NotValidError as error:
                 form.add_error(None, str(error))
             else:
-                messages.success(request, _("The policy %(name)s holds now.") % {"name": policy.name})
+                messages.success(request, _("Policy %(name)s is active.") % {"name": policy.name})
                 return redirect("history:list-retention")
     page = present_retention(for_user=request.user)
     return render(request, "history/retention.html", {"form": form, "page": page}, status=422 if form.errors else 200)

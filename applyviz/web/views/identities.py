@@ -34,7 +34,7 @@ def add_identity(request: PageRequest) -> HttpResponse:
         except WorkflowError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _("Plans are made so from now on; those of another identity must be made anew."))
+            messages.success(request, _("Mapping saved. Plans created under another identity must be re-planned."))
             return redirect("settings:list-identities")
     return render_settings(request, "add_identity", {"form": form}, status=422 if form.errors else 200)
 
@@ -43,5 +43,5 @@ def add_identity(request: PageRequest) -> HttpResponse:
 def end_identity(request: PageRequest, pk: int) -> HttpResponse:
     """Take a mapping back."""
     identities.end_mapping(identities.get_mapping(pk, for_user=request.user), by=request.user)
-    messages.success(request, _("The mapping is ended; plans that were made under it must be made anew."))
+    messages.success(request, _("Mapping removed. Plans created under it must be re-planned."))
     return redirect("settings:list-identities")

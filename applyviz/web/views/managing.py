@@ -80,7 +80,7 @@ def rename(request: PageRequest, slug: str) -> HttpResponse:
         return _render(request, cluster, status=422, rename=form)
     name = form.cleaned_data["name"]
     cluster_lifecycle.rename_cluster(cluster, name=name, by=request.user)
-    return _done(request, slug, _("The cluster is called %(name)s now.") % {"name": name})
+    return _done(request, slug, _("Cluster renamed to %(name)s.") % {"name": name})
 
 
 @needs(Action.MANAGE, "POST")
@@ -90,7 +90,7 @@ def pause(request: PageRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _render(request, cluster, status=422, pause=form)
     cluster_lifecycle.pause_cluster(cluster, reason=form.cleaned_data["reason"], by=request.user)
-    return _done(request, slug, _("%(name)s is paused: no plan and no run starts.") % {"name": cluster.name})
+    return _done(request, slug, _("%(name)s is paused: no plan or run can start.") % {"name": cluster.name})
 
 
 @needs(Action.MANAGE, "POST")
@@ -106,7 +106,7 @@ def archive(request: PageRequest, slug: str) -> HttpResponse:
     """Take the cluster out of every form; its history stays."""
     cluster = _find(request, slug)
     cluster_lifecycle.archive_cluster(cluster, by=request.user)
-    return _done(request, slug, _("%(name)s is archived; its history stays.") % {"name": cluster.name})
+    return _done(request, slug, _("%(name)s is archived. Its history is kept.") % {"name": cluster.name})
 
 
 @needs(Action.MANAGE, "POST")

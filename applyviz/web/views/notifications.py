@@ -59,7 +59,7 @@ def edit_choices(request: PageRequest) -> HttpResponse:
     form = ChoicesForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         choices.choose(form.read(), by=request.user)
-        messages.success(request, _("Your choices are kept."))
+        messages.success(request, _("Settings saved."))
         return redirect("notifications:edit-choices")
     rows = present_choices(choices.list_choices(request.user))
     context = {"rows": rows, "can_mail": choices.can_mail(request.user)}

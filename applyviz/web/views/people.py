@@ -78,7 +78,7 @@ def invite_again(request: PageRequest, name: str) -> HttpResponse:
 def _tell(request: PageRequest, outcome: object, done: str) -> None:
     """Say that it is done, or that it waits for a second administrator."""
     if isinstance(outcome, PendingChange):
-        messages.warning(request, _("A second administrator has to confirm this; nothing has changed yet."))
+        messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
     else:
         messages.success(request, done)
 
@@ -96,7 +96,7 @@ def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
     if not proof.is_fresh(request):
         return redirect(f"{reverse('prove')}?{urlencode({'next': reverse('settings:list-pending')})}")
     confirming.confirm_change(pending.get_waiting(number), by=request.user)
-    messages.success(request, _("It is confirmed and done."))
+    messages.success(request, _("Confirmed and applied."))
     return redirect("settings:list-pending")
 
 
@@ -104,7 +104,7 @@ def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
 def decline_pending(request: PageRequest, number: int) -> HttpResponse:
     """Decline what another administrator asked for, or take back what one asked for."""
     pending.decline(pending.get_waiting(number), by=request.user)
-    messages.success(request, _("It is declined."))
+    messages.success(request, _("Declined."))
     return redirect("settings:list-pending")
 
 
@@ -128,9 +128,9 @@ def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
     """Give a role to a person."""
     person, form = teams.get_person(name, for_user=request.user), GrantForm(request.POST)
     if not form.is_valid():
-        raise NotValidError(_("choose a role and where it holds"))
+        raise NotValidError(_("choose a role and a scope"))
     made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
-    _tell(request, made, _("The role is granted."))
+    _tell(request, made, _("Role granted."))
     return redirect("settings:show-person", name)
 
 
@@ -139,8 +139,8 @@ def end_grant(request: PageRequest, grant: int) -> HttpResponse:
     """Take a role back."""
     found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
     if found is None:
-        raise NotVisibleError(_("there is no such grant"))
-    _tell(request, teams.end_grant(found, by=request.user), _("The grant is ended."))
+        raise NotVisibleError(_("grant not found"))
+    _tell(request, teams.end_grant(found, by=request.user), _("Grant removed."))
     if found.person is not None:
         return redirect("settings:show-person", found.person.get_username())
     return redirect("settings:list-teams")
@@ -151,7 +151,7 @@ def set_active(request: PageRequest, name: str) -> HttpResponse:
     """Close an account, or open it again."""
     person = teams.get_person(name, for_user=request.user)
     made = teams.set_active(person, by=request.user, is_active=not person.is_active)
-    _tell(request, made, _("The account is changed."))
+    _tell(request, made, _("Account saved."))
     return redirect("settings:show-person", name)
 
 
@@ -163,7 +163,7 @@ def link_accounts(request: PageRequest, name: str) -> HttpResponse:
         raise NotValidError(_("choose the other account"))
     other = teams.get_person(form.cleaned_data["person"], for_user=request.user)
     teams.link_accounts([person, other], by=request.user)
-    messages.success(request, _("Both count as one from now on."))
+    messages.success(request, _("Accounts linked; they now count as one person for approvals."))
     return redirect("settings:show-person", name)
 
 
@@ -180,7 +180,7 @@ def list_teams(request: PageRequest) -> HttpResponse:
 def add_team(request: PageRequest) -> HttpResponse:
     """Make a team."""
     form = TeamForm(request.POST or None)
-    if _try(request, form, lambda: teams.create_team(by=request.user, **form.cleaned_data), _("The team is made.")):
+    if _try(request, form, lambda: teams.create_team(by=request.user, **form.cleaned_data), _("Team created.")):
         return redirect("settings:show-team", form.cleaned_data["slug"])
     return render_settings(request, "add_team", {"form": form}, status=422 if request.method == "POST" else 200)
 
@@ -208,7 +208,7 @@ def add_member(request: PageRequest, slug: str) -> HttpResponse:
         raise NotValidError(_("choose a person"))
     person = teams.get_person(form.cleaned_data["person"], for_user=request.user)
     made = teams.add_member(team, person, by=request.user)
-    _tell(request, made, _("%(name)s is in the team.") % {"name": person.get_username()})
+    _tell(request, made, _("%(name)s added to the team.") % {"name": person.get_username()})
     return redirect("settings:show-team", slug)
 
 
@@ -218,8 +218,8 @@ def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
     team = teams.get_team(slug, for_user=request.user)
     found = team.members.filter(pk=member).select_related("team", "person").first()
     if found is None:
-        raise NotVisibleError(_("there is no such member"))
-    _tell(request, teams.end_member(found, by=request.user), _("The membership is ended."))
+        raise NotVisibleError(_("member not found"))
+    _tell(request, teams.end_member(found, by=request.user), _("Member removed."))
     return redirect("settings:show-team", slug)
 
 
@@ -228,9 +228,9 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
     """Give a role to a team."""
     team, form = teams.get_team(slug, for_user=request.user), GrantForm(request.POST)
     if not form.is_valid():
-        raise NotValidError(_("choose a role and where it holds"))
+        raise NotValidError(_("choose a role and a scope"))
     made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
-    _tell(request, made, _("The role is granted."))
+    _tell(request, made, _("Role granted."))
     return redirect("settings:show-team", slug)
 
 
@@ -238,5 +238,5 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
 def retire_team(request: PageRequest, slug: str) -> HttpResponse:
     """End a team."""
     made = teams.retire_team(teams.get_team(slug, for_user=request.user), by=request.user)
-    _tell(request, made, _("The team is archived."))
+    _tell(request, made, _("Team archived."))
     return redirect("settings:list-teams")

@@ -47,7 +47,7 @@ def _put(request: PageRequest, given: Given) -> str:
 
 
 def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> HttpResponse:
-    form.add_error(None, _("You asked very often. Ask again at %(at)s.") % {"at": moment_text(until, "clock")})
+    form.add_error(None, _("Too many requests. Try again at %(at)s.") % {"at": moment_text(until, "clock")})
     context = {"form": form, "groups": presenter.list_example_groups()}
     wait = max(1, int((until - clock.now()).total_seconds()))
     answer = render(request, "playground/playground.html", context, status=429)

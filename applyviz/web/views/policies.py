@@ -55,7 +55,7 @@ def _try(request: PageRequest, form: TryForm, slug: str, scope: Scope, stored: d
     try:
         plan = plans.get_plan(number, review_number=review, for_user=request.user)
     except NotVisibleError:
-        form.add_error("plan", _("There is no such plan."))
+        form.add_error("plan", _("Plan not found."))
         return None
     return present_trial(plan, editing.evaluate(plan, slug=slug, scope=scope, rules=rules_from_json(stored)))
 
@@ -83,7 +83,7 @@ def _edit(request: PageRequest, slug: str, initial: dict[str, object]) -> HttpRe
         except WorkflowError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _("Version %(number)d is in force.") % {"number": made.number})
+            messages.success(request, _("Version %(number)d published.") % {"number": made.number})
             return redirect("settings:show-policy", name)
     context = {"form": form, "slug": slug}
     return render_settings(request, "edit_policy", context, status=422 if request.method == "POST" else 200)
@@ -95,7 +95,7 @@ def retire_policy(request: PageRequest, slug: str) -> HttpResponse:
     form = NoteForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
     editing.retire_policy(slug, by=request.user, note=note)
-    messages.success(request, _("The policy holds no longer."))
+    messages.success(request, _("Policy archived."))
     return redirect("settings:list-policies")
 
 

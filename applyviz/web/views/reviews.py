@@ -188,5 +188,5 @@ def close(request: PageRequest, number: int) -> HttpResponse:
     except WorkflowError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, _("The review is closed; nothing was applied."))
+        messages.success(request, _("Review closed. Nothing was applied."))
     return redirect("reviews:show-review", number)

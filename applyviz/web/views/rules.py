@@ -45,7 +45,7 @@ def propose_rule(request: PageRequest, number: int, plan: int, position: int) ->
         draft = replace(proposal.draft, name=given["name"], namespace=given["namespace"], manager=manager)
         rule = standing.propose_rule(found, draft, by=request.user, reason=given["reason"])
         messages.success(
-            request, _("Rule %(number)d is proposed; another person must agree.") % {"number": rule.number}
+            request, _("Rule %(number)d proposed. Another person must approve it.") % {"number": rule.number}
         )
         return redirect(f"{reverse('clusters:list-rules', args=[rule.cluster.slug])}#rule-{rule.number}")
     context = {"form": form, "proposal": proposal}
@@ -71,7 +71,7 @@ def agree_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
     """Consent to a rule that somebody else proposed."""
     rule = _get(request, slug, number)
     standing.agree_rule(rule, by=request.user)
-    messages.success(request, _("Rule %(number)d is in force for every plan from now on.") % {"number": number})
+    messages.success(request, _("Rule %(number)d approved. It applies to new plans.") % {"number": number})
     return _go_back(rule)
 
 
@@ -80,7 +80,7 @@ def decline_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
     """Refuse a proposed rule, or take one's own proposal back."""
     rule = _get(request, slug, number)
     standing.decline_rule(rule, by=request.user, note=_read_note(request))
-    messages.success(request, _("Rule %(number)d ended before it was in force.") % {"number": number})
+    messages.success(request, _("Rule %(number)d declined.") % {"number": number})
     return _go_back(rule)
 
 
@@ -89,5 +89,7 @@ def revoke_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
     """End a rule that is in force."""
     rule = _get(request, slug, number)
     standing.revoke_rule(rule, by=request.user, note=_read_note(request))
-    messages.success(request, _("Rule %(number)d is revoked: what it decided is open again.") % {"number": number})
+    messages.success(
+        request, _("Rule %(number)d revoked. Conflicts that it resolved are open again.") % {"number": number}
+    )
     return _go_back(rule)

@@ -52,7 +52,7 @@ def cancel(request: PageRequest, number: int) -> HttpResponse:
     """Ask a run to stop after the object that is being written."""
     run = use_cases.get_run(number, for_user=request.user)
     use_cases.cancel_run(run, by=request.user)
-    messages.warning(request, _("The run stops after the object that is being written."))
+    messages.warning(request, _("Canceling: the object being written is finished first."))
     return redirect("runs:show-run", number)
 
 
@@ -61,5 +61,5 @@ def undo(request: PageRequest, number: int) -> HttpResponse:
     """Open a review of what would undo a finished run; nothing is applied by it."""
     run = use_cases.get_run(number, for_user=request.user)
     number = errands.undo_run(run, by=request.user)
-    messages.info(request, _("Nothing is applied yet: this is what would undo the run."))
+    messages.info(request, _("Draft created. Nothing has been applied."))
     return redirect("reviews:show-review", number)

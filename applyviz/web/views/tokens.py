@@ -71,7 +71,7 @@ def add_account(request: PageRequest) -> HttpResponse:
         except WorkflowError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, _("The service account is made. An administrator grants it what it may do."))
+            messages.success(request, _("Service account created. An administrator can grant it roles."))
             return redirect("settings:list-tokens")
     return render_settings(request, "add_service_account", {"form": form}, status=422 if form.errors else 200)
 
@@ -80,5 +80,5 @@ def add_account(request: PageRequest) -> HttpResponse:
 def revoke_token(request: PageRequest, pk: int) -> HttpResponse:
     """End a token now."""
     use_cases.revoke_token(use_cases.get_token(pk, for_user=request.user), by=request.user)
-    messages.success(request, _("The token is revoked; nothing opens with it any more."))
+    messages.success(request, _("Token revoked."))
     return redirect("settings:list-tokens")

@@ -37,7 +37,7 @@ def add_webhook(request: PageRequest) -> HttpResponse:
         except NotValidError as error:
             form.add_error("url", str(error))
         else:
-            messages.success(request, _("The webhook is told from now on. Try it out."))
+            messages.success(request, _("Webhook added. Send a test message to check it."))
             return redirect("settings:show-webhook", made.pk)
     return render_settings(request, "add_webhook", {"form": form}, status=422 if form.errors else 200)
 
@@ -54,7 +54,7 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
         except NotValidError as error:
             form.add_error("url", str(error))
         else:
-            messages.success(request, _("The webhook is changed."))
+            messages.success(request, _("Webhook saved."))
             return redirect("settings:show-webhook", number)
     page = Paginator(webhooks.list_deliveries(webhook, for_user=request.user), _PER_PAGE).get_page(
         request.GET.get("page")
@@ -68,7 +68,7 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
 def retire_webhook(request: PageRequest, number: int) -> HttpResponse:
     """Remove one."""
     webhooks.retire_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
-    messages.warning(request, _("The webhook is removed; nothing more is sent to it."))
+    messages.warning(request, _("Webhook removed."))
     return redirect("settings:list-webhooks")
 
 
@@ -76,7 +76,7 @@ def retire_webhook(request: PageRequest, number: int) -> HttpResponse:
 def try_webhook(request: PageRequest, number: int) -> HttpResponse:
     """Send it something to see whether it arrives."""
     webhooks.try_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
-    messages.info(request, _("A message is on its way; the log below tells what became of it."))
+    messages.info(request, _("Test message queued. See the deliveries below for the result."))
     return redirect("settings:show-webhook", number)
 
 

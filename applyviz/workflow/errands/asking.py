@@ -60,7 +60,7 @@ class UnansweredError(UnfinishedError):
     status = 503
 
     def __str__(self) -> str:
-        text = _("Nobody took this up within %(count)d seconds, and nothing was done. Is a worker running?")
+        text = _("No worker picked this up within %(count)d s. Check that a worker is running.")
         return text % {"count": int(PATIENCE.total_seconds())}
 
 

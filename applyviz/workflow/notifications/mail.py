@@ -35,7 +35,7 @@ def _tell(notification: Notification) -> str:
 
 def _write(person: Person, told: Sequence[Notification]) -> EmailMessage:
     lines = [line for one in told for line in (f"{_tell(one)}.", find_url(one.happening), "")]
-    lines.append(_("You get this mail because of your choices at %(where)s.") % {"where": find_choices_url()})
+    lines.append(_("To change which emails you receive, go to %(where)s.") % {"where": find_choices_url()})
     subject = _tell(told[0])
     if len(told) > 1:
         more = len(told) - 1

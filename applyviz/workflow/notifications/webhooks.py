@@ -43,12 +43,12 @@ def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> li
     try:
         check(url, policy=make_policy())
     except SourceError as error:
-        raise NotValidError(_("the address cannot be used: %(error)s") % {"error": error}) from error
+        raise NotValidError(_("this URL can't be used: %(error)s") % {"error": error}) from error
     if secret is not None and len(secret) < SHORTEST_SECRET:
-        raise NotValidError(_("the secret needs at least %(least)s characters") % {"least": SHORTEST_SECRET})
+        raise NotValidError(_("the secret must have at least %(least)s characters") % {"least": SHORTEST_SECRET})
     wanted = sorted(set(events))
     if not set(wanted) <= set(Event.values):
-        raise NotValidError(_("one of the events is not known"))
+        raise NotValidError(_("unknown event"))
     return wanted
 
 
@@ -85,7 +85,7 @@ def edit_webhook(
         values["secret"] = Sealed.of_bytes(secret.encode())
     with transaction.atomic():
         if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(**values):
-            raise NotPossibleError(_("this webhook was removed meanwhile"))
+            raise NotPossibleError(_("this webhook was removed"))
         webhook.refresh_from_db()
         _record(webhook, "changed, with a new secret" if secret else "changed", by)
 
@@ -97,7 +97,7 @@ def retire_webhook(webhook: Webhook, *, by: Person) -> None:
         if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(
             retired_at=timezone.now(), is_enabled=False
         ):
-            raise NotPossibleError(_("this webhook was removed already"))
+            raise NotPossibleError(_("this webhook is already removed"))
         _record(webhook, "removed", by)
 
 
@@ -126,4 +126,4 @@ def deliver_again(webhook: Webhook, number: int, *, by: Person) -> None:
     access.require(by, Action.MANAGE)
     again = webhook.deliveries.filter(pk=number, state=DeliveryState.GIVEN_UP)
     if not again.update(state=DeliveryState.WAITING, attempts=0, due_at=timezone.now(), finished_at=None):
-        raise NotPossibleError(_("only a delivery that was given up is tried again"))
+        raise NotPossibleError(_("only failed deliveries can be retried"))

@@ -51,32 +51,32 @@ def _find_time_problems(windows: tuple[Window, ...], freezes: tuple[Freeze, ...]
     zones = available_timezones()
     for window in windows:
         if window.zone not in zones:
-            yield _("%(zone)r is no time zone") % {"zone": window.zone}
+            yield _("%(zone)r is not a time zone") % {"zone": window.zone}
         elif not window.days or not set(window.days) <= set(range(7)):
             yield _("a window needs at least one day")
         elif not _is_time(window.start) or not _is_time(window.end):
-            yield _("a window begins and ends at a time like 09:30")
+            yield _("a window needs a start and an end like 09:30")
     for freeze in freezes:
         if freeze.zone not in zones:
-            yield _("%(zone)r is no time zone") % {"zone": freeze.zone}
+            yield _("%(zone)r is not a time zone") % {"zone": freeze.zone}
             continue
         try:
             is_ordered = freeze.starts_at < freeze.ends_at
         except ValueError:
-            yield _("a freeze begins and ends at a moment like 2026-12-20T18:00")
+            yield _("a freeze needs a start and an end like 2026-12-20T18:00")
             continue
         if not is_ordered:
-            yield _("a freeze ends after it begins")
+            yield _("the end of a freeze must be after its start")
 
 
 def _find_problems(rules: Rules) -> Iterator[str]:
     named = {*rules.asking_teams, rules.approving_team, *(d.team for d in rules.for_dangers)} - {""}
     known = set(Team.objects.filter(slug__in=named, retired_at=None).values_list("slug", flat=True))
-    yield from (_("there is no team %(slug)s") % {"slug": slug} for slug in sorted(named - known))
+    yield from (_("team %(slug)s not found") % {"slug": slug} for slug in sorted(named - known))
     numbers = (
         (_("approvals"), rules.approvals, 0, MOST_APPROVALS),
-        (_("objects at once"), rules.concurrency, 1, MOST_AT_ONCE),
-        (_("hours that an approval lasts"), rules.approval_hours, 0, LONGEST_HOURS),
+        (_("Objects at once"), rules.concurrency, 1, MOST_AT_ONCE),
+        (_("hours that an approval is valid"), rules.approval_hours, 0, LONGEST_HOURS),
         (_("seconds for a rollout"), rules.rollout_seconds, 1, LONGEST_ROLLOUT),
         (_("many objects"), rules.many_objects, 1, 100_000),
         *(
@@ -115,7 +115,7 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
     problems = (
         []
         if _SLUG.fullmatch(slug)
-        else [_("%(slug)r is no short name: small letters, digits and dashes") % {"slug": slug}]
+        else [_("%(slug)r is not a valid slug: use lower-case letters, digits and dashes") % {"slug": slug}]
     )
     problems += _find_problems(rules)
     if problems:
@@ -153,7 +153,7 @@ def retire_policy(slug: str, *, by: Person, note: str = "") -> None:
     access.require(by, Action.MANAGE)
     with transaction.atomic():
         if not Policy.objects.filter(slug=slug, retired_at=None).update(retired_at=clock.now()):
-            raise NotPossibleError(_("there is no policy %(slug)s in force") % {"slug": slug})
+            raise NotPossibleError(_("policy %(slug)s not found") % {"slug": slug})
         detail = {"policy": slug, "retired": True, "note": note}
         audit.record(AuditAction.POLICY_CHANGED, by=by, about=audit.Subject(), detail=detail)
 

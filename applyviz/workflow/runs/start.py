@@ -34,7 +34,7 @@ def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person cannot start this plan now; empty when they can."""
     blockers = list(approvals.find_plan_blockers(plan))
     if not access.can(for_user, Action.APPLY, policies.list_places(plan)):
-        blockers.append(_("you need the role approver or operator"))
+        blockers.append(_("only approvers and operators can start runs"))
     found = quorum.count_quorum(plan)
     blockers += [str(need) for need in found.needs if need.missing]
     blockers += approvals.find_start_blockers(plan, found.policy)
@@ -47,9 +47,9 @@ def _spend(found: Quorum, run: ApplyRun) -> tuple[Approval, ...]:
         with transaction.atomic():
             spent = rows.update(spent_at=clock.now(), run=run)
     except IntegrityError as error:  # the database looks at the moment once more (`records/guards.py`)
-        raise NotPossibleError(_("an approval expired at this very moment; look again")) from error
+        raise NotPossibleError(_("an approval has just expired; reload and try again")) from error
     if spent != len(found.standing) or found.missing:
-        raise NotPossibleError(_("an approval was revoked or spent at this very moment; look again"))
+        raise NotPossibleError(_("an approval was just revoked or used; reload and try again"))
     return found.standing
 
 
@@ -66,7 +66,7 @@ def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyR
                 created_at=now,
             )
     except IntegrityError as error:
-        raise NotPossibleError(_("this plan was run already; a plan runs once")) from error
+        raise NotPossibleError(_("this plan has already run; a plan can run only once")) from error
     ObjectResult.objects.bulk_create(
         ObjectResult(run=run, change=change, position=change.position, step=change.step)
         for change in plan.changes.only("pk", "position", "step")
@@ -85,7 +85,7 @@ def begin_run(
         state=ReviewState.APPLYING, updated_at=clock.now()
     )
     if not taken:
-        raise NotPossibleError(_("the review is being applied already"))
+        raise NotPossibleError(_("the review is already being applied"))
     rules = RunRules.of_policy(policy)
     if waits_for_rollout is not None:  # a policy that waits is not talked out of it
         rules = replace(rules, waits_for_rollout=rules.waits_for_rollout or waits_for_rollout)
@@ -113,7 +113,7 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
         hold_review(plan.review_id)  # no edit passes between the look and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
-            raise NotPossibleError(_("the plan that was shown is not the plan that is there; look at it again"))
+            raise NotPossibleError(_("this plan has changed. Reload and review again"))
         blockers = find_run_blockers(plan, for_user=by)
         if blockers:
             raise NotPossibleError("; ".join(blockers))
@@ -141,6 +141,6 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
             cancel_requested_at=clock.now(), cancelled_by=by
         )
         if not asked:
-            raise NotPossibleError(_("the run is finished, or is being cancelled already"))
+            raise NotPossibleError(_("the run is finished or already being canceled"))
         audit.record(AuditAction.RUN_CANCELLED, by=by, about=audit.Subject.of_run(run))
         outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)

@@ -89,8 +89,8 @@ def test_every_kind_has_a_sentence_without_what_only_other_facts_say() -> None:
     forced = [Hazard(HazardKind.FORCED, Severity.DANGER, facts=facts) for facts in ({}, {"owners": "x, y"})]
 
     assert [render_hazard(hazard) for hazard in (many, *forced)] == [
-        "60 objects change in one run; the policy calls more than 50 many.",
-        "The request is sent with force-conflicts, and overwrites no field of anybody else.",
+        "60 objects change in one run; the policy limit for a large change is 50.",
+        "The request is sent with force-conflicts but overwrites no field of another manager.",
         "The request overwrites fields of x, y (force-conflicts).",
     ]
 
@@ -130,8 +130,8 @@ def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
         (HazardKind.TOPOLOGY_CHANGED, '.spec.parts[name="x"].tags', "a"),
     ]
     assert render_hazard(found[0]) == (
-        ".spec.whole: a owns this in the shape of an older schema (granular to atomic):"
-        " owners of parts conflict over the whole."
+        ".spec.whole: a owns this under an older schema (granular to atomic):"
+        " managers that own parts of it now conflict over the whole."
     )
 
 
@@ -157,8 +157,8 @@ def test_owner_of_a_whole_that_is_parts_now_is_told() -> None:
     (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
 
     assert render_hazard(hazard) == (
-        ".spec.parts: a owns this in the shape of an older schema (atomic to granular):"
-        " what it no longer names stays, and others may add to it."
+        ".spec.parts: a owns this under an older schema (atomic to granular):"
+        " removed entries are kept, and other managers can add entries."
     )
 
 
@@ -176,8 +176,8 @@ def test_unknown_conversion_is_told_where_fields_are_owned_at_another_version() 
     (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), manifest=live, live=live, **told))
 
     assert render_hazard(hazard) == (
-        ".apiVersion: How Widget is converted between v1, v2 is not known:"
-        " what is owned at example.com/v2 is taken for fields of the same names."
+        ".apiVersion: The conversion of Widget between v1, v2 is unknown:"
+        " the estimate assumes that fields owned at example.com/v2 have the same names."
     )
     assert find_hazards(Subject(ObjectRef.from_object(live), manifest=live, **told)) == ()
 
@@ -189,7 +189,7 @@ def test_prune_of_a_large_share_and_of_a_namespace_is_told() -> None:
     found = find_prune_hazards(refs, 10)
 
     assert [render_hazard(hazard) for hazard in found] == [
-        "Prune would delete Namespace shop, and everything that is in it or depends on it.",
+        "Prune would delete Namespace shop and everything in it or dependent on it.",
         "Prune would delete 4 of the 10 live objects of this set.",
     ]
     assert find_prune_hazards(refs[:3], 100) == ()

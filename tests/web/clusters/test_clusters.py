@@ -59,7 +59,7 @@ def test_cluster_that_does_not_answer_says_so(as_viewer):
 
     page = as_viewer.get(reverse("clusters:show-cluster", args=["gone"])).content.decode()
 
-    assert "The cluster could not be read" in page
+    assert "Could not read the cluster" in page
 
 
 def test_unknown_cluster_is_not_found(as_viewer):
@@ -92,4 +92,4 @@ def test_short_name_is_used_once(as_root):
 
     answer = as_root.post(ADD, {"name": "P", "slug": "prod", "kubeconfig": SimpleUploadedFile("config", KUBECONFIG)})
 
-    assert "A cluster has this short name already." in answer.content.decode()
+    assert "Another cluster already uses this slug." in answer.content.decode()

@@ -38,7 +38,7 @@ def read(browser, plan):
 
 def test_decision_is_made_a_rule_by_two_people(as_alice, as_bob, decided):
     page = as_alice.get(address(decided)).content.decode()
-    assert "Leave it to kubectl-set" in page
+    assert "Give up the field" in page
     assert 'value="frontend"' in page
 
     answer = propose(as_alice, decided, name="front*")
@@ -72,7 +72,7 @@ def test_rule_for_whoever_is_in_the_way(as_alice, decided):
 
 def test_field_is_left_out_of_comparison(as_alice, decided):
     page = as_alice.get(address(decided, "field=3")).content.decode()
-    assert "Leave out of comparison" in page
+    assert "Ignore differences" in page
 
     as_alice.post(address(decided, "field=3"), {"name": "frontend", "namespace": "shop", "reason": WHY})
 
@@ -116,5 +116,5 @@ def test_who_may_do_what(as_alice, as_bob, as_viewer, as_charlie, decided):
 
 
 def test_cluster_without_rules_says_how_to_make_one(as_viewer, decided):
-    assert "No standing rule yet" in read(as_viewer, decided)
+    assert "No conflict rules yet" in read(as_viewer, decided)
     assert as_viewer.get(act(decided, "agree")).status_code == 405

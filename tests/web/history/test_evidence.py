@@ -194,13 +194,13 @@ def test_auditor_reads_all_and_changes_nothing(as_auditor, box, run):
 
 
 def test_cluster_page_shows_what_no_review_explains(as_alice, box):
-    assert "Nobody has looked yet" in as_alice.get("/clusters/box/").content.decode()
+    assert "Not scanned yet" in as_alice.get("/clusters/box/").content.decode()
     scan(box)
 
     page = as_alice.get("/clusters/box/").content.decode()
 
     wanted = [
-        "Objects that no review ever applied",
+        "Unmanaged objects",
         "by-hand",
         "kubectl-create",
         "/clusters/box/adopt/core/ConfigMap/default/by-hand/",
@@ -240,8 +240,8 @@ def test_field_manager_page_lists_what_it_owns(as_viewer, box):
     page = as_viewer.get(reverse("clusters:field-manager", args=["box", "kubectl-create"])).content.decode()
     nobody = as_viewer.get(reverse("clusters:field-manager", args=["box", "no/body"])).content.decode()
 
-    assert [text for text in ("by-hand", "data", "Fields owned now: 2, in 1 object.") if text not in page] == []
-    assert "It owns nothing in this cluster now" in nobody
+    assert [text for text in ("by-hand", "data", "Owns 2 fields in 1 object.") if text not in page] == []
+    assert "Owns no fields in this cluster" in nobody
 
 
 def test_adopting_opens_a_review_of_the_live_object(as_alice, as_viewer, box):
@@ -265,7 +265,7 @@ def test_home_names_the_clusters_that_drifted(as_viewer, box):
 
     page = as_viewer.get("/").content.decode()
 
-    assert ("What drifted" in page, "/clusters/box/#findings" in page) == (True, True)
+    assert ("Drift" in page, "/clusters/box/#findings" in page) == (True, True)
 
 
 def test_findings_of_other_places_are_not_shown(box):
@@ -314,7 +314,7 @@ def test_entry_whose_body_went_says_who_asked(as_viewer, as_root, alice):
     retention.prune(RetentionPolicy.objects.get(), now=timezone.now() + timedelta(days=31))
     page = as_viewer.get(f"/history/{entry.pk}/").content.decode()
 
-    assert ("gone soon" in page, "The body was removed" in page, "a month" in page) == (False, True, True)
+    assert ("gone soon" in page, "Details deleted" in page, "a month" in page) == (False, True, True)
     assert AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).count() == 1
 
 
@@ -325,7 +325,7 @@ def test_cluster_page_links_the_policies_that_hold_there(as_viewer, box):
 
     page = as_viewer.get("/clusters/box/").content.decode()
 
-    assert ("the built-in policy alone" in before, reverse("settings:show-policy", args=["calm"]) in page) == (
+    assert ("built-in policy only" in before, reverse("settings:show-policy", args=["calm"]) in page) == (
         True,
         True,
     )

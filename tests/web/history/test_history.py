@@ -21,25 +21,25 @@ def entries(alice):
 def test_history_lists_entries_newest_first(as_viewer, entries):
     page = as_viewer.get(URL).content.decode()
 
-    assert 0 < page.index("wrote an object</span>") < page.index("created a review</span>")
+    assert 0 < page.index("finished a write</span>") < page.index("created a review</span>")
 
 
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("kind=Deployment", ["wrote an object"]),
+        ("kind=Deployment", ["finished a write"]),
         ("person=alice", ["created a review"]),
-        ("run=3", ["wrote an object"]),
+        ("run=3", ["finished a write"]),
         ("action=review.created", ["created a review"]),
         ("cluster=other", []),
-        ("since=nonsense", ["wrote an object", "created a review"]),
+        ("since=nonsense", ["finished a write", "created a review"]),
         ("until=2001-01-01", []),
     ],
 )
 def test_filters_leave_only_what_they_name(as_viewer, entries, query, found):
     page = as_viewer.get(f"{URL}?{query}").content.decode()
 
-    both = ("wrote an object", "created a review")
+    both = ("finished a write", "created a review")
     assert [text for text in both if f"{text}</span>" in page] == found
 
 
@@ -50,9 +50,9 @@ def test_what_a_worker_did_stands_under_who_started_it(as_viewer, run, bob):
     listed = as_viewer.get(URL).content.decode()
     alone = as_viewer.get(reverse("history:show-entry", args=[entry.pk])).content.decode()
 
-    assert 'href="/history/people/bob/">bob</a><span class="sub">carried out by' in listed
-    assert "applyviz wrote an object" in alone
-    assert 'href="/history/people/bob/">bob</a> <span class="dim">carried out by' in alone
+    assert 'href="/history/people/bob/">bob</a><span class="sub">via' in listed
+    assert "applyviz finished a write" in alone
+    assert 'href="/history/people/bob/">bob</a> <span class="dim">via' in alone
 
 
 def test_fragment_holds_the_entries_alone(as_viewer, entries):

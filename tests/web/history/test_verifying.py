@@ -41,10 +41,10 @@ def verify(browser, text):
 def test_newest_and_older_heads_are_in_the_history(as_auditor, published):
     oldest, middle, newest = published
 
-    assert "The published head is in it." in verify(as_auditor, str(newest))
-    assert "The published head is in it." in verify(as_auditor, str(oldest.head))
+    assert "The published checkpoint matches." in verify(as_auditor, str(newest))
+    assert "The published checkpoint matches." in verify(as_auditor, str(oldest.head))
     pasted = f"\r\n{oldest}\r\n {middle.head} \r\n\r\n{newest}\r\n"
-    assert "All 3 published heads are in it." in verify(as_auditor, pasted)
+    assert "All 3 published checkpoints match." in verify(as_auditor, pasted)
     assert "published head" not in verify(as_auditor, "")
 
 
@@ -66,7 +66,7 @@ def test_head_of_another_installation_is_told_from_one_of_this(as_auditor, publi
 
     page = verify(as_auditor, theirs)
 
-    assert f"head {published[0].head} was not signed by this installation" in page
+    assert f"checkpoint {published[0].head} was not signed by this installation" in page
     assert "intact" not in page
 
 
@@ -74,11 +74,11 @@ def test_head_of_another_installation_is_told_from_one_of_this(as_auditor, publi
     ("text", "said"),
     [
         ("nonsense", "line 1: a published head is written sequence:hash"),
-        ("{}", "line 1: this is no published head"),
+        ("{}", "line 1: not a published checkpoint"),
         ("1:0\n", "line 1: a published head is written sequence:hash"),
         ("9" * 30 + ":" + "0" * 64, "line 1: a published head is written sequence:hash"),
         ("{ours}\n<script>\n", "line 2: a published head is written sequence:hash"),
-        ("{ours}{ours}", "line 1: this is no published head"),
+        ("{ours}{ours}", "line 1: not a published checkpoint"),
     ],
 )
 def test_what_is_no_head_is_named_by_its_line(as_auditor, published, text, said):
@@ -94,4 +94,4 @@ def test_heads_go_along_from_slice_to_slice(as_auditor, published, monkeypatch):
     page = as_auditor.post(VERIFY, {"head": pasted}, headers={"HX-Request": "true"}).content.decode()
 
     assert f'name="head" value="{pasted}"' in page
-    assert "entries are intact so far" in page
+    assert "entries verified so far" in page

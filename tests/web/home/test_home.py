@@ -23,22 +23,22 @@ def section(page: str, title: str) -> str:
 
 
 def test_approver_sees_what_waits_for_them(as_bob, as_alice, plan):
-    for_bob = section(as_bob.get(URL).content.decode(), "Waits for you")
-    for_alice = section(as_alice.get(URL).content.decode(), "Waits for others")
+    for_bob = section(as_bob.get(URL).content.decode(), "Needs your attention")
+    for_alice = section(as_alice.get(URL).content.decode(), "Waiting on others")
 
-    assert "waits for your approval" in for_bob
-    assert "waits for approval" in for_alice
+    assert "needs your approval" in for_bob
+    assert "needs approval" in for_alice
 
 
 def test_author_sees_their_conflicts(as_alice, refused_plan):
-    assert "1 object has conflicts" in section(as_alice.get(URL).content.decode(), "Waits for you")
+    assert "1 conflict to resolve" in section(as_alice.get(URL).content.decode(), "Needs your attention")
 
 
 def test_runs_are_listed_and_home_moves_while_one_goes_on(as_viewer, run):
     page = as_viewer.get(URL).content.decode()
     fragment = as_viewer.get(URL, headers={"HX-Request": "true"}).content.decode()
 
-    assert "run 1" in section(page, "Being applied")
+    assert "run 1" in section(page, "Running now")
     assert ('hx-trigger="every' in fragment, "<html" in fragment) == (True, False)
 
 
@@ -54,8 +54,8 @@ def test_finished_run_is_among_the_last(as_viewer, plan, bob):
 def test_empty_home_says_so(as_viewer):
     page = as_viewer.get(URL).content.decode()
 
-    assert "Nothing waits for you." in page
-    assert "Nothing was applied yet." in page
+    assert "You're all caught up." in page
+    assert "No runs yet." in page
 
 
 def test_home_is_hidden_from_outsiders(as_charlie):
@@ -118,18 +118,18 @@ def test_home_asks_for_an_acknowledgement_before_an_approval(as_bob, alice):
     page = as_bob.get(URL).content.decode()
 
     assert "1 risk to acknowledge" in page
-    assert "waits for your approval" not in page
+    assert "needs your approval" not in page
 
 
 def test_home_waits_for_an_approval_only_where_it_can_be_given(as_bob, alice):
     rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])
-    assert "waits for your approval" in section(as_bob.get(URL).content.decode(), "Waits for you")
+    assert "needs your approval" in section(as_bob.get(URL).content.decode(), "Needs your attention")
 
     make_policy(may_run_estimated=False)
     page = as_bob.get(URL).content.decode()
 
-    assert "the policy changed since this plan was made: plan again" in section(page, "Waits for others")
-    assert "waits for your approval" not in page
+    assert "the policy changed since this plan was created: re-plan" in section(page, "Waiting on others")
+    assert "needs your approval" not in page
 
 
 def test_home_asks_an_approver_to_open_high_risk_objects_first(as_bob, bob, alice):
@@ -139,21 +139,21 @@ def test_home_asks_an_approver_to_open_high_risk_objects_first(as_bob, bob, alic
 
     page = as_bob.get(URL).content.decode()
 
-    assert "view 1 high-risk object first" in section(page, "Waits for you")
-    assert "waits for your approval" not in page
+    assert "view 1 high-risk object first" in section(page, "Needs your attention")
+    assert "needs your approval" not in page
 
 
 def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
     def whose(number: int) -> tuple[bool, ...]:
         pages = (browser.get(URL).content.decode() for browser in (as_alice, as_bob))
-        return tuple(f"/reviews/{number}/" in section(page, "Waits for you") for page in pages)
+        return tuple(f"/reviews/{number}/" in section(page, "Needs your attention") for page in pages)
 
     helms = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)], applied_by="helm")
     failed = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE)])
     rows.make_run(failed, bob, state="stale")
     assert [whose(p.review.number) for p in (plan, helms, failed)] == [(False, True), (True, False), (True, False)]
     page = as_alice.get(URL).content.decode()
-    assert [text for text in ("Helm applies it", "run 1 is stale: plan again") if text not in page] == []
+    assert [text for text in ("Helm applies it", "run 1: stale · re-plan") if text not in page] == []
 
     Objection.objects.create(plan=plan, digest=plan.digest, by=bob, note="Rename it.", created_at=rows.NOW)
 
@@ -164,14 +164,14 @@ def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
 def test_home_does_not_wait_for_an_approval_that_would_not_count(as_bob, plan):
     make_policy(approvals=1, approving_team="platform")
 
-    assert "waits for your approval" not in as_bob.get(URL).content.decode()
+    assert "needs your approval" not in as_bob.get(URL).content.decode()
 
 
 def test_who_has_no_role_is_told_so_and_not_sent_in_circles(as_charlie):
     page = as_charlie.get(URL)
 
     assert page.status_code == 404
-    assert "You have no role yet" in page.content.decode()
+    assert "You don't have a role yet" in page.content.decode()
     assert "Go home" not in page.content.decode()
 
 
@@ -187,6 +187,6 @@ def test_home_says_why_an_approved_plan_is_not_applied_now(as_bob, bob, alice):
     plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, conflicts=())])
     make_approval(plan, bob, created_at=rows.NOW)
 
-    others = section(as_bob.get(URL).content.decode(), "Waits for others")
+    others = section(as_bob.get(URL).content.decode(), "Waiting on others")
 
     assert "approved; changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in others

@@ -50,7 +50,7 @@ def test_list_shows_ones_own_and_escapes_titles(as_bob, bob, alice):
 
 
 def test_list_without_any_says_what_will_come(as_bob):
-    assert "Nothing yet" in as_bob.get("/notifications/").content.decode()
+    assert "No notifications yet" in as_bob.get("/notifications/").content.decode()
 
 
 def test_list_takes_the_same_queries_for_one_and_for_many(as_bob, bob, django_assert_num_queries):
@@ -98,13 +98,13 @@ def test_outsider_sees_nothing(as_charlie):
 def test_webhooks_are_managed_by_administrators(as_root, as_bob, settings):
     settings.APPLYVIZ_LINK_HOSTS = ("http://127.0.0.1:9",)
     assert as_bob.get("/settings/webhooks/").status_code == 403
-    assert "No webhook yet" in as_root.get("/settings/webhooks/").content.decode()
+    assert "No webhooks yet" in as_root.get("/settings/webhooks/").content.decode()
 
     values = {"name": "Chat", "url": "http://127.0.0.1:9/hook", "secret": SECRET, "events": ["run.failed"]}
     address = as_root.post("/settings/webhooks/new/", values)["Location"]
     page = as_root.get(address).content.decode()
 
-    assert "Nothing was sent yet" in page
+    assert "No deliveries yet" in page
     assert SECRET not in page + as_root.get("/settings/webhooks/").content.decode()
     assert "127.0.0.1:9" in as_root.get("/settings/webhooks/").content.decode()
 

@@ -54,5 +54,5 @@ def test_many_objects_are_a_risk_from_the_number_of_the_policy():
 
     (danger,) = list_dangers(changes, gather_risks(changes, many=3), url_of=str)
 
-    assert (str(danger.title), danger.names, danger.more, danger.url) == ("Many objects", "o0, o1", 2, "0")
+    assert (str(danger.title), danger.names, danger.more, danger.url) == ("Large change", "o0, o1", 2, "0")
     assert tell(changes, many=4) == []

@@ -35,10 +35,10 @@ def test_hole_shows_its_name_and_not_the_value_of_today():
     ("body", "about"),
     [
         ({"$patch": "delete"}, "this map or list entry is removed"),
-        ({"$patch": "replace"}, "this map or list is replaced whole, not merged"),
-        ({"$retainKeys": ["a"]}, "drops every key of this map that it does not name"),
-        ({"$setElementOrder/env": [{"name": "a"}]}, "gives the order of a merged list"),
-        ({"x": None}, "null in a patch: the field is removed"),
+        ({"$patch": "replace"}, "this map or list is replaced entirely"),
+        ({"$retainKeys": ["a"]}, "drops all keys of this map that are not listed"),
+        ({"$setElementOrder/env": [{"name": "a"}]}, "order of the merged list"),
+        ({"x": None}, "null in a patch removes the field"),
         ({"x": "null"}, ""),
         ({"x": 1}, ""),
     ],
@@ -109,7 +109,7 @@ def test_kubectl_sends_the_same_without_what_binds_the_plan(mode):
 
     assert [(r.beside.is_equal, r.beside.lines) for r in rows] == [(False, ())]
     assert [str(text) for text in rows[0].beside.says] == [
-        "The plan binds it to the object that was read (uid · resourceVersion)."
+        "The plan adds preconditions from the live object (uid · resourceVersion)."
     ]
     assert kubectl.differences == ()
 
@@ -129,7 +129,7 @@ def test_body_that_kubectl_sends_otherwise_is_shown_and_explained():
     rows, _kubectl = present_requests(edited, options, is_edited=True)
 
     assert [row.state for row in rows[0].beside.lines if row.state not in ("same", "fold")] == ["added"]
-    assert "Decisions edited this body; kubectl sends the file as it stands." in rows[0].beside.says
+    assert "Resolutions edited this body; kubectl sends the file unchanged." in rows[0].beside.says
 
 
 def test_object_that_sends_nothing_needs_no_kubectl():

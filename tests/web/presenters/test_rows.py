@@ -156,8 +156,8 @@ def test_conflict_row_shows_each_way_by_its_result():
     (dispute,) = (row.dispute for row in rows)
     assert [(c.title, c.value.text, [o.name for o in c.owners], c.sends, c.is_forced) for c in dispute.cards] == [
         ("Take over", "registry.example/frontend:v0.10.1", ["ci"], "image: registry.example/frontend:v0.10.1", True),
-        ("Leave it to kubectl-set", HOTFIX, ["kubectl-set"], "the body without image", False),
-        ("Keep the live value, own it too", HOTFIX, ["ci", "kubectl-set"], f"image: {HOTFIX}", False),
+        ("Give up the field", HOTFIX, ["kubectl-set"], "the body without image", False),
+        ("Share (keep live value)", HOTFIX, ["ci", "kubectl-set"], f"image: {HOTFIX}", False),
     ]
 
 

@@ -17,10 +17,10 @@ SECRET = {"kind": "Secret", "stringData": {"user": "a", "password": "b"}}
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (replace(CHANGE, operation=Operation.PRUNE), "The whole object is deleted."),
+        (replace(CHANGE, operation=Operation.PRUNE), "The object is deleted."),
         (
             replace(CHANGE, operation=Operation.UPDATE),
-            "No value changes: the requests only change who owns fields.",
+            "Only field ownership changes; no values change.",
         ),
         (
             replace(CHANGE, operation=Operation.CREATE, versions=Versions(manifest=SECRET)),

@@ -75,7 +75,7 @@ def test_what_was_not_shown_is_not_acknowledged(as_bob, alice):
     plan = make_dangerous(alice, "one", "two", "three")
     page = show(as_bob, plan)
     assert "Deployment/two" in page
-    assert "all of them stop before new ones start" in page
+    assert "all pods stop before new ones start" in page
 
     as_bob.post(url(plan), {"kind": KIND, "position": 0, "all": "1", "shown": ["2", "x", "-1"]})
 
@@ -86,7 +86,7 @@ def test_many_objects_are_acknowledged_on_the_page_of_the_plan(as_bob, alice):
     make_policy(many_objects=1)
     plan = make_dangerous(alice, "one", "two", severity=Severity.INFO)
     page = as_bob.get(reverse("reviews:show-plan", args=[plan.review.number, 1])).content.decode()
-    assert "2 objects change in one run; the policy calls more than 1 many." in page
+    assert "2 objects change in one run; the policy limit for a large change is 1." in page
     assert 'id="hazard-many-objects"' in page
 
     answer = as_bob.post(url(plan), {"kind": "many-objects", "position": -1})

@@ -114,7 +114,7 @@ def test_link_must_be_https(as_alice):
 
     answer = as_alice.post(URL, fill(link="http://example.org/a.yaml"))
 
-    assert "Only https links are fetched." in answer.content.decode()
+    assert "Only HTTPS URLs are supported." in answer.content.decode()
 
 
 def test_check_lists_objects_and_problems(as_alice):
@@ -214,7 +214,7 @@ def test_kustomization_needs_a_folder(as_alice):
 
     page = as_alice.post(URL, fill(text=GOOD.decode(), kustomization="shop/prod")).content.decode()
 
-    assert "Bring the folder that holds it, above." in page
+    assert "Upload the folder that contains it above." in page
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def test_record_tells_fields_reasons_and_people(as_viewer, alice):
     comments.add_comment(plan, by=alice, text="look at *replicas*")
     page = read(as_viewer, plan)
 
-    assert "Nobody has approved this plan." in page
-    assert "It has not been applied." in page
+    assert "No approvals." in page
+    assert "Not applied." in page
     assert "look at <em>replicas</em>" in page
     assert "v0.8.0" in page
     assert "v0.10.1" in page
@@ -65,8 +65,8 @@ def test_what_is_left_out_is_counted(as_viewer, alice, monkeypatch):
     monkeypatch.setattr(changerecords, "MOST_PRINTED", 2)
     plan = rows.make_plan(alice, [change(f"web-{n}", f"v{n + 2}") for n in range(5)])
 
-    assert "3 more changes stand in the review." in read(as_viewer, plan)
+    assert "3 more changes are listed in the review." in read(as_viewer, plan)
 
 
 def test_record_without_changes_says_so(as_viewer, alice):
-    assert "Nothing changes." in read(as_viewer, rows.make_plan(alice, []))
+    assert "No changes." in read(as_viewer, rows.make_plan(alice, []))

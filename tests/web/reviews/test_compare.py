@@ -51,7 +51,7 @@ def test_comparison_names_field_values_and_mover(team, bobs):
 
     html = read(show(bobs, first, "?from=1&to=2"))
 
-    assert "1 of 2 objects moved" in html
+    assert "1 of 2 objects differ" in html
     assert "canary" not in html
     assert "masked" not in html
     for word in ("data.colour", "red", "green", "kubectl-edit"):
@@ -86,8 +86,8 @@ def test_plan_says_what_its_forerunner_did_otherwise(team, bobs):
         .replace("<wbr>", "")
     )
 
-    assert "Plan 1 did something else" in html
-    assert "The approvals of bob do not hold for this plan." in html
+    assert "Changed since plan 1" in html
+    assert "The approvals of bob do not apply to this plan." in html
     assert "ConfigMap settings: data.colour: green → blue" in html or "data.colour: blue → " in html
     assert "moved by kubectl-edit" in html
     assert f"/reviews/{first.review.number}/compare/?from=1&amp;to=2" in html
@@ -117,8 +117,8 @@ def test_plan_that_does_the_same_says_so(team, bobs):
         .replace("<wbr>", "")
     )
 
-    assert "This plan does the same as plan 1" in html
-    assert "Nothing moved" in read(show(bobs, first))
+    assert "Identical to plan 1" in html
+    assert "No differences" in read(show(bobs, first))
 
 
 @pytest.mark.parametrize("query", ["", "?from=1&to=9", "?from=9&to=1"])

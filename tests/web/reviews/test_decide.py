@@ -47,7 +47,7 @@ def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_p
     assert "checked" not in for_alice.partition('id="pane"')[2]
     assert url(refused_plan) not in for_viewer
     assert 'name="way-0"' not in for_viewer
-    assert "Three ways out" in for_viewer
+    assert "Choose a resolution" in for_viewer
 
 
 def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
@@ -93,7 +93,7 @@ def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_
 
     text = page.content.decode()
     assert (page.status_code, Decision.objects.count()) == (200, 0)
-    assert "Leave it to kubectl-set" in text
+    assert "Give up the field" in text
     assert "<code>PATCH</code>" not in text
     assert 'name="way-0" value="leave to the other"' in text
     assert 'value="&lt;b&gt;"' in text
@@ -151,7 +151,7 @@ def test_plan_without_ways_asks_to_plan_again(as_alice, alice):
 
     page = as_alice.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
 
-    assert "is not known for this plan" in page
+    assert "has no preview of the resolutions" in page
     assert 'name="way-0"' not in page
 
 

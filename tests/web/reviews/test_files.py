@@ -100,7 +100,7 @@ def test_all_requests_of_a_plan_are_one_archive(as_viewer, archived, tmp_path):
     assert [json.loads(line)["filledWhenSent"] for line in files["requests.jsonl"].splitlines()][1] == [
         "resourceVersion"
     ]
-    assert "Can be replayed: 4; left out, with the reason in replay.sh: 3" in files["README.txt"]
+    assert "Replayable: 4; left out: 3 (reasons in replay.sh)" in files["README.txt"]
     assert modes["replay.sh"] == 0o755
 
 

@@ -19,7 +19,7 @@ def test_list_names_every_review_with_what_it_does(as_viewer, plan):
 
 
 def test_empty_list_says_so(as_viewer):
-    assert "No review yet" in as_viewer.get(URL).content.decode()
+    assert "No reviews yet" in as_viewer.get(URL).content.decode()
 
 
 def test_list_is_hidden_from_outsiders(as_charlie):

@@ -24,7 +24,7 @@ def test_old_plan_points_to_the_latest(as_alice, plan):
 
     page = as_alice.get(reverse("reviews:show-plan", args=[plan.review.number, 1])).content.decode()
 
-    assert "Plan 2 took the place of this one" in page
+    assert "Superseded by plan 2" in page
 
 
 def test_replan_twice_is_refused_while_one_is_made(as_alice, plan):
@@ -63,7 +63,7 @@ def test_other_manifests_make_the_next_plan(as_alice, as_viewer, plan):
     address = reverse("reviews:replace-manifests", args=[plan.review.number])
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
 
-    assert "Other manifests" in as_alice.get(address).content.decode()
+    assert "Upload new manifests" in as_alice.get(address).content.decode()
     assert (as_viewer.get(address).status_code, as_alice.post(address, {}).status_code) == (403, 422)
     assert "found</p>" not in as_alice.post(address, {"text": "nothing: here"}).content.decode()
     answer = as_alice.post(address, {"text": text})
@@ -78,8 +78,8 @@ def test_run_that_went_wrong_leaves_an_author_with_planning_again(as_alice, as_v
 
     mine, theirs = (page.content.decode().partition('class="go"')[2].partition("</div>")[0] for page in deck)
 
-    assert ("Plan again" in mine, f"Run {run.number}: stale" in mine) == (True, True)
-    assert ("Plan again" in theirs, f"Look at run {run.number}" in theirs) == (False, True)
+    assert ("Re-plan" in mine, f"Run {run.number}: stale" in mine) == (True, True)
+    assert ("Re-plan" in theirs, f"View run {run.number}" in theirs) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_page_has_a_button_for_each_way(as_alice, plan):
     page = as_alice.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
 
     assert 'name="how" value="client-side"' in page
-    assert "Re-plan without moving ownership" in page
+    assert "Re-plan without ownership migration" in page

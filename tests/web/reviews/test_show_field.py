@@ -80,4 +80,4 @@ def test_field_tells_its_owners_and_what_runs_did_to_it(team):
 def test_field_that_no_run_moved_says_so(team):
     plan = team.plan(config_map(colour="red"))
 
-    assert "No run moved it on this cluster." in show(team, plan, "settings", ("f:data", "f:colour"))
+    assert "No earlier run changed it on this cluster." in show(team, plan, "settings", ("f:data", "f:colour"))

@@ -20,9 +20,9 @@ def url(plan, tab="changes", position=0) -> str:
     ("tab", "text"),
     [
         ("changes", "live → after"),
-        ("diff", "Live against after apply"),
+        ("diff", "Live compared with after apply"),
         ("requests", "application/apply-patch+yaml"),
-        ("owners", "last wrote"),
+        ("owners", "last write"),
         ("yaml", "terminationGracePeriodSeconds"),
     ],
 )
@@ -132,4 +132,4 @@ def test_text_that_holds_yaml_is_compared_by_its_fields_or_as_it_stands(as_viewe
     assert (inside.count('class="is-removed"'), raw.count('class="is-removed"')) == (1, 1)
     assert "YAML, by its fields" in inside
     assert "YAML, by its fields" not in raw
-    assert re.search(r'raw=1" hx-target[^>]+>Texts as they stand', inside)
+    assert re.search(r'raw=1" hx-target[^>]+>Raw', inside)

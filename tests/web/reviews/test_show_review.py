@@ -23,14 +23,14 @@ def test_review_shows_deck_brief_and_first_object(as_alice, refused_plan):
     page = answer.content.decode()
     assert answer.status_code == 200
     assert [
-        text for text in ("Upgrade the shop", "1 would be refused", "until decided", "hotfix-3") if text not in page
+        text for text in ("Upgrade the shop", "1 blocked by conflicts", "unresolved", "hotfix-3") if text not in page
     ] == []
 
 
 def test_review_names_both_values_owners_and_reason(as_alice, plan):
     page = as_alice.get(url(plan)).content.decode()
 
-    wanted = ("v0.8.0", "v0.10.1", "kube-controller-manager", "Update · scale", "not removed", "RollingUpdate")
+    wanted = ("v0.8.0", "v0.10.1", "kube-controller-manager", "Update · scale", "removal blocked", "RollingUpdate")
     assert [text for text in wanted if text not in page] == []
 
 
@@ -111,8 +111,8 @@ def test_identical_changes_are_read_once(as_alice, alice):
 
     page = as_alice.get(url(plan)).content.decode()
 
-    assert "Same change" in page
-    assert "3 more, all the same" in page
+    assert "Identical changes" in page
+    assert "3 more" in page
 
 
 def test_review_is_hidden_from_outsiders(as_charlie, plan):
@@ -141,7 +141,7 @@ def test_review_asks_the_database_a_fixed_number_of_times(as_alice, alice, objec
         as_alice.get(url(plan))
 
 
-@pytest.mark.parametrize(("waits", "told"), [(False, "rollouts not awaited"), (True, "rollouts were awaited")])
+@pytest.mark.parametrize(("waits", "told"), [(False, "rollouts not watched"), (True, "rollouts watched")])
 def test_track_says_whether_rollouts_were_awaited(as_viewer, plan, bob, waits, told):
     run = rows.make_run(plan, bob)
     type(run).objects.filter(pk=run.pk).update(state="succeeded", rules={"waits_for_rollout": waits})
@@ -155,4 +155,4 @@ def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
 
     pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
 
-    assert ["Underlined: high risk" in page for page in pages] == [False, True]
+    assert ["Red bar: high risk" in page for page in pages] == [False, True]

@@ -54,7 +54,7 @@ def test_results_are_shown_per_object(as_bob, bob, watched):
 
     fragment = as_bob.get(url(watched, "watch/"), headers={"HX-Request": "true"}).content.decode()
 
-    assert ("1 differs" in fragment, "promised 3, is &lt;5&gt;" in fragment, "hx-trigger" in fragment) == (
+    assert ("1 differs" in fragment, "expected 3, got &lt;5&gt;" in fragment, "hx-trigger" in fragment) == (
         True,
         True,
         False,
@@ -66,7 +66,7 @@ def test_failed_look_says_why(as_bob, bob, watched):
         plan=watched, requested_by=bob, state="failed", error="no answer", created_at=rows.NOW, finished_at=rows.NOW
     )
 
-    assert "Live could not be verified: no answer" in as_bob.get(url(watched)).content.decode()
+    assert "Verification failed: no answer" in as_bob.get(url(watched)).content.decode()
 
 
 def test_outsiders_and_other_reviews(as_charlie, as_bob, plan):

@@ -37,7 +37,7 @@ def test_finished_run_stops_polling_and_says_how_it_ended(as_viewer, plan, bob):
     page = as_viewer.get(url(run)).content.decode()
     fragment = as_viewer.get(url(run), headers=HTMX).content.decode()
 
-    assert "Everything that was approved is applied." in page
+    assert "Applied." in page
     assert ('hx-trigger="look, every' in page, 'hx-trigger="look, every' in fragment) == (False, False)
 
 
@@ -115,7 +115,7 @@ def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bo
     assert (as_bob.post(address).status_code, as_alice.get(address).status_code) == (403, 405)
     review = as_alice.post(address)["Location"]
     assert review.startswith("/reviews/")
-    assert "This review undoes run" in as_alice.get(review, follow=True).content.decode()
+    assert "Reverts run" in as_alice.get(review, follow=True).content.decode()
 
 
 def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
@@ -140,7 +140,7 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
     pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
 
-    rules = ("up to 8 objects at once", "carries on after a failure", "waits for rollouts, at most 90 s each")
+    rules = ("up to 8 Objects at once", "continues after a failure", "waits up to 90 s for each rollout")
     assert [text for text in (*rules, "rolling out: 2 of 3 pods are ready") if text not in page] == []
     assert [text for text in ("1 retry", "rolling out", "2 of 3 pods are ready") if text not in pane] == []
 
@@ -171,9 +171,7 @@ def test_all_objects_are_shown_with_what_was_sent_and_one_is_a_click_away(as_vie
     page = as_viewer.get(url(run)).content.decode()
     table = page.partition('class="rows run-table"')[2].partition("</table>")[0]
 
-    assert [
-        text for text in ("frontend", "applied and verified", "1 request", "09:30:00 UTC") if text not in table
-    ] == []
+    assert [text for text in ("frontend", "Applied", "1 request", "09:30:00 UTC") if text not in table] == []
     assert reverse("runs:show-result", args=[run.number, 0]) in table
 
 
@@ -206,8 +204,8 @@ def test_rollout_that_failed_is_told_apart_from_what_was_written(as_viewer, plan
 
     page = as_viewer.get(url(run)).content.decode()
 
-    assert "Everything is written, but not everything became ready." in page
-    assert "1 not ready in time" in page
+    assert "All objects are written, but not all workloads became ready." in page
+    assert "1 timed out" in page
 
 
 def test_run_that_went_wrong_leads_back_to_its_review(as_alice, as_viewer, plan, bob):
@@ -215,10 +213,10 @@ def test_run_that_went_wrong_leads_back_to_its_review(as_alice, as_viewer, plan,
 
     mine, theirs = (browser.get("/runs/1/").content.decode() for browser in (as_alice, as_viewer))
 
-    assert ("Plan again in the review" in mine, "An author plans again in the review" in theirs) == (True, True)
+    assert ("Re-plan in the review" in mine, "An author plans again in the review" in theirs) == (True, True)
 
 
 def test_who_cancelled_is_named(as_viewer, run, bob):
     ApplyRun.objects.update(cancelled_by=bob)
 
-    assert "cancelled by" in as_viewer.get(url(run)).content.decode()
+    assert "canceled by" in as_viewer.get(url(run)).content.decode()

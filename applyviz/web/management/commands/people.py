@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
     def _confirm(self, options: dict[str, Any]) -> None:
         confirming.recover(pending.get_waiting(options["number"]), reason=options["reason"])
-        self.stdout.write("It is confirmed and done.")
+        self.stdout.write("Confirmed and applied.")
 
     def _invite(self, options: dict[str, Any]) -> None:
         person = recovery.get_or_add(options["name"], reason=options["reason"])
