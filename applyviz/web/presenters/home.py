@@ -82,9 +82,8 @@ def _name_blocker(plan: Plan) -> str:
     if plan.state == PlanState.FAILED:
         return _("plan failed")
     if refused:
-        return ngettext(
-            "%(n)d object with conflicts to resolve", "%(n)d objects with conflicts to resolve", refused
-        ) % {"n": refused}
+        text = ngettext("%(n)d object with conflicts", "%(n)d objects with conflicts", refused)
+        return text % {"n": refused}
     if broken or plan.problems:
         return _("plan incomplete")
     return "" if count_effects(plan) else _("nothing to apply")
