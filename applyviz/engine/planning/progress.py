@@ -53,11 +53,19 @@ def is_rest(change: ObjectChange, done: int, now: ObjectChange) -> bool:
     - Estimated ownership is left out: the server's own word on it may differ in form, and decides no value.
     """
     is_applied = not all(map(moves_ownership, change.requests[:done]))
-    live = change.versions.after if is_applied else moved_live(change, done)
+    if is_applied and all(map(moves_ownership, change.requests[done:])):
+        return _only_moves_ownership(now)
+    live = moved_live(change, done)
     rest = replace(change, requests=change.requests[done:], versions=replace(change.versions, live=live))
     if now.operation is Operation.UNCHANGED:
         return not _values(rest)["difference"]
     return canonical_json(_values(rest)) == canonical_json(_values(now))
+
+
+def _only_moves_ownership(now: ObjectChange) -> bool:
+    """Whether a change leaves all values of a live object; a patch that the server ignores may be part of it."""
+    is_good = now.operation in (Operation.UPDATE, Operation.UNCHANGED)
+    return is_good and not _values(now)["difference"]
 
 
 def _values(change: ObjectChange) -> JSONObject:

@@ -88,6 +88,7 @@ class ObjectRun:
     def __init__(self, access: Access, result: ObjectResult, last: JournalEntry | None = None) -> None:
         self._access = access
         self._result = result
+        result.run = access.claim.run  # read by executor threads, which must not query the database
         self._last = last
         self._row = result.change
         self._change = changes.open_sealed_core(self._row)

@@ -134,6 +134,18 @@ def test_what_is_left_after_the_patch_is_the_move():
     assert is_rest(change, 1, replace(now, operation=Operation.UNCHANGED, requests=()))
 
 
+def test_patch_that_the_server_ignores_is_no_news_after_the_first_write():
+    box, text = made_server_side(), AFTER + "status: {replicas: 3}\n"
+    change = box.plan_one(text, client())
+    box.handle(holes.fill(change.requests[0], box.get(PATH)))
+
+    now = box.plan_one(text, client())
+
+    assert [request.purpose for request in now.requests] == ["patch", "migrate"]
+    assert is_rest(change, 1, now)
+    assert not is_rest(change, 1, replace(now, operation=Operation.ERROR))
+
+
 def test_values_that_others_change_in_between_are_not_what_was_approved():
     box = made_server_side()
     change = box.plan_one(AFTER, client())
