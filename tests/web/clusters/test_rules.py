@@ -43,7 +43,7 @@ def test_decision_is_made_a_rule_by_two_people(as_alice, as_bob, decided):
 
     answer = propose(as_alice, decided, name="front*")
     assert answer.headers["Location"].endswith("/rules/#rule-1")
-    assert "An approver must agree" in read(as_alice, decided)
+    assert "An approver other than the proposer must approve it" in read(as_alice, decided)
     assert act(decided, "agree") not in read(as_alice, decided)
     assert act(decided, "agree") in read(as_bob, decided)
 

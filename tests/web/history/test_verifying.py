@@ -73,11 +73,11 @@ def test_head_of_another_installation_is_told_from_one_of_this(as_auditor, publi
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nonsense", "line 1: a published head is written sequence:hash"),
+        ("nonsense", "line 1: a published checkpoint has the form sequence:hash"),
         ("{}", "line 1: not a published checkpoint"),
-        ("1:0\n", "line 1: a published head is written sequence:hash"),
-        ("9" * 30 + ":" + "0" * 64, "line 1: a published head is written sequence:hash"),
-        ("{ours}\n<script>\n", "line 2: a published head is written sequence:hash"),
+        ("1:0\n", "line 1: a published checkpoint has the form sequence:hash"),
+        ("9" * 30 + ":" + "0" * 64, "line 1: a published checkpoint has the form sequence:hash"),
+        ("{ours}\n<script>\n", "line 2: a published checkpoint has the form sequence:hash"),
         ("{ours}{ours}", "line 1: not a published checkpoint"),
     ],
 )

@@ -31,7 +31,7 @@ def test_approver_sees_what_waits_for_them(as_bob, as_alice, plan):
 
 
 def test_author_sees_their_conflicts(as_alice, refused_plan):
-    assert "1 conflict to resolve" in section(as_alice.get(URL).content.decode(), "Needs your attention")
+    assert "1 object with conflicts" in section(as_alice.get(URL).content.decode(), "Needs your attention")
 
 
 def test_runs_are_listed_and_home_moves_while_one_goes_on(as_viewer, run):
@@ -47,7 +47,7 @@ def test_finished_run_is_among_the_last(as_viewer, plan, bob):
 
     page = as_viewer.get(URL).content.decode()
 
-    assert "succeeded" in section(page, "Ran last")
+    assert "Applied" in section(page, "Recent runs")
     assert 'hx-trigger="every' not in page
 
 
@@ -153,7 +153,7 @@ def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
     rows.make_run(failed, bob, state="stale")
     assert [whose(p.review.number) for p in (plan, helms, failed)] == [(False, True), (True, False), (True, False)]
     page = as_alice.get(URL).content.decode()
-    assert [text for text in ("Helm applies it", "run 1: stale · re-plan") if text not in page] == []
+    assert [text for text in ("applied by Helm", "run 1: stale · re-plan") if text not in page] == []
 
     Objection.objects.create(plan=plan, digest=plan.digest, by=bob, note="Rename it.", created_at=rows.NOW)
 
@@ -189,4 +189,4 @@ def test_home_says_why_an_approved_plan_is_not_applied_now(as_bob, bob, alice):
 
     others = section(as_bob.get(URL).content.decode(), "Waiting on others")
 
-    assert "approved; changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in others
+    assert "approved · changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in others

@@ -106,7 +106,7 @@ def test_form_without_manifests_is_refused(as_alice):
     answer = as_alice.post(URL, fill())
 
     assert answer.status_code == 422
-    assert "Bring at least one manifest" in answer.content.decode()
+    assert "Add at least one manifest" in answer.content.decode()
 
 
 def test_link_must_be_https(as_alice):
@@ -196,7 +196,7 @@ def test_kustomization_that_is_not_named_is_told(as_alice):
 
     page = as_alice.post(CHECK, bring_kustomization()).content.decode()
 
-    assert "to render it, write shop/prod as the kustomization" in page
+    assert "To render it, enter shop/prod as the kustomization folder" in page
     assert "to render it, write shop/base as the kustomization" in page
 
 

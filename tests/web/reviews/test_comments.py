@@ -99,7 +99,7 @@ def test_auditor_reads_and_is_offered_no_form(plan, client):
     page = client.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
 
     assert reverse("reviews:add-comment", args=[plan.review.number, 1]) not in page
-    assert "You may read what is said here" in page
+    assert "You can read but not comment" in page
 
 
 @pytest.mark.parametrize(

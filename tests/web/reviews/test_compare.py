@@ -89,7 +89,7 @@ def test_plan_says_what_its_forerunner_did_otherwise(team, bobs):
     assert "Changed since plan 1" in html
     assert "The approvals of bob do not apply to this plan." in html
     assert "ConfigMap settings: data.colour: green → blue" in html or "data.colour: blue → " in html
-    assert "moved by kubectl-edit" in html
+    assert "changed by kubectl-edit" in html
     assert f"/reviews/{first.review.number}/compare/?from=1&amp;to=2" in html
 
 

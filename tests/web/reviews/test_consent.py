@@ -60,7 +60,7 @@ def test_dangerous_plan_asks_for_the_password(as_bob, bob, grave_plan, time_mach
     as_bob.force_login(bob)
     given = {"digest": grave_plan.digest, "then": "wait"}
 
-    assert "so confirm your password" in as_bob.get(url(grave_plan)).content.decode()
+    assert "confirm your password" in as_bob.get(url(grave_plan)).content.decode()
     assert as_bob.post(url(grave_plan), given).status_code == 422
     assert as_bob.post(url(grave_plan), {**given, "password": "guess"}).status_code == 422
     assert Approval.objects.count() == 0
@@ -76,9 +76,9 @@ def test_fresh_sign_in_is_proof_enough_for_five_minutes(bob, grave_plan, time_ma
     time_machine.move_to("2026-11-21T08:00:00+00:00")
     browser = sign_in("bob", "long enough to be good")
 
-    assert "so confirm your password" not in browser.get(url(grave_plan)).content.decode()
+    assert "confirm your password" not in browser.get(url(grave_plan)).content.decode()
     time_machine.move_to("2026-11-21T08:05:01+00:00")
-    assert "so confirm your password" in browser.get(url(grave_plan)).content.decode()
+    assert "confirm your password" in browser.get(url(grave_plan)).content.decode()
 
 
 def test_applying_a_dangerous_plan_leads_over_the_proof(as_bob, bob, grave_plan):
@@ -166,7 +166,7 @@ def test_glass_is_broken_loudly(as_dana, as_viewer, plan):
     assert answer.headers["Location"] == reverse("runs:show-run", args=[run.number])
     assert BreakGlass.objects.get().by_name == "dana"
     for address in (answer.headers["Location"], url(plan, "show-plan")):
-        assert "without the consent that its policy asks for" in as_viewer.get(address).content.decode()
+        assert "this plan ran without the required approvals" in as_viewer.get(address).content.decode()
     assert "emergency apply" in as_viewer.get("/").content.decode()
 
 
@@ -222,7 +222,7 @@ def test_who_approved_is_told_what_is_missing_and_may_revoke(as_bob, plan_under)
 def test_approval_that_would_not_count_is_told_so(as_bob, plan_under):
     plan = plan_under(approvals=1, approving_team="platform")
 
-    assert "Yours would not count: 1 approval from team platform missing." in deck(as_bob, plan)
+    assert "Your approval would not count: 1 approval from team platform missing." in deck(as_bob, plan)
 
 
 def test_expired_approval_is_told(as_bob, plan_under, monkeypatch):

@@ -163,5 +163,5 @@ def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):
     page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
 
     assert "kubectl patch deployments.apps frontend" in page
-    assert "writes it by itself and will write it again" in page
+    assert "is a controller and will write it again" in page
     assert "until its owner writes it again" in page
