@@ -22,14 +22,13 @@ def test_the_pair_of_keys_fits(tmp_path):
     made = make(tmp_path)
 
     assert keypairs.sealing_key_of(made["opening_keys"]) == made["sealing_key"]
-    assert made["encryption_keys"] == ""
 
 
 def test_what_exists_stays(tmp_path):
     (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets/encryption_keys").write_text("of before\n")
+    (tmp_path / "secrets/digest_key").write_text("of before\n")
 
     first, second = make(tmp_path), make(tmp_path)
 
     assert first == second
-    assert first["encryption_keys"] == "of before"
+    assert first["digest_key"] == "of before"
