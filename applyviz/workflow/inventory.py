@@ -7,8 +7,8 @@ endpoints are left out: controllers write them all the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from applyviz.clusters import discovery, facts
 from applyviz.clusters.reader import ClusterReader
@@ -23,8 +23,9 @@ from applyviz.engine.schema.model import Resource
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Cluster
 from applyviz.workflow import access, identities
-from applyviz.workflow.access import Action, Visitor
+from applyviz.workflow.access import Action, Person, Visitor
 from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.livevalues import find_readable
 from applyviz.workflow.places import Place
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
@@ -146,6 +147,18 @@ def _order(ref: ObjectRef) -> tuple[str, str, str]:
     return ref.gvk.kind, ref.namespace, ref.name
 
 
+def _find_hidden(cluster: Cluster, refs: Iterable[ObjectRef], person: Person) -> frozenset[ObjectRef]:
+    """Return the Secrets whose owners a person must not see: an owner moves when a value changes.
+
+    - A person who is mapped to a Kubernetes user lists as that user, and only what they may read.
+    """
+    if not identities.find_identity(person, cluster).is_own:
+        return frozenset()
+    secrets = {ref: (ref.namespace, ref.name) for ref in refs if not ref.gvk.group and ref.gvk.kind == "Secret"}
+    readable = find_readable(cluster, list(secrets.values()), person, can_ask=False)
+    return frozenset(ref for ref, name in secrets.items() if name not in readable)
+
+
 def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     """The objects of a cluster in places of this person; one that does not answer gives the problem instead."""
     person = access.require(for_user, Action.LOOK)
@@ -157,6 +170,8 @@ def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
         return Inventory(problem=str(error))
     seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in objects})
     objects = [one for one in objects if Place(cluster.slug, one.ref.namespace) in seen]
+    hidden = _find_hidden(cluster, (one.ref for one in objects), person)
+    objects = [replace(one, owners=()) if one.ref in hidden else one for one in objects]
     objects.sort(key=lambda one: _order(one.ref))
     return Inventory(tuple(objects), tuple(listing.unread), is_cut=listing.is_cut)
 
@@ -184,5 +199,7 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
         return Holdings(problem=str(error))
     seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in held})
     held = [one for one in held if Place(cluster.slug, one.ref.namespace) in seen]
+    hidden = _find_hidden(cluster, (one.ref for one in held), person)
+    held = [one for one in held if one.ref not in hidden]
     held.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))
     return Holdings(tuple(held), tuple(listing.unread), is_cut=listing.is_cut)

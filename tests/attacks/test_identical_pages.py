@@ -46,7 +46,7 @@ READERS: dict[str, tuple[Role, str]] = {
     "auditor": (Role.AUDITOR, r"history:"),
     "mapped-author": (
         Role.AUTHOR,
-        r"reviews:(show-plan|show-object|show-patch|propose-rule|compare)|clusters:adopt|runs:",
+        r"reviews:(show-plan|show-object|show-patch|propose-rule|compare)|runs:",
     ),
     "mapped-approver": (
         Role.APPROVER,
