@@ -168,7 +168,7 @@ def test_run_outside_its_window_is_late(team, auditor, today):
 
     assert (late.run, late.what, bool(late.told)) == (
         run.number,
-        "started outside the change window the change window the change window",
+        "started outside the change window",
         True,
     )
 
