@@ -12,7 +12,7 @@ from celery.signals import celeryd_init, task_postrun, task_prerun, worker_shutt
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from applyviz import origins, request_ids, stopping
+from applyviz import audit_origin, request_ids, stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "applyviz.settings")
 
@@ -55,7 +55,7 @@ def _check_keys(**_: object) -> None:
 @task_prerun.connect
 def _hold_origin(task_id: str = "", **_: object) -> None:
     """Mark the work of a task as done by a worker, and name the task in log lines and audit entries."""
-    origins.current.set(origins.Origin(origins.WORKER))
+    audit_origin.current.set(audit_origin.Origin(audit_origin.WORKER))
     request_ids.current.set(task_id or "-")
 
 

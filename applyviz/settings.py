@@ -14,7 +14,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from applyviz import environment as env
-from applyviz import keypairs
+from applyviz import hpke
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 APPLYVIZ_HOME = Path(env.text("APPLYVIZ_HOME") or BASE_DIR / "var")
@@ -41,7 +41,7 @@ if APPLYVIZ_IS_PERSONAL:
     APPLYVIZ_APPROVAL_KEY = APPLYVIZ_APPROVAL_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "approval")
     APPLYVIZ_DIGEST_KEY = APPLYVIZ_DIGEST_KEY or env.kept_secret(APPLYVIZ_HOME / "keys" / "digest")
     APPLYVIZ_OPENING_KEYS = APPLYVIZ_OPENING_KEYS or [
-        env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", keypairs.make_opening_key())
+        env.kept_secret(APPLYVIZ_HOME / "keys" / "opening", hpke.make_opening_key())
     ]
 elif DEBUG:
     raise ImproperlyConfigured(
@@ -62,7 +62,7 @@ env.require_strong_keys(
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "localhost 127.0.0.1 [::1]" if APPLYVIZ_IS_PERSONAL else "")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
 _has_https = env.flag("APPLYVIZ_HTTPS", default=not APPLYVIZ_IS_PERSONAL)
-# What a proxy says of a client counts only when it comes from one of these (`applyviz.web.middleware`).
+# What a proxy says of a client counts only when it comes from one of these (`applyviz.web.frame.middleware`).
 APPLYVIZ_TRUSTED_PROXIES = env.networks("APPLYVIZ_TRUSTED_PROXIES")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if APPLYVIZ_TRUSTED_PROXIES else None
 SECURE_SSL_REDIRECT = _has_https
@@ -75,7 +75,7 @@ SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "applyviz_session", "applyviz_csrf"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
-# The name and shape that Django 6 uses for the same thing (`applyviz.web.middleware` reads it).
+# The name and shape that Django 6 uses for the same thing (`applyviz.web.frame.middleware` reads it).
 SECURE_CSP = {
     "default-src": ["'self'"],
     "img-src": ["'self'", "data:"],
@@ -97,16 +97,16 @@ INSTALLED_APPS = [
     "applyviz.web",
 ]
 MIDDLEWARE = [
-    "applyviz.web.middleware.HealthMiddleware",
-    "applyviz.web.middleware.ProxyMiddleware",
-    "applyviz.web.middleware.RequestIdMiddleware",
-    "applyviz.web.middleware.OriginMiddleware",
+    "applyviz.web.frame.middleware.HealthMiddleware",
+    "applyviz.web.frame.middleware.ProxyMiddleware",
+    "applyviz.web.frame.middleware.RequestIdMiddleware",
+    "applyviz.web.frame.middleware.OriginMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "applyviz.web.middleware.ContentSecurityPolicyMiddleware",
+    "applyviz.web.frame.middleware.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
-    "applyviz.web.middleware.NoStoreMiddleware",
-    "applyviz.web.middleware.NulMiddleware",
+    "applyviz.web.frame.middleware.NoStoreMiddleware",
+    "applyviz.web.frame.middleware.NulMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -5,13 +5,17 @@ from __future__ import annotations
 from celery import shared_task
 
 from applyviz.queue import TaskName
-from applyviz.workflow import errands, notifications, plans, retention, runs, scans, sweep, watching
+from applyviz.workflow import notifications, runs, worker_requests
+from applyviz.workflow.audit import retention
+from applyviz.workflow.live import external_apply, scans
+from applyviz.workflow.ops import recovery
+from applyviz.workflow.plans import planner
 
 
 @shared_task(name=TaskName.MAKE_PLAN.value)
 def make_plan(plan_id: int) -> None:
     """Calculate a plan."""
-    plans.make_plan(plan_id)
+    planner.make_plan(plan_id)
 
 
 @shared_task(name=TaskName.EXECUTE_RUN.value)
@@ -23,7 +27,7 @@ def execute_run(run_id: int) -> None:
 @shared_task(name=TaskName.VERIFY_PLAN.value)
 def verify_plan(verification_id: int) -> None:
     """Hold live against a plan that another tool applies."""
-    watching.verify_plan(verification_id)
+    external_apply.verify_plan(verification_id)
 
 
 @shared_task(name=TaskName.TELL.value)
@@ -47,13 +51,13 @@ def send_mail(notification_id: int) -> None:
 @shared_task(name=TaskName.SWEEP.value)
 def sweep_unfinished() -> None:
     """Pick up what was lost."""
-    sweep.sweep()
+    recovery.sweep()
 
 
 @shared_task(name=TaskName.CARRY_OUT.value)
 def carry_out(errand_id: int) -> None:
     """Answer what a page asks."""
-    errands.carry_out(errand_id)
+    worker_requests.carry_out(errand_id)
 
 
 @shared_task(name=TaskName.SCAN_CLUSTER.value)

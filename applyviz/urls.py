@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from applyviz.web.views.sandboxes import answer_kubectl
+from applyviz.web.clusters.views.sandbox_api import answer_kubectl
 
 urlpatterns = [
     path("sandboxes/<slug:slug>/<path:path>", answer_kubectl, name="answer-kubectl"),

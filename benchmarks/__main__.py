@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from applyviz.engine.ownership import serverside
+from applyviz.engine.ownership import server_side
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from benchmarks import merging, ownership, plan_one, reading, reference, sets, slope
 
@@ -53,7 +53,7 @@ def _make_cases() -> dict[str, reference.Case]:
     case = {"gvk": _GVK, "original": last, "modified": manifest, "current": live, "patchAlone": True}
     found: dict[str, reference.Case] = {"three-way patch": {"op": "smp3", "input": case}}
     kind, now = ownership.DEPLOYMENT, reference.NOW
-    owned = serverside.apply(None, last, kind=kind, manager="alice", now=now).result
+    owned = server_side.apply(None, last, kind=kind, manager="alice", now=now).result
     owned = {**owned, "metadata": {**owned["metadata"], "uid": "1"}}
     for name, manager, applied in (("again", "alice", last), ("change", "alice", manifest), ("force", "bob", manifest)):
         given = {"gvk": _GVK, "live": owned, "applied": applied, "manager": manager, "force": True}

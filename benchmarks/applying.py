@@ -96,8 +96,8 @@ class Product:
 
     def add(self, side: Side) -> Any:
         """A cluster as this side sees it."""
-        from applyviz.workflow import clusters
-        from applyviz.workflow.access import Person
+        from applyviz.workflow.clusters import registration as clusters
+        from applyviz.workflow.foundation.access import Person
 
         self.count += 1
         root, _ = Person.objects.get_or_create(username="root", is_superuser=True)
@@ -109,7 +109,10 @@ class Product:
         from applyviz.engine.requests.options import ApplyMode, ApplyOptions
         from applyviz.records.models import ApplyRun
         from applyviz.sources.bundle import SourceBundle, SourceFile
-        from applyviz.workflow import plans, reviews, runs, viewing
+        from applyviz.workflow import runs
+        from applyviz.workflow.approvals import viewed_objects as viewing
+        from applyviz.workflow.plans import planner as plans
+        from applyviz.workflow.plans import reviews
 
         bundle = SourceBundle(tuple(SourceFile(name, text.encode(), {}) for name, text in files.items()))
         review = reviews.create_review(
@@ -234,7 +237,9 @@ def measure_first_write(product: Product, side: Side, rounds: int) -> None:
     """From the click to the first write, with the worker of the personal installation, idle."""
     from applyviz.records.models import ApplyRun, JournalEntry
     from applyviz.web.management.worker import EmbeddedWorker
-    from applyviz.workflow import plans, reviews, runs  # noqa: F401 - the tasks look them up
+    from applyviz.workflow import runs  # noqa: F401 - the tasks look them up
+    from applyviz.workflow.plans import planner as plans  # noqa: F401 - the tasks look them up
+    from applyviz.workflow.plans import reviews  # noqa: F401 - the tasks look them up
 
     cluster = product.add(side)
     side.plane.kubectl("create", "namespace", "clicks")
@@ -280,7 +285,7 @@ def main() -> None:
             key = "a-key-for-this-measurement-alone-0123456789"
             os.environ.update(DATABASE_URL=url, SECRET_KEY=key, APPLYVIZ_DIGEST_KEY=f"{key}-d")
             os.environ.update(APPLYVIZ_WEB_KEY=f"{key}-w", APPLYVIZ_APPROVAL_KEY=f"{key}-a")
-            from applyviz.keypairs import make_opening_key
+            from applyviz.hpke import make_opening_key
 
             os.environ["APPLYVIZ_OPENING_KEYS"] = make_opening_key()
         import django

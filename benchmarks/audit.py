@@ -83,8 +83,8 @@ def build_detail(number: int, name: str) -> dict[str, Any]:
 def seal(values: dict[str, Any]) -> dict[str, Any]:
     """With the words that are searched, and both hashes."""
     # Late: models exist only after Django is set up.
-    from applyviz.records.words import collect_words
-    from applyviz.workflow import audit
+    from applyviz.records.full_text import collect_words
+    from applyviz.workflow.audit import trail as audit
 
     values["words"] = collect_words((values[name] for name in audit.SEARCHED), values["detail"])
     values["detail_hash"] = audit.hash_detail(values["salt"], values["detail"])
@@ -94,7 +94,7 @@ def seal(values: dict[str, Any]) -> dict[str, Any]:
 
 def build_rows(count: int, heads: dict[int, tuple[int, str]]) -> Iterator[dict[str, Any]]:
     """Runs one behind the other: the start, what happens to 40 objects, and the end, which names the run's head."""
-    from applyviz.workflow.audit import GENESIS
+    from applyviz.workflow.audit.trail import GENESIS
 
     number, run = 0, 0
     heads[0] = (0, GENESIS)
@@ -151,7 +151,7 @@ def fill(count: int) -> None:
     """Write all entries; indexes are made afterwards, as a restore does."""
     from django.db import connection
 
-    from applyviz.records import words
+    from applyviz.records import full_text as words
     from applyviz.records.models import AuditEntry, AuditHead
 
     columns = [str(field.column) for field in AuditEntry._meta.concrete_fields]
@@ -196,7 +196,7 @@ def measure(work: Callable[[], object]) -> float:
 
 
 def print_rates(count: int) -> bool:
-    from applyviz.workflow import chain
+    from applyviz.workflow.audit import chain
 
     def verify() -> None:
         report = chain.verify_chain(processes=PROCESSES)
@@ -244,9 +244,9 @@ def list_works(count: int) -> dict[str, Callable[[], object]]:
     """What is measured by name: pages of the history as a filter chooses them, and evidence for a month."""
     from django.contrib.auth.models import User
 
-    from applyviz.web.presenters.evidence import present_evidence
-    from applyviz.web.presenters.history import present_history
-    from applyviz.workflow.evidence import Period
+    from applyviz.web.history.pages.entries import present_history
+    from applyviz.web.history.pages.evidence import present_evidence
+    from applyviz.workflow.evidence.report import Period
 
     auditor, _ = User.objects.get_or_create(username="auditor", is_superuser=True)
     works: dict[str, Callable[[], object]] = {
@@ -334,7 +334,7 @@ def main() -> None:
 
             database = stack.enter_context(run_postgres())
         if database:
-            from applyviz.keypairs import make_opening_key
+            from applyviz.hpke import make_opening_key
 
             names = ("SECRET_KEY", "APPLYVIZ_DIGEST_KEY", "APPLYVIZ_WEB_KEY", "APPLYVIZ_APPROVAL_KEY")
             keys = {name: f"a-key-for-this-measurement-alone-{name}" for name in names}

@@ -22,10 +22,10 @@ from pathlib import Path
 from benchmarks.__main__ import Figure, show
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
-from tests.faults.forge import Forge
+from tests.faults.fork_server import Forge
 from tests.faults.history import Exchange
+from tests.faults.kill_trials import Stage, config_map
 from tests.faults.servers import CommitCutter, Postgres, Redis
-from tests.faults.trials import Stage, config_map
 from tests.services.team import Team
 
 _BATCH = 25

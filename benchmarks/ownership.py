@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from applyviz.engine.ownership import serverside, updates
+from applyviz.engine.ownership import server_side, updates
 from benchmarks.measuring import find_kind, median_ms
 
 NOW = "2026-01-01T00:00:00Z"
@@ -57,7 +57,7 @@ def make_deployment(containers: int = 3) -> dict[str, Any]:
 
 def show_deployment(repeat: int) -> None:
     intent = make_deployment()
-    live = serverside.apply(None, intent, kind=DEPLOYMENT, manager="alice", now=NOW).result
+    live = server_side.apply(None, intent, kind=DEPLOYMENT, manager="alice", now=NOW).result
     live = {**live, "metadata": {**live["metadata"], "uid": "1"}}
     changed = copy.deepcopy(intent)
     first = changed["spec"]["template"]["spec"]["containers"][0]
@@ -70,9 +70,9 @@ def show_deployment(repeat: int) -> None:
     size = len(json.dumps({k: v for k, v in live.items() if k != "metadata"}, separators=(",", ":")))
     print(f"Deployment, {size} bytes without metadata")
     cases: dict[str, Callable[[], object]] = {
-        "again": lambda: serverside.apply(live, intent, kind=DEPLOYMENT, manager="alice", now=NOW),
-        "change": lambda: serverside.apply(live, changed, kind=DEPLOYMENT, manager="alice", now=NOW),
-        "take over": lambda: serverside.apply(live, changed, kind=DEPLOYMENT, manager="bob", force=True, now=NOW),
+        "again": lambda: server_side.apply(live, intent, kind=DEPLOYMENT, manager="alice", now=NOW),
+        "change": lambda: server_side.apply(live, changed, kind=DEPLOYMENT, manager="alice", now=NOW),
+        "take over": lambda: server_side.apply(live, changed, kind=DEPLOYMENT, manager="bob", force=True, now=NOW),
         "update": lambda: updates.update(live, new, kind=DEPLOYMENT, manager="hpa", subresource="scale", now=NOW),
     }
     for name, work in cases.items():

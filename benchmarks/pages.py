@@ -67,8 +67,8 @@ def open_review(title: str, files: Mapping[str, bytes]) -> Any:
     from applyviz.engine.requests.options import ApplyOptions
     from applyviz.records.models import Cluster
     from applyviz.sources.bundle import SourceBundle, SourceFile
-    from applyviz.workflow import reviews
-    from applyviz.workflow.access import Person
+    from applyviz.workflow.foundation.access import Person
+    from applyviz.workflow.plans import reviews
 
     bundle = SourceBundle(tuple(SourceFile(name, data, {"from": "benchmark"}) for name, data in files.items()))
     return reviews.create_review(
@@ -86,7 +86,7 @@ def plan(review: Any) -> tuple[Any, float, float]:
     """The plan, seconds to its first object, seconds to all."""
     from django.db import connection
 
-    from applyviz.workflow import plans
+    from applyviz.workflow.plans import planner as plans
 
     made = review.plans.get()
 
@@ -111,7 +111,7 @@ def write(made: Any) -> None:
     """Send what a plan would send, without a run around it."""
     from applyviz.clusters.sandbox import open_sandbox
     from applyviz.records.models import Cluster
-    from applyviz.workflow import changes
+    from applyviz.workflow.plans import changes
 
     sandbox = open_sandbox(Cluster.objects.get())
     for row in made.changes.order_by("position"):
@@ -151,8 +151,8 @@ def measure_pages(made: Any, *, is_large: bool = False) -> Iterator[Figure]:
     """The pages of one plan, first without anything that the process kept from another view."""
     from django.test import Client
 
-    from applyviz.web.presenters.readings import read_plan
-    from applyviz.workflow.access import Person
+    from applyviz.web.reviews.pages.plan_overview import read_plan
+    from applyviz.workflow.foundation.access import Person
 
     browser = Client()
     browser.force_login(Person.objects.get(username="bob"))
@@ -196,7 +196,7 @@ def measure_in_browser(made: Any) -> Iterator[Figure]:
     from django.test import Client
     from playwright.sync_api import sync_playwright
 
-    from applyviz.workflow.access import Person
+    from applyviz.workflow.foundation.access import Person
 
     visitor = Client()
     visitor.force_login(Person.objects.get(username="bob"))
@@ -269,7 +269,8 @@ def main(sizes: Iterable[int]) -> None:
     from django.core.management import call_command
 
     from applyviz.demo import load_shop
-    from applyviz.workflow import clusters, demo
+    from applyviz.workflow.clusters import registration as clusters
+    from applyviz.workflow.ops import demo
 
     try:
         call_command("migrate", verbosity=0, interactive=False)

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.fingerprint import digest_effect
-from applyviz.engine.planning.plan import ObjectChange
-from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.planning.digest.fingerprint import digest_effect
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from benchmarks.measuring import median_ms

@@ -22,7 +22,7 @@ def prepare() -> None:
     from django.core.management import call_command
 
     from applyviz.demo import load_shop
-    from applyviz.workflow import demo
+    from applyviz.workflow.ops import demo
 
     call_command("migrate", verbosity=0, interactive=False)
     demo.seed_demo(load_shop("v1"), load_shop("v2"))
@@ -33,7 +33,8 @@ def measure() -> tuple[float, float, int]:
     from django.db import connection
 
     from applyviz.records.models import Plan, Review
-    from applyviz.workflow import plans, reviews
+    from applyviz.workflow.plans import planner as plans
+    from applyviz.workflow.plans import reviews
 
     review = Review.objects.latest("pk")
     started = time.perf_counter()

@@ -15,7 +15,7 @@ from typing import Any
 from applyviz.conformance.merging import answer_case
 from applyviz.engine.merge import patches
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.ownership import serverside
+from applyviz.engine.ownership import server_side
 from benchmarks.measuring import find_kind, median_ms
 from tests.controlplane.binaries import NotAvailableError
 from tests.controlplane.explore import find_documents
@@ -64,7 +64,7 @@ def _answer(case: Case, objects: Mapping[str, Any]) -> Any:
         return patches.compute(objects["original"], objects["modified"], objects["current"], kind=kind).body
     manager, force = case["input"]["manager"], case["input"]["force"]
     live, applied = objects["live"], objects["applied"]
-    return serverside.apply(live, applied, kind=kind, manager=manager, force=force, now=NOW).result
+    return server_side.apply(live, applied, kind=kind, manager=manager, force=force, now=NOW).result
 
 
 def _is_same(case: Case, expected: Mapping[str, Any]) -> bool:

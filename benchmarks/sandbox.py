@@ -19,8 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, STRATEGIC_MERGE_PATCH, Answer, Request
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from benchmarks.ownership import make_deployment
 
 MAPS = "/api/v1/namespaces/default/configmaps"

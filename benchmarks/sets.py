@@ -25,9 +25,9 @@ import yaml
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource

@@ -22,16 +22,16 @@ import yaml
 from applyviz.engine.diff.masking import mask
 from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.diff.text import diff_lines
-from applyviz.engine.hazards.model import Subject
-from applyviz.engine.hazards.rules import find_hazards
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge import last_applied, patches
-from applyviz.engine.ownership import serverside, updates
-from applyviz.engine.planning.fingerprint import digest_effect
-from applyviz.engine.planning.plan import ObjectChange, Operation
-from applyviz.engine.planning.serialize import change_from_json, change_to_json
+from applyviz.engine.ownership import server_side, updates
+from applyviz.engine.planning.digest.fingerprint import digest_effect
+from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.model import Subject
+from applyviz.engine.risks.rules import find_hazards
 from applyviz.engine.schema.model import KindSchema
 from benchmarks import plan_one
 from benchmarks.measuring import find_kind, median_ms
@@ -127,8 +127,8 @@ def list_steps(shape: Shape, count: int) -> Iterator[tuple[str, Callable[[], obj
     patch = patches.compute(old, wanted, live, kind=kind)
     yield "three-way patch", lambda: patches.compute(old, wanted, live, kind=kind)
     yield "its result", lambda: patches.apply(live, patch.body, patch.content_type, kind=kind)
-    owned = _with_uid(serverside.apply(None, old, kind=kind, manager="applyviz", now=NOW).result)
-    yield "server-side apply", lambda: serverside.apply(owned, new, kind=kind, manager="applyviz", now=NOW)
+    owned = _with_uid(server_side.apply(None, old, kind=kind, manager="applyviz", now=NOW).result)
+    yield "server-side apply", lambda: server_side.apply(owned, new, kind=kind, manager="applyviz", now=NOW)
     written = {**new, "metadata": owned["metadata"]}
     yield "owners after an update", lambda: updates.update(owned, written, kind=kind, manager="hpa", now=NOW)
     document = _read(new)

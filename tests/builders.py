@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from applyviz.engine.planning.decisions import Way
+from applyviz.engine.planning.conflicts.resolutions import Way
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, ClusterKind, PlanState, Role
 from applyviz.records.models import (
@@ -25,8 +25,10 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import acknowledgements, approval_macs, audit, decisions, reviews, viewing
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.approvals import acknowledgements, viewed_objects
+from applyviz.workflow.audit import approval_macs, trail
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.plans import resolutions, reviews
 from applyviz.workflow.policies import BUILT_IN, Rules, rules_to_json
 
 
@@ -104,8 +106,8 @@ def build_approval(plan: Plan, by: User, **values: object) -> Approval:
     """A genuine approval, not stored yet, past every use case; its audit entry is."""
     given = {"digest": plan.digest, "by_name": by.username, "created_at": timezone.now(), **values}
     made = Approval(plan=plan, by=by, **given)
-    about = audit.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
-    approval_macs.vouch(made, audit.record(AuditAction.APPROVAL_GIVEN, by=by, about=about))
+    about = trail.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
+    approval_macs.vouch(made, trail.record(AuditAction.APPROVAL_GIVEN, by=by, about=about))
     return made
 
 
@@ -121,8 +123,8 @@ def build_emergency(plan: Plan, by: User, **values: object) -> BreakGlass:
     """A genuine record of an emergency apply, not stored yet, past every use case."""
     given = {"digest": plan.digest, "by_name": by.username, "created_at": timezone.now(), **values}
     made = BreakGlass(plan=plan, by=by, **given)
-    about = audit.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
-    approval_macs.vouch(made, audit.record(AuditAction.GLASS_BROKEN, by=by, about=about))
+    about = trail.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
+    approval_macs.vouch(made, trail.record(AuditAction.GLASS_BROKEN, by=by, about=about))
     return made
 
 
@@ -135,15 +137,15 @@ def acknowledge_all(plan: Plan, person: User) -> None:
 def open_dangers(plan: Plan, *people: User) -> None:
     """These people look at every object with a high risk, as who approves must, and acknowledge what they may."""
     for person in people:
-        for row in viewing.find_unopened(plan, by=person):
-            viewing.record_viewed(row, plan, by=person)
+        for row in viewed_objects.find_unopened(plan, by=person):
+            viewed_objects.record_viewed(row, plan, by=person)
         with suppress(NotPossibleError, NotAllowedError, NotVisibleError):
             acknowledge_all(plan, person)
 
 
 def overwrite_conflicts(review: Review, *, by: User, note: str = "") -> Plan:
     """Overwrite every open conflict of the latest plan: asks for the next plan, which does it."""
-    choices = decisions.choose_everywhere(review.latest_plan, Way.TAKE_OVER)
+    choices = resolutions.choose_everywhere(review.latest_plan, Way.TAKE_OVER)
     return reviews.replan_review(review, by=by, choices=choices, note=note)
 
 

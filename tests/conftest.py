@@ -7,7 +7,7 @@ import pytest
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
 
-from tests.faults.telling import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
+from tests.faults.reporting import pytest_sessionfinish, pytest_terminal_summary  # noqa: F401 - hooks of pytest
 
 # Random cases are the same in every run of the suite; `HYPOTHESIS_PROFILE=explore` looks for new ones.
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -37,7 +37,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 @pytest.fixture(autouse=True, scope="session")
 def _emptying_lifts_guards() -> None:
     """Tests that commit are emptied afterwards, which the database itself refuses; `migrate` brings the guards back."""
-    from applyviz.records import guards  # noqa: PLC0415 - needs Django's settings
+    from applyviz.records import triggers as guards  # noqa: PLC0415 - needs Django's settings
 
     emptied = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # private in Django's stubs
 

@@ -10,8 +10,9 @@ from typing import Any
 from applyviz.records import sealing
 from applyviz.records.enums import ErrandState
 from applyviz.records.models import Errand
-from applyviz.workflow import errands, heads
-from applyviz.workflow.errands import asking
+from applyviz.workflow import worker_requests
+from applyviz.workflow.audit import checkpoints
+from applyviz.workflow.worker_requests import asking
 
 
 @dataclass
@@ -25,7 +26,7 @@ class KeylessWeb:
     def __post_init__(self) -> None:
         self._opening, self._digest = list(self.settings.APPLYVIZ_OPENING_KEYS), self.settings.APPLYVIZ_DIGEST_KEY
         self.settings.APPLYVIZ_SEALING_KEY = sealing.sealing_key()
-        self.settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY = heads.public_key()
+        self.settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY = checkpoints.public_key()
         self._hold([], "")
         assert not sealing.can_open()
 
@@ -46,7 +47,7 @@ class KeylessWeb:
         for errand in Errand.objects.filter(state=ErrandState.WAITING).order_by("pk"):
             self.served.append(errand.kind)
             with self.as_worker():
-                errands.carry_out(errand.pk)
+                worker_requests.carry_out(errand.pk)
 
     def pause(self, _seconds: float) -> None:
         """Time passes."""

@@ -10,8 +10,8 @@ from applyviz.clusters import connect
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.enums import ClusterKind
 from applyviz.records.models import ApplyRun, Cluster
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.stories import Team, config_map
 
 

@@ -24,7 +24,9 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import clusters, plans, reviews, runs
+from applyviz.workflow import runs
+from applyviz.workflow.clusters import registration
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import acknowledge_all, make_person, open_dangers
 
 SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
@@ -108,7 +110,7 @@ class Team:
     def __init__(self) -> None:
         self.alice: User = make_person("alice", Role.AUTHOR)
         self.bob: User = make_person("bob", Role.APPROVER)
-        self.cluster = clusters.create_sandbox(slug="box", name="Box")
+        self.cluster = registration.create_sandbox(slug="box", name="Box")
         self.wire = Wire()
 
     def wire_up(self, monkeypatch) -> Team:
@@ -131,7 +133,7 @@ class Team:
     def plan(self, *texts: str, **options: object) -> Plan:
         """A finished plan of these manifests, one file each."""
         review = self.review({f"{n}.yaml": text for n, text in enumerate(texts)}, **options)
-        plans.make_plan(review.plans.get().pk)
+        planner.make_plan(review.plans.get().pk)
         return review.plans.get()
 
     def start(self, plan: Plan) -> ApplyRun:

@@ -11,11 +11,11 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
-from applyviz.sandbox.grace_periods import has_ended
-from applyviz.sandbox.http import HttpFace, Response, WatchPart, WatchPosition
-from applyviz.sandbox.reviews import Caller
-from applyviz.sandbox.routing import parse_path
-from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.api.http import HttpFace, Response, WatchPart, WatchPosition
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.lifecycle.grace_periods import has_ended
+from applyviz.sandbox.storage.routing import parse_path
 
 USER = "applyviz"
 

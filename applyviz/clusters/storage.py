@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.sealing import Sealed
-from applyviz.sandbox.store import KEPT_CHANGES, Key, StoredChange
+from applyviz.sandbox.storage.store import KEPT_CHANGES, Key, StoredChange
 
 KEPT_BYTES = 16 * 1024 * 1024
 """How much the sealed changes of one sandbox may take together; the oldest go first."""
@@ -24,7 +24,7 @@ _COMPACT_EVERY = 32
 
 
 class DatabaseStore:
-    """A `sandbox.store.Store` over the rows of one cluster."""
+    """A `sandbox.storage.store.Store` over the rows of one cluster."""
 
     def __init__(self, cluster_id: int) -> None:
         self._cluster_id = cluster_id

@@ -16,7 +16,7 @@ from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.engine.merge import patches
-from applyviz.engine.merge.jsonmerge import apply_json_merge, compute_json_merge
+from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merge
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind

@@ -21,7 +21,7 @@ from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.golang import read_integer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
-from applyviz.engine.ownership import migrate, serverside, updates
+from applyviz.engine.ownership import migrate, server_side, updates
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
@@ -77,7 +77,7 @@ class Kinds:
 
 def _answer_ssa(case: JSONObject, kinds: Kinds) -> JSONValue:
     try:
-        applied = serverside.apply(
+        applied = server_side.apply(
             case["live"],
             case["applied"],
             kind=_find_kind(case, kinds),

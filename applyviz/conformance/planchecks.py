@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason
-from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
-from applyviz.engine.planning.noise import without_noise
-from applyviz.engine.planning.plan import ObjectChange, Operation
-from applyviz.engine.planning.verdicts import read_conflicts
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.planning.simulation.dry_run_result import read_conflicts
+from applyviz.engine.risks.model import HazardKind
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 

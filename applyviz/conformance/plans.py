@@ -23,18 +23,18 @@ from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
-from applyviz.engine.ownership.clientside import find_managers
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import ObjectChange, Plan, Problem
-from applyviz.engine.planning.rehearsal import status_answer
-from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.ownership.client_side import find_managers
+from applyviz.engine.planning.model.plan import ObjectChange, Plan, Problem
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
+from applyviz.engine.planning.simulation.estimated_answers import status_answer
 from applyviz.engine.requests.argv import ApplyCommand, is_apply, parse_apply
 from applyviz.engine.requests.flags import UsageError
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions, DryRun
 from applyviz.engine.schema.model import KindSchema
-from applyviz.sandbox.estimates import EstimatingServer
-from applyviz.sandbox.routing import parse_path
+from applyviz.sandbox.api.estimates import EstimatingServer
+from applyviz.sandbox.storage.routing import parse_path
 
 CONFIRMED, ESTIMATED = "plan-confirmed", "plan-estimated"
 FAMILIES = (CONFIRMED, ESTIMATED)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from applyviz.conformance.stories import Exchange, Story
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.rehearsal import status_answer
+from applyviz.engine.planning.simulation.estimated_answers import status_answer
 from applyviz.engine.requests.selectors import parse_selector
 from applyviz.engine.schema.autoscalers import convert_autoscaler
-from applyviz.sandbox.routing import Route, parse_path
+from applyviz.sandbox.storage.routing import Route, parse_path
 
 _NO_OBJECTS = frozenset({"Status", "Table", "Scale"})
 

@@ -18,8 +18,8 @@ from applyviz.conformance.protobuf import guess_body
 from applyviz.conformance.stories import Exchange, Step, Story, load_story
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 
 FAMILIES = ("replay",)
 _CLIENT = "kubectl"

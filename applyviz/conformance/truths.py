@@ -10,10 +10,10 @@ from applyviz.conformance.recorded import Key, key_of
 from applyviz.conformance.stories import Exchange, Invocation, Step
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.values import get_at, is_same_json
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
 from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
 from applyviz.engine.schema.model import Resource
-from applyviz.sandbox.routing import parse_path
+from applyviz.sandbox.storage.routing import parse_path
 
 
 @dataclass(frozen=True, slots=True)

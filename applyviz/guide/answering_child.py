@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, BinaryIO
 
-from applyviz.engine.planning.serialize import to_json
+from applyviz.engine.planning.digest.serialize import to_json
 from applyviz.guide import playground
 from applyviz.guide.given import Given, GivenError
 from applyviz.sources.child import limit_self

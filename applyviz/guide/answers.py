@@ -16,8 +16,8 @@ from applyviz.engine.objects.errors import Conflict, ConflictError, ManifestErro
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
-from applyviz.engine.ownership import managedfields, migrate, serverside, updates
-from applyviz.engine.planning.desk import find_stale
+from applyviz.engine.ownership import managed_fields, migrate, server_side, updates
+from applyviz.engine.planning.objects.request_answerer import find_stale
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
@@ -93,7 +93,7 @@ def _take_step(live: JSONObject | None, step: Block, definitions: CRDSource | No
     kind, manager = _find_kind(obj, definitions), step.words[0]
     if step.part is Part.APPLY:
         is_forced = "force" in step.words
-        return serverside.apply(live, obj, kind=kind, manager=manager, force=is_forced, now=now).result
+        return server_side.apply(live, obj, kind=kind, manager=manager, force=is_forced, now=now).result
     new: MutableObject = clone(dict(obj))
     kept = {k: v for k, v in (live or {}).get("metadata", {}).items() if k in _SERVER_FIELDS}
     new["metadata"] = {**new["metadata"], **kept}
@@ -105,7 +105,7 @@ def _take_step(live: JSONObject | None, step: Block, definitions: CRDSource | No
 
 def _owner_lines(obj: JSONObject) -> tuple[str, ...]:
     lines = []
-    for entry in managedfields.read_owners(obj).entries:
+    for entry in managed_fields.read_owners(obj).entries:
         owner = entry.owner
         what = f"{owner.operation} {owner.subresource}" if owner.subresource else owner.operation
         fields = " ".join(sorted(render_path(p) for p in entry.fields))

@@ -15,8 +15,8 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.plan import ObjectChange
-from applyviz.engine.planning.serialize import from_json
+from applyviz.engine.planning.digest.serialize import from_json
+from applyviz.engine.planning.model.plan import ObjectChange
 from applyviz.guide.given import Given, GivenError, GivenProblem
 from applyviz.sources.child import ChildLimits, ask_child
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applyviz.engine.diff.yamltext import render_yaml
+from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.guide.answers import compute_answers, read_object
 from applyviz.guide.given import Given

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.engine.ownership.managedfields import with_entries
+from applyviz.engine.ownership.managed_fields import with_entries
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.guide.given import GivenProblem

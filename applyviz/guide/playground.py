@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from applyviz.engine.diff.masking import mask
-from applyviz.engine.diff.yamltext import render_yaml
+from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
@@ -22,11 +22,11 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.objects import plan_object
-from applyviz.engine.planning.plan import ObjectChange
-from applyviz.engine.planning.rehearsal import status_answer
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.planning.objects.planner import plan_object
+from applyviz.engine.planning.simulation.estimated_answers import status_answer
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource

@@ -22,7 +22,7 @@ def _set_patience(using: str, command: str) -> None:
 
 def _make_way(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
-    from applyviz.records import guards  # noqa: PLC0415  # slow import
+    from applyviz.records import triggers as guards  # noqa: PLC0415  # slow import
 
     _set_patience(using, f"SET {_TIMEOUT} = 0")
     if plan:
@@ -31,7 +31,8 @@ def _make_way(sender: AppConfig, using: str, plan: list[Any], **_: Any) -> None:
 
 def _prepare(sender: AppConfig, using: str, **_: Any) -> None:
     # Late: models exist only after the applications are loaded.
-    from applyviz.records import guards, words  # noqa: PLC0415  # slow import
+    from applyviz.records import full_text as words  # noqa: PLC0415  # slow import
+    from applyviz.records import triggers as guards  # noqa: PLC0415  # slow import
 
     words.install(using)
     guards.install(using)

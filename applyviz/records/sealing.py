@@ -14,7 +14,7 @@ from typing import Self
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from applyviz import keypairs
+from applyviz import hpke
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 
@@ -33,11 +33,11 @@ def find_mismatch() -> str:
     if not settings.APPLYVIZ_OPENING_KEYS:
         return ""
     try:
-        pairs = [keypairs.sealing_key_of(key) for key in settings.APPLYVIZ_OPENING_KEYS]
+        pairs = [hpke.sealing_key_of(key) for key in settings.APPLYVIZ_OPENING_KEYS]
         return (
             "" if sealing_key() in pairs else "APPLYVIZ_SEALING_KEY: none of APPLYVIZ_OPENING_KEYS opens what it seals"
         )
-    except keypairs.KeyTextError as error:
+    except hpke.KeyTextError as error:
         return f"APPLYVIZ_OPENING_KEYS: {error}"
     except ImproperlyConfigured as error:
         return str(error)
@@ -50,11 +50,11 @@ def sealing_key() -> str:
     """
     try:
         if settings.APPLYVIZ_SEALING_KEY:
-            keypairs.name_of(settings.APPLYVIZ_SEALING_KEY)
+            hpke.name_of(settings.APPLYVIZ_SEALING_KEY)
             return str(settings.APPLYVIZ_SEALING_KEY)
         if settings.APPLYVIZ_OPENING_KEYS:
-            return keypairs.sealing_key_of(settings.APPLYVIZ_OPENING_KEYS[0])
-    except keypairs.KeyTextError as error:
+            return hpke.sealing_key_of(settings.APPLYVIZ_OPENING_KEYS[0])
+    except hpke.KeyTextError as error:
         name = "APPLYVIZ_SEALING_KEY" if settings.APPLYVIZ_SEALING_KEY else "APPLYVIZ_OPENING_KEYS"
         raise ImproperlyConfigured(f"{name}: {error}") from error
     raise ImproperlyConfigured(
@@ -66,10 +66,10 @@ def _open(token: bytes) -> bytes:
     if not can_open():
         raise SealError("this process holds no key that opens sealed content; workers do")
     try:
-        return keypairs.unseal(token, settings.APPLYVIZ_OPENING_KEYS)
-    except keypairs.KeyTextError as error:
+        return hpke.unseal(token, settings.APPLYVIZ_OPENING_KEYS)
+    except hpke.KeyTextError as error:
         raise ImproperlyConfigured(f"APPLYVIZ_OPENING_KEYS: {error}") from error
-    except keypairs.NoKeyFitsError as error:
+    except hpke.NoKeyFitsError as error:
         raise SealError(f"{error} (APPLYVIZ_OPENING_KEYS)") from error
 
 
@@ -87,7 +87,7 @@ class Sealed:
     @classmethod
     def of_bytes(cls, content: bytes) -> Self:
         """Seal bytes; who sealed them cannot open them by that."""
-        return cls(keypairs.seal(content, sealing_key()))
+        return cls(hpke.seal(content, sealing_key()))
 
     @classmethod
     def of_json(cls, value: JSONValue) -> Self:
@@ -105,7 +105,7 @@ class Sealed:
     @property
     def is_current(self) -> bool:
         """Whether it was sealed under the key that seals now."""
-        return keypairs.is_sealed_for(self.token, sealing_key())
+        return hpke.is_sealed_for(self.token, sealing_key())
 
     def resealed(self) -> Self:
         """The same content sealed anew, under the key that seals now."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.stream import decode_text, split_documents
-from applyviz.engine.manifests.yamltree import TreeReader
+from applyviz.engine.manifests.yaml_tree import TreeReader
 from applyviz.engine.objects.errors import ManifestError, SourceError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 

@@ -8,7 +8,7 @@ from django.apps import AppConfig
 
 
 class WebConfig(AppConfig):
-    """Pages, forms, presenters and management commands."""
+    """Pages, forms and management commands."""
 
     name = "applyviz.web"
     label = "web"

@@ -5,36 +5,30 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from applyviz.web.views import (
-    accounts,
-    acknowledging,
-    agreement,
-    api,
-    apidoors,
-    changerecords,
-    clusters,
+from applyviz.web.accounts import views as accounts
+from applyviz.web.api import guard
+from applyviz.web.api import views as api
+from applyviz.web.clusters.views import clusters, manage
+from applyviz.web.frame import worker_requests
+from applyviz.web.guide import views as guide
+from applyviz.web.history.views import entries, evidence
+from applyviz.web.home import views as home
+from applyviz.web.notifications import views as notifications
+from applyviz.web.playground import views as playground
+from applyviz.web.reviews.views import (
+    acknowledgments,
+    approvals,
+    change_record,
     comments,
-    comparing,
-    decisions,
-    errands,
-    evidence,
-    files,
-    guide,
-    history,
-    home,
-    identities,
-    managing,
-    notifications,
-    people,
-    playground,
-    policies,
+    comparison,
+    conflict_rules,
+    downloads,
+    external_apply,
+    resolutions,
     reviews,
-    rules,
-    runs,
-    tokens,
-    watching,
-    webhooks,
 )
+from applyviz.web.runs import views as runs
+from applyviz.web.settings.views import impersonation, people, policies, tokens, webhooks
 
 review_urls = [  # reviews/
     path("", reviews.list_reviews, name="list-reviews"),
@@ -44,39 +38,41 @@ review_urls = [  # reviews/
     path("<int:number>/replan/", reviews.replan, name="replan"),
     path("<int:number>/manifests/", reviews.replace_manifests, name="replace-manifests"),
     path("<int:number>/close/", reviews.close, name="close-review"),
-    path("<int:number>/compare/", comparing.compare_plans, name="compare-plans"),
+    path("<int:number>/compare/", comparison.compare_plans, name="compare-plans"),
     path("<int:number>/plans/<int:plan>/", reviews.show_plan, name="show-plan"),
-    path("<int:number>/plans/<int:plan>/watch/", watching.show_watch, name="show-watch"),
-    path("<int:number>/plans/<int:plan>/verify/", watching.verify, name="verify-plan"),
-    path("<int:number>/plans/<int:plan>/record/compare/", changerecords.compare_file, name="compare-file"),
-    path("<int:number>/plans/<int:plan>/record/", changerecords.show_record, name="show-record"),
-    path("<int:number>/plans/<int:plan>/requests.zip", files.keep_requests, name="keep-requests"),
+    path("<int:number>/plans/<int:plan>/watch/", external_apply.show_watch, name="show-watch"),
+    path("<int:number>/plans/<int:plan>/verify/", external_apply.verify, name="verify-plan"),
+    path("<int:number>/plans/<int:plan>/record/compare/", change_record.compare_file, name="compare-file"),
+    path("<int:number>/plans/<int:plan>/record/", change_record.show_record, name="show-record"),
+    path("<int:number>/plans/<int:plan>/requests.zip", downloads.keep_requests, name="keep-requests"),
     path("<int:number>/plans/<int:plan>/events/", reviews.tell_arrivals, name="plan-events"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
     path("<int:number>/plans/<int:plan>/comments/", comments.add_comment, name="add-comment"),
-    path("<int:number>/plans/<int:plan>/acknowledge/", acknowledging.acknowledge, name="acknowledge"),
+    path("<int:number>/plans/<int:plan>/acknowledge/", acknowledgments.acknowledge, name="acknowledge"),
     path(
-        "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledging.withdraw, name="withdraw-acknowledgement"
+        "<int:number>/plans/<int:plan>/acknowledge/withdraw/", acknowledgments.withdraw, name="withdraw-acknowledgement"
     ),
-    path("<int:number>/plans/<int:plan>/confirm/", agreement.confirm_plan, name="confirm-plan"),
-    path("<int:number>/plans/<int:plan>/withdraw/", agreement.withdraw, name="withdraw-request"),
-    path("<int:number>/plans/<int:plan>/break-glass/", agreement.break_glass, name="break-glass"),
-    path("<int:number>/plans/<int:plan>/revoke/", agreement.revoke, name="revoke-approval"),
-    path("<int:number>/plans/<int:plan>/apply/", agreement.apply_plan, name="apply-plan"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", decisions.decide, name="decide"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/rule/", rules.propose_rule, name="propose-rule"),
+    path("<int:number>/plans/<int:plan>/confirm/", approvals.confirm_plan, name="confirm-plan"),
+    path("<int:number>/plans/<int:plan>/withdraw/", approvals.withdraw, name="withdraw-request"),
+    path("<int:number>/plans/<int:plan>/break-glass/", approvals.break_glass, name="break-glass"),
+    path("<int:number>/plans/<int:plan>/revoke/", approvals.revoke, name="revoke-approval"),
+    path("<int:number>/plans/<int:plan>/apply/", approvals.apply_plan, name="apply-plan"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", resolutions.decide, name="decide"),
+    path(
+        "<int:number>/plans/<int:plan>/objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"
+    ),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/patches/<slug:of>/<int:place>/<int:way>/",
-        decisions.show_patch,
+        resolutions.show_patch,
         name="show-patch",
     ),
-    path("<int:number>/plans/<int:plan>/decide/", decisions.decide_everywhere, name="decide-everywhere"),
-    path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", decisions.undo, name="undo-decision"),
+    path("<int:number>/plans/<int:plan>/decide/", resolutions.decide_everywhere, name="decide-everywhere"),
+    path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", resolutions.undo, name="undo-decision"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/files/<str:name>",
-        files.show_file,
+        downloads.show_file,
         name="show-file",
     ),
     path("<int:number>/plans/<int:plan>/objects/<int:position>/<slug:tab>/", reviews.show_object, name="show-object"),
@@ -94,20 +90,20 @@ run_urls = [  # runs/
     path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),
 ]
 history_urls = [  # history/
-    path("", history.list_entries, name="list-entries"),
-    path("<int:number>/", history.show_entry, name="show-entry"),
-    path("people/<path:name>/", history.show_person, name="show-person"),
-    path("clusters/<slug:slug>/", history.show_cluster, name="show-cluster"),
-    path("managers/<path:name>/", history.show_manager, name="show-manager"),
-    path("export/<slug:form>/", history.export, name="export-entries"),
-    path("verify/", history.verify, name="verify-chain"),
+    path("", entries.list_entries, name="list-entries"),
+    path("<int:number>/", entries.show_entry, name="show-entry"),
+    path("people/<path:name>/", entries.show_person, name="show-person"),
+    path("clusters/<slug:slug>/", entries.show_cluster, name="show-cluster"),
+    path("managers/<path:name>/", entries.show_manager, name="show-manager"),
+    path("export/<slug:form>/", entries.export, name="export-entries"),
+    path("verify/", entries.verify, name="verify-chain"),
     path("evidence/", evidence.show_evidence, name="show-evidence"),
     path("evidence/export/<slug:form>/", evidence.export, name="export-evidence"),
     path("retention/", evidence.list_retention, name="list-retention"),
     path("retention/<int:pk>/end/", evidence.end_retention, name="end-retention"),
     path(
         "objects/<slug:cluster>/<str:group>/<str:kind>/<str:namespace>/<str:name>/",
-        history.show_object,
+        entries.show_object,
         name="show-object",
     ),
 ]
@@ -116,14 +112,14 @@ cluster_urls = [  # clusters/
     path("new/", clusters.add_cluster, name="add-cluster"),
     path("<slug:slug>/", clusters.show_cluster, name="show-cluster"),
     path("<slug:slug>/state/", clusters.show_state, name="show-state"),
-    path("<slug:slug>/manage/", managing.show_management, name="manage-cluster"),
-    path("<slug:slug>/manage/credential/", managing.replace_credential, name="replace-credential"),
-    path("<slug:slug>/manage/connection/", managing.check_connection, name="test-connection"),
-    path("<slug:slug>/manage/name/", managing.rename, name="rename-cluster"),
-    path("<slug:slug>/manage/pause/", managing.pause, name="pause-cluster"),
-    path("<slug:slug>/manage/resume/", managing.resume, name="resume-cluster"),
-    path("<slug:slug>/manage/archive/", managing.archive, name="archive-cluster"),
-    path("<slug:slug>/manage/restore/", managing.restore, name="restore-cluster"),
+    path("<slug:slug>/manage/", manage.show_management, name="manage-cluster"),
+    path("<slug:slug>/manage/credential/", manage.replace_credential, name="replace-credential"),
+    path("<slug:slug>/manage/connection/", manage.check_connection, name="test-connection"),
+    path("<slug:slug>/manage/name/", manage.rename, name="rename-cluster"),
+    path("<slug:slug>/manage/pause/", manage.pause, name="pause-cluster"),
+    path("<slug:slug>/manage/resume/", manage.resume, name="resume-cluster"),
+    path("<slug:slug>/manage/archive/", manage.archive, name="archive-cluster"),
+    path("<slug:slug>/manage/restore/", manage.restore, name="restore-cluster"),
     path("<slug:slug>/masking/", clusters.set_masking, name="set-masking"),
     path("<slug:slug>/scan/", clusters.scan, name="scan-cluster"),
     path("<slug:slug>/findings/<slug:sort>/", clusters.list_findings, name="list-findings"),
@@ -133,10 +129,10 @@ cluster_urls = [  # clusters/
         clusters.adopt_object,
         name="adopt-object",
     ),
-    path("<slug:slug>/rules/", rules.list_rules, name="list-rules"),
-    path("<slug:slug>/rules/<int:number>/agree/", rules.agree_rule, name="agree-rule"),
-    path("<slug:slug>/rules/<int:number>/decline/", rules.decline_rule, name="decline-rule"),
-    path("<slug:slug>/rules/<int:number>/revoke/", rules.revoke_rule, name="revoke-rule"),
+    path("<slug:slug>/rules/", conflict_rules.list_rules, name="list-rules"),
+    path("<slug:slug>/rules/<int:number>/agree/", conflict_rules.agree_rule, name="agree-rule"),
+    path("<slug:slug>/rules/<int:number>/decline/", conflict_rules.decline_rule, name="decline-rule"),
+    path("<slug:slug>/rules/<int:number>/revoke/", conflict_rules.revoke_rule, name="revoke-rule"),
 ]
 guide_urls = [  # guide/
     path("", guide.show_guide, name="show-guide"),
@@ -156,12 +152,12 @@ notification_urls = [  # notifications/
     path("<int:number>/", notifications.open_notification, name="open-notification"),
 ]
 errand_urls = [  # errands/
-    path("<int:number>/", errands.show_errand, name="show-errand"),
+    path("<int:number>/", worker_requests.show_errand, name="show-errand"),
 ]
 settings_urls = [  # settings/
-    path("identities/", identities.list_identities, name="list-identities"),
-    path("identities/new/", identities.add_identity, name="add-identity"),
-    path("identities/<int:pk>/end/", identities.end_identity, name="end-identity"),
+    path("identities/", impersonation.list_identities, name="list-identities"),
+    path("identities/new/", impersonation.add_identity, name="add-identity"),
+    path("identities/<int:pk>/end/", impersonation.end_identity, name="end-identity"),
     path("tokens/", tokens.list_tokens, name="list-tokens"),
     path("tokens/new/", tokens.add_token, name="add-token"),
     path("tokens/accounts/new/", tokens.add_account, name="add-account"),
@@ -206,7 +202,7 @@ api_urls = [  # api/v1/
     path("reviews/<int:number>/plans/<int:plan>/run/", api.start_run, name="start-run"),
     path("runs/<int:number>/", api.show_run, name="show-run"),
     path("runs/<int:number>/cancel/", api.cancel_run, name="cancel-run"),
-    path("<path:rest>", apidoors.find_no_address, name="no-address"),
+    path("<path:rest>", guard.find_no_address, name="no-address"),
 ]
 
 urlpatterns = [

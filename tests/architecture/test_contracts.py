@@ -39,10 +39,13 @@ def test_contracts_are_kept(copy):
         ("records/__init__.py", "import applyviz.workflow", "Floors"),
         ("sandbox/__init__.py", "import applyviz.records", "Floors"),
         ("sandbox/__init__.py", "import django", "The sandbox knows no Django"),
+        ("web/frame/streams.py", "import applyviz.web.home.views", "Web areas"),
+        ("web/runs/forms.py", "import applyviz.web.runs.views", "Inside a web area"),
+        ("web/reviews/pane/fields.py", "import applyviz.web.reviews.pages.risks", "Inside the reviews"),
         ("web/__init__.py", "import kubernetes", "Only clusters speaks to Kubernetes"),
         ("web/__init__.py", "import applyviz.clusters.writer", "One writer"),
-        ("web/views/home.py", "import applyviz.clusters.connect", "Pages open nothing"),
-        ("web/presenters/home.py", "import applyviz.records.sealing", "Pages open nothing"),
+        ("web/home/views.py", "import applyviz.clusters.connect", "Pages open nothing"),
+        ("web/home/pages.py", "import applyviz.records.sealing", "Pages open nothing"),
     ],
 )
 def test_contract_breaks_on_a_planted_import(copy, planted_in, line, contract):

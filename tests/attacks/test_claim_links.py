@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountClaim, AuditEntry
-from applyviz.workflow import claims, clock
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.people import claims
 from tests.attacks.conftest import list_stored
 from tests.builders import make_person
 

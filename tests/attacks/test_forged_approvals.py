@@ -13,11 +13,12 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectResult, Plan, Review
-from applyviz.workflow import approval_macs, audit, heads, quorum
-from applyviz.workflow.history import export_entries
+from applyviz.workflow.approvals import quorum
+from applyviz.workflow.audit import approval_macs, checkpoints, trail
+from applyviz.workflow.evidence.history import export_entries
 from tests.builders import make_approval
 from tests.stories import Team, config_map
 
@@ -44,7 +45,7 @@ def row_of(plan: Plan, team: Team, **values: object) -> dict[str, object]:
 
 def write_entry(plan: Plan, team: Team, action: AuditAction) -> AuditEntry:
     """An entry that continues the chain as a true one does: hashes need no key."""
-    return audit.record(action, by=team.bob, about=audit.Subject.of_plan(plan), detail={"note": ""})
+    return trail.record(action, by=team.bob, about=trail.Subject.of_plan(plan), detail={"note": ""})
 
 
 def without_entry(plan: Plan, team: Team) -> Approval:
@@ -99,9 +100,9 @@ def verify() -> str:
 def verify_offline(folder: Path) -> tuple[int, str]:
     """What the verifier says that needs nothing of the product."""
     export, published = folder / "export.jsonl", folder / "heads.jsonl"
-    published.write_text(f"{heads.publish(by=None)}\n")
+    published.write_text(f"{checkpoints.publish(by=None)}\n")
     export.write_text("".join(export_entries({}, "jsonl")))
-    words = [str(export), "--heads", str(published), "--key", heads.public_key()]
+    words = [str(export), "--heads", str(published), "--key", checkpoints.public_key()]
     done = subprocess.run([sys.executable, ROOT / "scripts/verify_export.py", *words], capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
@@ -109,7 +110,7 @@ def verify_offline(folder: Path) -> tuple[int, str]:
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_forged_approval_counts_for_nothing(wired: Team, forge: Callable[[Plan, Team], Approval]) -> None:
     plan = wired.plan(config_map(a="1"))
-    guards.remove("default")
+    triggers.remove("default")
 
     forge(plan, wired)
 
@@ -119,7 +120,7 @@ def test_forged_approval_counts_for_nothing(wired: Team, forge: Callable[[Plan, 
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_run_on_a_forged_approval_writes_nothing(wired: Team, forge: Callable[[Plan, Team], Approval]) -> None:
     plan = wired.plan(config_map(a="1"))
-    guards.remove("default")
+    triggers.remove("default")
 
     run = wired.work(start_past_use_cases(plan, wired, forge(plan, wired)))
 
@@ -130,7 +131,7 @@ def test_run_on_a_forged_approval_writes_nothing(wired: Team, forge: Callable[[P
 @pytest.mark.parametrize("mac", ["", "0" * 64])
 def test_run_on_a_forged_emergency_apply_writes_nothing(wired: Team, mac: str) -> None:
     plan = wired.plan(config_map(a="1"))
-    guards.remove("default")
+    triggers.remove("default")
     entry = write_entry(plan, wired, AuditAction.GLASS_BROKEN)
     BreakGlass.objects.create(**row_of(plan, wired, reason="r", ticket="t", entry=entry, mac=mac))
 
@@ -145,7 +146,7 @@ def test_every_verifier_names_a_forged_approval(
     wired: Team, forge: Callable[[Plan, Team], Approval], tmp_path: Path
 ) -> None:
     plan = wired.plan(config_map(a="1"))
-    guards.remove("default")
+    triggers.remove("default")
     forged = forge(plan, wired)
 
     assert f"approval {forged.pk} by bob of plan 1 of review {plan.review.number}" in verify()
@@ -166,7 +167,7 @@ def test_approval_that_was_taken_out_is_missed_offline(wired: Team, tmp_path: Pa
     plan = wired.plan(config_map(a="1"))
     make_approval(plan, wired.bob)
     gone = make_approval(wired.plan(config_map(b="1")), wired.bob)
-    guards.remove("default")
+    triggers.remove("default")
     Approval.objects.filter(pk=gone.pk).delete()
 
     status, said = verify_offline(tmp_path)
@@ -177,7 +178,7 @@ def test_approval_that_was_taken_out_is_missed_offline(wired: Team, tmp_path: Pa
 @pytest.mark.parametrize("changed", [{"by_name": "carol"}, {"created_at": timezone.now()}, {"is_sole": True}])
 def test_changed_approval_is_forged(wired: Team, changed: dict[str, object]) -> None:
     approval = make_approval(wired.plan(config_map(a="1")), wired.bob)
-    guards.remove("default")
+    triggers.remove("default")
 
     Approval.objects.filter(pk=approval.pk).update(**changed)
 

@@ -14,7 +14,8 @@ import yaml
 
 from applyviz.records.enums import PlanState, Role, TokenScope
 from applyviz.records.models import Plan, PlannedSecretValue
-from applyviz.workflow import guesses, plans, tokens
+from applyviz.workflow.people import tokens
+from applyviz.workflow.plans import guess_limit, planner
 from tests.builders import grant_role
 from tests.stories import Team, secret
 
@@ -24,7 +25,7 @@ MOST = 2
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guesses, "MOST_A_DAY", MOST)
+    monkeypatch.setattr(guess_limit, "MOST_A_DAY", MOST)
 
 
 def as_object(value: str) -> dict[str, object]:
@@ -124,7 +125,7 @@ def test_guesses_of_a_program_count_for_its_person(team: Team, client) -> None:
     assert answer.status_code == 201, answer.content
     plan = Plan.objects.order_by("-pk")[0]
     if plan.state == PlanState.PLANNING:
-        plans.make_plan(plan.pk)
+        planner.make_plan(plan.pk)
         plan.refresh_from_db()
 
     assert plan.state == PlanState.FAILED

@@ -30,9 +30,11 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Applier, Role, TokenScope
 from applyviz.records.models import ApplyRun, AuditEntry, Happening, IdentityMapping, Notification, Plan, Review
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.web.presenters.readings import list_rows, read_plan
-from applyviz.workflow import plans, reviews, scans, tokens, watching
-from applyviz.workflow.notifications import happenings
+from applyviz.web.reviews.pages.plan_overview import list_rows, read_plan
+from applyviz.workflow.live import external_apply, scans
+from applyviz.workflow.notifications import events
+from applyviz.workflow.people import tokens
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import make_person, open_dangers
 from tests.stories import Team, config_map, secret
 
@@ -193,11 +195,11 @@ def watch(team: Team, *texts: str) -> Plan:
         reason="",
         ticket="",
         cluster=team.cluster,
-        options=watching.as_tool(ApplyOptions(takes_over=True), Applier.HELM, is_manager_given=False),
+        options=external_apply.as_tool(ApplyOptions(takes_over=True), Applier.HELM, is_manager_given=False),
         bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
         applied_by=Applier.HELM,
     )
-    plans.make_plan(review.plans.get().pk)
+    planner.make_plan(review.plans.get().pk)
     return review.plans.get()
 
 
@@ -206,7 +208,7 @@ def replan(team: Team, plan: Plan) -> Plan:
     assert team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"seen": "twice"}}).is_ok
     reviews.replan_review(Review.objects.get(pk=plan.review_id), by=team.alice)
     again = Plan.objects.filter(review=plan.review_id).order_by("-number")[0]
-    plans.make_plan(again.pk)
+    planner.make_plan(again.pk)
     return Plan.objects.get(pk=again.pk)
 
 
@@ -218,8 +220,8 @@ def play(team: Team, value: str, mode: ApplyMode) -> World:
     world.plans += [first, replan(team, first)]
     world.plans.append(team.plan(*texts, mode=mode))
     watched = watch(team, *texts)
-    looked = watching.verify_now(watched, by=team.alice)
-    watching.verify_plan(looked.pk)
+    looked = external_apply.verify_now(watched, by=team.alice)
+    external_apply.verify_plan(looked.pk)
     world.plans.append(watched)
     applied = team.plan(*texts, mode=mode, takes_over=True)
     open_dangers(applied, team.bob)
@@ -227,7 +229,7 @@ def play(team: Team, value: str, mode: ApplyMode) -> World:
     world.runs.append(team.work(team.start(applied)))
     assert world.runs[0].state == "succeeded", world.runs[0].error
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
-    happenings.tell()
+    events.tell()
     return world
 
 

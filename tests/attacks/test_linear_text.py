@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from applyviz.engine.planning.complaints import Complaint, find_path, read_complaints
+from applyviz.engine.planning.conflicts.server_errors import Complaint, find_path, read_complaints
 from applyviz.guide.owned import own_fields
-from applyviz.sandbox.selectors import read_label_selector
-from applyviz.sandbox.status import StatusError
+from applyviz.sandbox.api.selectors import read_label_selector
+from applyviz.sandbox.parity.status import StatusError
 
 pytestmark = pytest.mark.attacks
 SHORT, TIMES, MOST_SECONDS = 20_000, 4, 0.5

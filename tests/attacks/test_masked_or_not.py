@@ -16,8 +16,8 @@ import time_machine
 import yaml
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.plan import ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.model.plan import ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.models import Plan
 from tests.stories import Team, secret

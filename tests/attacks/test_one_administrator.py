@@ -15,10 +15,12 @@ from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, PendingKind, Role
 from applyviz.records.models import AuditEntry, Grant, PendingChange, Team, TeamMember
-from applyviz.workflow import access, administrators, approvals, claims, clock, confirming, pending, quorum, teams
-from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
-from applyviz.workflow.teams import Scope
+from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.people import administrators, claims, confirmations, pending_changes, teams
+from applyviz.workflow.people.teams import Scope
 from tests.builders import grant_role, make_person, make_plan_row, make_policy
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]
@@ -100,7 +102,7 @@ def test_one_of_two_grants_nothing_that_approves_or_runs(dana: User, mallory: Us
     assert isinstance(asked, PendingChange)
     assert access.list_grants(puppet) == ()
     with pytest.raises(NotAllowedError, match="you asked for it"):
-        confirming.confirm_change(asked, by=mallory)
+        confirmations.confirm_change(asked, by=mallory)
     with pytest.raises(DatabaseError, match="a second administrator"), transaction.atomic():
         grant_role(puppet, role, by=mallory)
     with pytest.raises(DatabaseError, match="a second administrator"), transaction.atomic():
@@ -128,14 +130,14 @@ def test_team_that_approves_takes_nobody_in_by_one(dana: User, mallory: User, pu
 def test_second_confirms_and_both_are_in_the_history(dana: User, mallory: User, puppet: User) -> None:
     asked = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
 
-    confirming.confirm_change(asked, by=dana)
+    confirmations.confirm_change(asked, by=dana)
 
     grant = Grant.objects.get(person=puppet)
     entry = AuditEntry.objects.get(action=AuditAction.ROLE_GRANTED)
     assert (grant.by, grant.confirmed_by, grant.is_sole) == (mallory, dana, False)
     assert (entry.actor_name, entry.detail["asked by"], entry.detail["confirmed by"]) == ("dana", "mallory", "dana")
     with pytest.raises(NotPossibleError, match="answered already"):
-        confirming.confirm_change(asked, by=dana)
+        confirmations.confirm_change(asked, by=dana)
     assert Grant.objects.filter(person=puppet).count() == 1
 
 
@@ -145,7 +147,7 @@ def test_linked_account_is_no_second(dana: User, mallory: User, puppet: User) ->
     asked = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
 
     with pytest.raises(NotAllowedError, match="you asked for it"):
-        confirming.confirm_change(asked, by=twin)
+        confirmations.confirm_change(asked, by=twin)
 
 
 def test_who_gains_by_it_does_not_confirm_it(dana: User, mallory: User) -> None:
@@ -155,7 +157,7 @@ def test_who_gains_by_it_does_not_confirm_it(dana: User, mallory: User) -> None:
         teams.grant_role(Role.OPERATOR, by=mallory, team=team, scope=Scope()),
     ):
         with pytest.raises(NotAllowedError, match="you would gain by it"):
-            confirming.confirm_change(asked, by=dana)
+            confirmations.confirm_change(asked, by=dana)
 
 
 def test_request_of_who_joined_the_team_meanwhile_is_not_confirmed(dana: User, mallory: User) -> None:
@@ -164,7 +166,7 @@ def test_request_of_who_joined_the_team_meanwhile_is_not_confirmed(dana: User, m
     TeamMember.objects.create(team=team, person=mallory, since=timezone.now())
 
     with pytest.raises(NotAllowedError, match="would gain by it"):
-        confirming.confirm_change(asked, by=dana)
+        confirmations.confirm_change(asked, by=dana)
 
 
 def test_request_ends_after_a_week_and_with_the_office(
@@ -173,13 +175,13 @@ def test_request_ends_after_a_week_and_with_the_office(
     first = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
     Grant.objects.filter(person=mallory).update(ended_at=timezone.now())
     with pytest.raises(NotAllowedError, match="no administrator any more"):
-        confirming.confirm_change(first, by=dana)
+        confirmations.confirm_change(first, by=dana)
     grant_role(mallory, Role.ADMINISTRATOR)
-    later = clock.now() + pending.LASTS
+    later = clock.now() + pending_changes.LASTS
     monkeypatch.setattr(clock, "now", lambda: later)
 
     with pytest.raises(NotPossibleError, match="time is over"):
-        confirming.confirm_change(first, by=dana)
+        confirmations.confirm_change(first, by=dana)
 
 
 REMOVALS: dict[str, tuple[PendingKind, Callable[[User, User], PendingChange | None]]] = {
@@ -198,7 +200,7 @@ def test_one_of_two_removes_no_administrator(dana: User, mallory: User, way: str
     assert asked is not None
     assert asked.kind == kind
     assert access.can(dana, Action.MANAGE)
-    confirming.confirm_change(asked, by=erin)
+    confirmations.confirm_change(asked, by=erin)
     assert not access.can(User.objects.get(pk=dana.pk), Action.MANAGE)
 
 
@@ -244,7 +246,7 @@ def test_last_administrator_stays(mallory: User, dana: User) -> None:
     asked = teams.end_grant(last, by=dana)
 
     with pytest.raises(NotPossibleError, match="leave nobody"):
-        confirming.recover(asked, reason="a trial")
+        confirmations.recover(asked, reason="a trial")
     assert (team.slug, access.can(dana, Action.MANAGE)) == ("sre", True)
 
 
@@ -255,7 +257,7 @@ def test_what_the_sole_administrator_grants_is_marked_everywhere(mallory: User, 
     grant = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
     plan = make_plan_row(make_person("alice", Role.AUTHOR))
 
-    approval = approvals.approve_plan(plan, by=puppet, digest=plan.digest)
+    approval = approving.approve_plan(plan, by=puppet, digest=plan.digest)
 
     assert isinstance(grant, Grant)
     assert (grant.is_sole, approval.is_sole) == (True, True)
@@ -269,7 +271,7 @@ def test_approval_through_a_team_of_the_sole_administrator_is_marked(mallory: Us
     teams.add_member(team, puppet, by=mallory)
     plan = make_plan_row(make_person("alice", Role.AUTHOR))
 
-    assert approvals.approve_plan(plan, by=puppet, digest=plan.digest).is_sole
+    assert approving.approve_plan(plan, by=puppet, digest=plan.digest).is_sole
 
 
 def test_policy_refuses_what_rests_on_the_sole_administrator(mallory: User, puppet: User) -> None:
@@ -278,9 +280,9 @@ def test_policy_refuses_what_rests_on_the_sole_administrator(mallory: User, pupp
     plan = make_plan_row(make_person("alice", Role.AUTHOR), policy_version="strict@1")
 
     with pytest.raises(NotAllowedError, match="the sole administrator granted"):
-        approvals.approve_plan(plan, by=puppet, digest=plan.digest)
+        approving.approve_plan(plan, by=puppet, digest=plan.digest)
     grant_role(puppet, Role.APPROVER)  # a grant that the machine's owner made
-    approvals.approve_plan(plan, by=puppet, digest=plan.digest)
+    approving.approve_plan(plan, by=puppet, digest=plan.digest)
     assert quorum.count_quorum(plan).missing == 0
 
 
@@ -327,10 +329,10 @@ def test_second_administrator_confirms_on_the_page(as_mallory: Client, mallory: 
 def test_request_is_declined_and_stays_undone(as_mallory: Client, mallory: User, dana: User, puppet: User) -> None:
     asked = teams.grant_role(Role.APPROVER, by=mallory, person=puppet, scope=Scope())
 
-    pending.decline(asked, by=dana)
+    pending_changes.decline(asked, by=dana)
 
     with pytest.raises(NotVisibleError):
-        pending.get_waiting(asked.pk)
+        pending_changes.get_waiting(asked.pk)
     assert Grant.objects.filter(person=puppet).count() == 0
     assert AuditEntry.objects.get(action=AuditAction.SECOND_DECLINED).actor_name == "dana"
 

@@ -24,9 +24,10 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import ErrandKind, PlanState, Role
 from applyviz.records.models import AuditEntry, IdentityMapping, Plan
-from applyviz.workflow import history, livehistory, livevalues, plans
-from applyviz.workflow.errands import asking
-from applyviz.workflow.guesses import MOST_A_DAY
+from applyviz.workflow.evidence import history
+from applyviz.workflow.plans import live_history, live_values, planner
+from applyviz.workflow.plans.guess_limit import MOST_A_DAY
+from applyviz.workflow.worker_requests import asking
 from tests.builders import make_person, open_dangers
 from tests.keyless import go_without_keys
 from tests.stories import Team, secret
@@ -108,8 +109,8 @@ def test_authors_and_approvers_of_the_place_see_it(team: Team, monkeypatch, mode
     _, wrong = two_plans(team, mode)
 
     for person in (team.alice, team.bob):
-        shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=person)
-        assert livevalues.view_of(shown).readable is None
+        shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=person)
+        assert live_values.view_of(shown).readable is None
         assert shown.counts == wrong.counts
 
 
@@ -126,7 +127,7 @@ def test_mapped_people_see_what_their_own_access_review_allows(team: Team, monke
     _, wrong = two_plans(team, ApplyMode.CLIENT)
     team.wire.denied = set() if is_allowed else {"get"}
 
-    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+    shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
     assert (shown.counts == wrong.counts) is is_allowed
     asked = [(who, request) for who, request in team.wire.identities if request.purpose == "access"]
@@ -134,7 +135,7 @@ def test_mapped_people_see_what_their_own_access_review_allows(team: Team, monke
     attributes = request.body["spec"]["resourceAttributes"]
     assert who.user == "alice@example"
     assert attributes == {"resource": "secrets", "verb": "get", "namespace": "default", "name": "login"}
-    plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+    planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
     assert len([r for _, r in team.wire.identities if r.purpose == "access"]) == len(asked)  # kept for a moment
 
 
@@ -147,7 +148,7 @@ def test_a_web_process_without_keys_asks_through_a_worker(team: Team, monkeypatc
     team.wire.identities.clear()
     web = go_without_keys(settings, monkeypatch)
 
-    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+    shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
     assert (shown.counts == wrong.counts) is is_allowed
     assert web.served == [ErrandKind.SECRET_ACCESS]
@@ -162,7 +163,7 @@ def test_without_a_worker_nothing_is_readable(team: Team, monkeypatch, settings)
     web.works = False
     monkeypatch.setattr(asking, "wait", lambda errand, seconds=0: asking.look(errand))
 
-    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+    shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
     assert shown.counts == {"not shown": 1}
 
@@ -176,7 +177,7 @@ def test_a_cluster_that_does_not_answer_allows_nothing(team: Team, monkeypatch) 
         raise ClusterError("nobody is there")
 
     monkeypatch.setattr(connect, "open_transport", refuse)
-    shown = plans.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
+    shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
     assert shown.counts == {"not shown": 1}
 
@@ -231,7 +232,7 @@ def test_an_export_without_the_secrets_still_verifies(team: Team, monkeypatch, t
     lines = "".join(history.export_for(auditor, {}, history.ExportFormat.JSONL))
     whole = "".join(history.export_entries({}, history.ExportFormat.JSONL))
 
-    assert lines.count('"detail":{"detail":"not shown"}') == AuditEntry.objects.filter(livehistory.TELLING).count() > 0
+    assert lines.count('"detail":{"detail":"not shown"}') == AuditEntry.objects.filter(live_history.TELLING).count() > 0
     assert '"detail":{"detail":"not shown"}' not in whole
     file = tmp_path / "history.jsonl"
     for text, status in ((lines, 0), (lines.replace('"kind":"Secret"', '"kind":"Sekret"', 1), 1)):

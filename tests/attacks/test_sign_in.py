@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import clock, signing
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.people import sign_in as signing
 from tests.builders import make_person
 
 pytestmark = [pytest.mark.attacks, pytest.mark.django_db]

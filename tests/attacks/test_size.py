@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from applyviz.engine.diff import embedded, inside, structural
+from applyviz.engine.diff import embedded, embedded_documents, structural
 from applyviz.web.templatetags.applyviz import breakable, humps, ticked, visible
-from applyviz.workflow.places import fits
+from applyviz.workflow.foundation.scopes import fits
 
 pytestmark = pytest.mark.attacks
 SECONDS = 2.0
@@ -41,7 +41,7 @@ def test_words_of_a_page_are_broken_in_linear_time(printed, unit):
     [
         (embedded.looks_secret, "\n" * LENGTH),
         (embedded.looks_secret, "- \n" * (LENGTH // 3)),
-        (inside.read_yaml, "a" + " " * LENGTH + "\nb"),
+        (embedded_documents.read_yaml, "a" + " " * LENGTH + "\nb"),
         (lambda text: structural.is_equal_in_meaning(text, "2"), "1" * LENGTH),
         (lambda text: structural.is_equal_in_meaning(text, "2"), "1" * LENGTH + "x"),
     ],

@@ -15,7 +15,8 @@ from django.urls import reverse
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, Plan, SourceFile, SourceRevision
-from applyviz.workflow import clock, source_digests
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.plans import source_digests
 from tests.attacks.conftest import list_stored
 from tests.builders import make_person
 from tests.stories import Team, secret

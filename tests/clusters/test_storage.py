@@ -9,8 +9,8 @@ from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Request
 from applyviz.records.models import SandboxChange, SandboxObject, SandboxState
 from applyviz.records.sealing import SealError, sealing_key
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import Key, MemoryStore, StoredChange
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import Key, MemoryStore, StoredChange
 from tests.builders import make_cluster_row
 
 pytestmark = pytest.mark.django_db

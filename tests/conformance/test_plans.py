@@ -13,11 +13,11 @@ from applyviz.conformance.recorded import RecordedCluster
 from applyviz.conformance.report import Report, render_report
 from applyviz.conformance.stories import load_story
 from applyviz.engine.explain.reasons import FieldOperation
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.errors import Conflict
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.sets import SetPlanner
-from applyviz.sandbox.estimates import EstimatingServer
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.sets.planner import SetPlanner
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.sandbox.api.estimates import EstimatingServer
 
 DATA = Path(__file__).parent / "data" / "recorded"
 WRITTEN = (Operation.CREATE, Operation.UPDATE)

@@ -26,14 +26,14 @@ from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, MERGE_PATCH
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import canonical_json
-from applyviz.engine.ownership import serverside
+from applyviz.engine.ownership import server_side
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.openapi import OpenAPISource
 from tests.controlplane.binaries import find_binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.fixed_fields import NAMESPACE, Asker, JSONObject
-from tests.controlplane.inventing import Inventor, make_definition
+from tests.controlplane.generated_objects import Inventor, make_definition
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _MANAGERS = ("alice", "bob", "hpa", "kubectl")
@@ -209,7 +209,7 @@ def _read_owners(status: int, answer: JSONObject) -> Any:
 def _apply_by_engine(kind: KindSchema, live: Any, exchange: JSONObject, below: str) -> Any:
     query = exchange["query"]
     try:
-        applied = serverside.apply(
+        applied = server_side.apply(
             live,
             exchange["body"],
             kind=kind,

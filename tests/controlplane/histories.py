@@ -16,7 +16,7 @@ from applyviz.conformance.ownership import NOW, Kinds
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
-from tests.controlplane.inventing import Inventor, change_topology, make_definition
+from tests.controlplane.generated_objects import Inventor, change_topology, make_definition
 from tests.controlplane.judge import Judge
 
 MANAGERS = ("kubectl", "hpa", "alice", "", "helm", "kubectl-client-side-apply", "before-first-apply")

@@ -18,16 +18,16 @@ from django.test.html import Element
 from django.urls import reverse
 
 from applyviz.engine.explain.reasons import FieldOperation
-from applyviz.engine.hazards.model import Hazard, HazardKind
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import get_at
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.risks.model import Hazard, HazardKind
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
-from applyviz.web.presenters import gate
-from applyviz.web.presenters.operations import FIELD_LOOKS
-from applyviz.workflow import changes
+from applyviz.web.api import responses
+from applyviz.web.components.badges import FIELD_LOOKS
+from applyviz.workflow.plans import changes
 from tests.controlplane.takeover import JSONObject, name_change
 from tests.web import reading
 
@@ -145,7 +145,7 @@ def read_plan(pages: Pages) -> None:
     pages.read(pages.address("confirm-plan"))
     rows = Counter(plan.changes.values_list("operation", flat=True))
     (entry,) = AuditEntry.objects.filter(action=AuditAction.PLAN_COMPLETED, plan_digest=plan.digest)
-    told = gate.present_plan(plan, for_user=plan.requested_by, root="")
+    told = responses.present_plan(plan, for_user=plan.requested_by, root="")
     sentence = reading.text_of(_class(page, "sentence")[0])
     numbers = Counter(int(n) for n in re.findall(r"\d+", sentence))
     writes = sum(n for operation, n in rows.items() if operation not in (Operation.UNCHANGED, Operation.ERROR))
@@ -155,7 +155,8 @@ def read_plan(pages: Pages) -> None:
     pages.expect(f"counts of the sentence: {sentence} {rows}", is_true=not Counter(rows.values()) - numbers)
     pages.expect(f"count of the button: {button} {writes}", is_true=str(writes) in re.findall(r"\d+", button))
     pages.expect(
-        "count of the API's objects", is_true=len(gate.list_objects(plan, start=0, count=999)) == sum(rows.values())
+        "count of the API's objects",
+        is_true=len(responses.list_objects(plan, start=0, count=999)) == sum(rows.values()),
     )
 
 
@@ -238,7 +239,7 @@ def judge_run(pages: Pages, run: ApplyRun) -> None:
     """Results on the page are those of the database, the API and the history."""
     page = pages.read(reverse("runs:show-run", args=[run.number]))
     outcomes = Counter(run.results.values_list("outcome", flat=True))
-    told = gate.present_run_with_results(run, root="")
+    told = responses.present_run_with_results(run, root="")
     (entry,) = AuditEntry.objects.filter(action=AuditAction.RUN_FINISHED, run=run.number)
     shown = Counter(
         {

@@ -10,7 +10,9 @@ from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOp
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import clusters, plans, reviews, runs
+from applyviz.workflow import runs
+from applyviz.workflow.clusters import registration
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import acknowledge_all, grant_role, open_dangers
 from tests.controlplane.comparison import JSONObject, make_comparable, read_objects
 from tests.controlplane.controlplane import ControlPlane
@@ -26,7 +28,7 @@ def make_person(name: str, role: Role) -> User:
 
 def add_cluster(plane: ControlPlane) -> Cluster:
     """The control plane as a live cluster of the product, from an uploaded kubeconfig."""
-    return clusters.prepare_upload(
+    return registration.prepare_upload(
         slug="real",
         name="Real",
         kubeconfig=plane.kubeconfig.read_bytes(),
@@ -58,7 +60,7 @@ class Product:
             options=options,
             bundle=bundle,
         )
-        plans.make_plan(review.plans.get().pk)
+        planner.make_plan(review.plans.get().pk)
         plan = review.plans.get()
         assert (plan.state, plan.error, plan.problems) == (PlanState.COMPLETE, "", [])
         return plan

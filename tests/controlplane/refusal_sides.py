@@ -18,9 +18,9 @@ import yaml
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
-from applyviz.sandbox.http import HttpFace
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.http import HttpFace
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.breaking import Place, Wire
 from tests.controlplane.controlplane import ADMIN_TOKEN, ControlPlane
 

@@ -21,15 +21,17 @@ from applyviz.clusters import connect, discovery
 from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.planning.noise import without_noise
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.server_managed import without_noise
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.walk import MISSING, list_leaves
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.workflow import acknowledgements, changes, runs
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import acknowledgements
+from applyviz.workflow.plans import changes
 from tests.builders import open_dangers
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.product import Product, count_operations

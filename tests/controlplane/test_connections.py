@@ -14,8 +14,11 @@ from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import Cluster
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import approvals, cluster_lifecycle, clusters, plans, reviews, runs
-from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.clusters import lifecycle, registration
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.plans import planner, reviews
 from tests.controlplane.product import Product
 from tests.ports import free_port
 from tests.stories import config_map
@@ -62,7 +65,7 @@ WRITES = ("writes", "create,update,patch,delete", "configmaps")
 def replace(product: Product, token: str) -> Cluster:
     taken = read_kubeconfig(product.plane.render_kubeconfig(token).encode())
     credential = {"form": connect.UPLOADED, "credential": taken.to_json()}
-    return cluster_lifecycle.prepare_credential(product.cluster, credential=credential, server=taken.server, by=None)()
+    return lifecycle.prepare_credential(product.cluster, credential=credential, server=taken.server, by=None)()
 
 
 def plan(product: Product, name: str, mode: ApplyMode = ApplyMode.SERVER):
@@ -100,7 +103,7 @@ def test_server_that_is_down_fails_the_plan_with_its_sentence(product):
         bundle=SourceBundle((SourceFile("a.yaml", config_map("down").encode(), {"from": "upload"}),)),
     )
     made = review.plans.get()
-    plans.make_plan(made.pk)
+    planner.make_plan(made.pk)
 
     made.refresh_from_db()
     assert made.state == PlanState.FAILED
@@ -112,7 +115,7 @@ def test_the_same_cluster_is_refused_under_another_name(product):
     credential = {"form": connect.UPLOADED, "credential": taken.to_json()}
 
     with pytest.raises(NotPossibleError, match="is here already"):
-        clusters.add_live_cluster(slug="twice", name="Twice", credential=credential, server=taken.server)
+        registration.add_live_cluster(slug="twice", name="Twice", credential=credential, server=taken.server)
 
 
 @pytest.mark.parametrize("mode", list(ApplyMode))
@@ -121,19 +124,19 @@ def test_account_that_only_reads_is_named_before_approval(product, mode):
 
     made = plan(product, f"read-only-{mode.name.lower()}".replace("_", "-"), mode)
 
-    found = [text for text in approvals.find_plan_blockers(made) if "may not" in text]
+    found = [text for text in approving.find_plan_blockers(made) if "may not" in text]
     assert made.state == PlanState.COMPLETE
     assert len(found) == 1
     assert "the cluster credential is not allowed to create configmaps in namespace connections" in found[0]
     assert found[0].endswith(". Grant this permission to its account, then re-plan")
     with pytest.raises(NotPossibleError, match="may not create configmaps"):
-        approvals.approve_plan(made, by=product.bob, digest=made.digest)
+        approving.approve_plan(made, by=product.bob, digest=made.digest)
 
 
 def test_plan_and_approval_survive_a_new_token_of_the_same_account(product):
     replace(product, make_token(product, "writer", READS, WRITES))
     made = plan(product, "survives")
-    approvals.approve_plan(made, by=product.bob, digest=made.digest)
+    approving.approve_plan(made, by=product.bob, digest=made.digest)
 
     replaced = replace(product, make_token(product, "writer", READS, WRITES))
     run = runs.start_run(made, by=product.bob, digest=made.digest)
@@ -147,13 +150,13 @@ def test_plan_and_approval_survive_a_new_token_of_the_same_account(product):
 def test_plan_of_another_account_is_made_anew(product):
     replace(product, make_token(product, "writer", READS, WRITES))
     made = plan(product, "anew")
-    approvals.approve_plan(made, by=product.bob, digest=made.digest)
+    approving.approve_plan(made, by=product.bob, digest=made.digest)
 
     replace(product, make_token(product, "other-writer", READS, WRITES))
 
     with pytest.raises(NotPossibleError, match="belongs to another account"):
         runs.start_run(made, by=product.bob, digest=made.digest)
     again = reviews.replan_review(made.review, by=product.alice)
-    plans.make_plan(again.pk)
+    planner.make_plan(again.pk)
     again.refresh_from_db()
-    assert (again.state, approvals.count_missing(again)) == (PlanState.COMPLETE, 1)
+    assert (again.state, approving.count_missing(again)) == (PlanState.COMPLETE, 1)

@@ -7,14 +7,14 @@ import pytest
 from applyviz.clusters import live
 from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.engine.planning import holes
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.planning.model import placeholders
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
-from applyviz.sandbox.estimates import EstimatingServer
-from applyviz.workflow.runs.promises import find_broken
+from applyviz.sandbox.api.estimates import EstimatingServer
+from applyviz.workflow.plans.outcome_check import find_broken
 
 pytestmark = pytest.mark.controlplane
 SET = """\
@@ -75,7 +75,7 @@ def test_estimates_and_jobs_are_what_the_server_makes_of_them(send, mode):
     broken = {}
     for change in changes:
         (request,) = change.requests
-        answer = send(holes.fill(request, None))
+        answer = send(placeholders.fill(request, None))
         assert answer.is_ok, answer.message
         kind, promised = bundled().find_kind(change.ref.gvk), change.versions.after or {}
         # Held to it as if it had been confirmed: nothing may come on top but what only the server can choose.

@@ -16,9 +16,12 @@ from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import approvals, identities, plans, reviews, rights, runs
-from applyviz.workflow.errors import NotPossibleError
-from applyviz.workflow.identities import MappingDraft
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.clusters import cluster_access, impersonation
+from applyviz.workflow.clusters.impersonation import MappingDraft
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import make_person, open_dangers
 from tests.controlplane.product import Product
 from tests.stories import config_map
@@ -31,7 +34,7 @@ GROUPS = ("shop-writers", "on call")
 def product(control_plane) -> Product:
     found = Product(control_plane)
     dana = make_person("dana", "administrator")
-    identities.map_identity(found.cluster, MappingDraft("jane", GROUPS, person=found.alice), by=dana)
+    impersonation.map_identity(found.cluster, MappingDraft("jane", GROUPS, person=found.alice), by=dana)
     return found
 
 
@@ -52,9 +55,9 @@ def plan(product: Product, namespace: str, text: str) -> Plan:
 
 
 def test_server_takes_us_for_the_person_with_all_groups(product, namespace):
-    state = rights.read_state(product.cluster, for_user=product.alice, namespace=namespace)
+    state = cluster_access.read_state(product.cluster, for_user=product.alice, namespace=namespace)
     allowed = {f"{row.plural}": row.allowed for row in state.rights}
-    with identities.open_reader(product.cluster, for_user=product.alice) as reader:
+    with impersonation.open_reader(product.cluster, for_user=product.alice) as reader:
         who = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         told = reader.send(Request("POST", path, {"dryRun": "All"}, "application/json", who)).body
@@ -85,15 +88,15 @@ def test_person_who_may_not_write_is_refused_at_review_approval_and_apply(produc
         by=product.alice, title="x", reason="", ticket="", cluster=product.cluster,
         options=ApplyOptions(namespace=namespace), bundle=_bundle(login),
     ).plans.get()  # fmt: skip
-    plans.make_plan(made.pk)
+    planner.make_plan(made.pk)
     made.refresh_from_db()
     open_dangers(made, product.bob)
 
-    blockers = approvals.find_plan_blockers(made)
+    blockers = approving.find_plan_blockers(made)
     assert made.state == PlanState.COMPLETE
     assert any("jane (shop-writers, on call) may not" in text or "unknown" in text for text in blockers)
     with pytest.raises(NotPossibleError):
-        approvals.approve_plan(made, by=product.bob, digest=made.digest)
+        approving.approve_plan(made, by=product.bob, digest=made.digest)
     with pytest.raises(NotPossibleError):
         runs.start_run(made, by=product.bob, digest=made.digest)
     assert product.plane.kubectl("get", "secret", "login", "-n", namespace, check=False).returncode != 0
@@ -117,7 +120,7 @@ def test_person_who_may_only_read_sees_a_plan_that_nobody_can_approve(product, n
         f"patch services web in namespace {namespace}",
     ]
     with pytest.raises(NotPossibleError, match="may not create services"):
-        approvals.approve_plan(made, by=product.bob, digest=made.digest)
+        approving.approve_plan(made, by=product.bob, digest=made.digest)
 
 
 def test_right_taken_on_the_server_after_the_approval_writes_nothing(product, namespace):

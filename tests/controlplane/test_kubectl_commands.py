@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from applyviz.sandbox.http import HttpFace
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.http import HttpFace
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.test_sandbox_kubectl import make_handler
 
 pytestmark = pytest.mark.controlplane

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.workflow import changes
+from applyviz.workflow.plans import changes
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.pages import Pages, judge_objects, judge_run, read_plan

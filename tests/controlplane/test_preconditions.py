@@ -18,7 +18,7 @@ from applyviz.engine.objects.exchange import (
     Answer,
     Request,
 )
-from applyviz.workflow.runs.parts import is_field_conflict
+from applyviz.workflow.runs.request_sender import is_field_conflict
 
 pytestmark = pytest.mark.controlplane
 FOLDER = "/api/v1/namespaces/default/configmaps"

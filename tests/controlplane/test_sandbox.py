@@ -7,7 +7,7 @@ import pytest
 
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import Role
-from applyviz.workflow import clusters, sandboxes
+from applyviz.workflow.clusters import registration, sandboxes
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.comparison import compare
 from tests.controlplane.controlplane import run_kubectl
@@ -34,7 +34,7 @@ class SandboxServer:
 
 @pytest.fixture
 def sandbox(binaries, live_server, tmp_path) -> SandboxServer:
-    clusters.create_sandbox(slug="box", name="Box")
+    registration.create_sandbox(slug="box", name="Box")
     found = sandboxes.find_sandbox("box")
     assert found is not None
     kubeconfig = tmp_path / "kubeconfig"

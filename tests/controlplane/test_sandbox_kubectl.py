@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.sandbox.http import HttpFace
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.http import HttpFace
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.controlplane.controlplane import run_kubectl
 
 pytestmark = pytest.mark.controlplane
@@ -116,7 +116,7 @@ print(made.credential.open_bytes().decode())
 WRITE_ELSEWHERE = """
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Request
-from applyviz.workflow.sandboxes import find_sandbox
+from applyviz.workflow.clusters.sandboxes import find_sandbox
 box, maps = open_sandbox(find_sandbox("box")), "/api/v1/namespaces/default/configmaps"
 labels = {"metadata": {"labels": {"turn": "two"}}}
 for request in (

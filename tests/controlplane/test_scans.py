@@ -8,7 +8,8 @@ from django.utils import timezone
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import ClusterScan, JournalEntry, LiveFinding
-from applyviz.workflow import adoption, inventory, rights, scans
+from applyviz.workflow.clusters import cluster_access
+from applyviz.workflow.live import adoption, inventory, scans
 from tests.controlplane.product import Product
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.django_db]
@@ -92,12 +93,12 @@ def test_state_rights_holdings_and_adoption_on_a_real_server(product):
     plane, namespace = product.plane, "scan-adopt"
     plane.kubectl("create", "namespace", namespace)
     plane.kubectl("-n", namespace, "create", "configmap", "by-hand", "--from-literal=x=1")
-    state = rights.read_state(product.cluster, for_user=product.alice, namespace=namespace)
+    state = cluster_access.read_state(product.cluster, for_user=product.alice, namespace=namespace)
     held = inventory.read_holdings(product.cluster, "kubectl-create", for_user=product.alice).held
     where = {"group": "", "kind": "ConfigMap", "namespace": namespace, "name": "by-hand"}
     shown = adoption.read_adoption(product.cluster, **where, by=product.alice)
 
-    assert (state.health, state.problem, bool(state.identity)) == (rights.Health.READY, "", True)
+    assert (state.health, state.problem, bool(state.identity)) == (cluster_access.Health.READY, "", True)
     assert {verdict for row in state.rights for verdict in row.allowed} == {True}
     assert (".data.x" in next(h for h in held if h.ref.name == "by-hand").fields) is True
     assert shown.managers == ("kubectl-create",)

@@ -13,8 +13,8 @@ from typing import Any
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
+from tests.controlplane.generated_objects import Inventor
 from tests.controlplane.histories import list_builtin
-from tests.controlplane.inventing import Inventor
 from tests.controlplane.judge import Judge
 from tests.controlplane.patching import make_odd
 

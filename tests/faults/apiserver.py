@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.sandbox.http import HttpFace, Response
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.http import HttpFace, Response
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.faults.history import Exchange
 from tests.faults.points import CUTS, REFUSED, UNTOUCHED
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.installing import Installation, open_installation
-from tests.faults.trials import Stage, open_stage
+from tests.faults.kill_trials import Stage, open_stage
 
 
 @pytest.fixture(scope="session")

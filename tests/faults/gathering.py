@@ -8,10 +8,11 @@ from typing import Any
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import element_value
-from applyviz.engine.planning.holes import template
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.model.placeholders import template
+from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation
 from applyviz.records.models import ApplyRun, AuditEntry, BreakGlass, JournalEntry, ObjectResult
-from applyviz.workflow import chain, changes
+from applyviz.workflow.audit import chain
+from applyviz.workflow.plans import changes
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Told, place_of
 
 

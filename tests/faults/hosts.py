@@ -14,9 +14,11 @@ import time_machine
 from django.db import connection, transaction
 from django.utils import timezone
 
-from applyviz.engine.planning.serialize import FORMAT
+from applyviz.engine.planning.digest.serialize import FORMAT
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.workflow import clock, plans, runs
+from applyviz.workflow import runs
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.plans import planner
 
 
 @contextmanager
@@ -105,7 +107,7 @@ def work_and_listen(*, run_id: int) -> list[str]:
 def plan_and_listen(*, plan_id: int) -> list[str]:
     """A worker picks a plan up; what it says in its log."""
     with _listening() as lines:
-        plans.make_plan(plan_id)
+        planner.make_plan(plan_id)
     return lines
 
 

@@ -18,11 +18,11 @@ import redis as client
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
 from tests.faults.durable import Durable
-from tests.faults.forge import Forge
+from tests.faults.fork_server import Forge
 from tests.faults.history import History
+from tests.faults.kill_trials import Stage, config_map
 from tests.faults.links import Link
 from tests.faults.servers import CommitCutter, Postgres, Redis, send_signal
-from tests.faults.trials import Stage, config_map
 from tests.services.team import Team
 
 SECONDS = 120

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Request
 from tests.faults.history import Exchange
 from tests.faults.installing import Installation
+from tests.faults.kill_trials import MAPS
 from tests.faults.links import Link
 from tests.faults.points import ACTED, REFUSED, SLOW, UNTOUCHED
 from tests.faults.servers import send_signal
-from tests.faults.trials import MAPS
 
 PHASES = tuple(phase for phase in (*UNTOUCHED, *REFUSED, *ACTED) if phase not in (*SLOW, "a gigabyte"))
 # One request in so many goes wrong, and before one in so many somebody changes the object.

@@ -13,8 +13,8 @@ import pytest
 
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
-from tests.faults.plants import PLANTS
-from tests.faults.trials import config_map, wait_until_halted
+from tests.faults.kill_trials import config_map, wait_until_halted
+from tests.faults.mutants import PLANTS
 
 pytestmark = pytest.mark.faults
 tried: set[str] = set()

@@ -11,7 +11,7 @@ import signal
 import pytest
 
 from tests.faults.checker import find_violations
-from tests.faults.trials import wait_until_halted
+from tests.faults.kill_trials import wait_until_halted
 
 pytestmark = pytest.mark.faults
 LEASE = 18

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.faults.checker import find_violations
-from tests.faults.trials import config_map, wait_until_halted
+from tests.faults.kill_trials import config_map, wait_until_halted
 
 pytestmark = pytest.mark.faults
 # What PostgreSQL says when its disk is full, when it is read-only, and when a transaction must be tried again.

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import redis as client
 
-from tests.faults.trials import config_map
+from tests.faults.kill_trials import config_map
 
 pytestmark = pytest.mark.faults
 QUEUE = "celery"

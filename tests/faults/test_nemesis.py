@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.faults.checker import find_violations
-from tests.faults.forge import ForgeError
+from tests.faults.fork_server import ForgeError
 from tests.faults.installing import UNFINISHED, Installation
 from tests.faults.nemesis import Nemesis
 from tests.faults.points import find_seed

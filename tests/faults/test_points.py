@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.checker import find_violations
+from tests.faults.kill_trials import try_point
 from tests.faults.points import LONG, QUICK, choose, find_seed
-from tests.faults.telling import MISSED, STRUCK
-from tests.faults.trials import try_point
+from tests.faults.reporting import MISSED, STRUCK
 
 pytestmark = pytest.mark.faults
 

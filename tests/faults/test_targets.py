@@ -12,7 +12,7 @@ import pytest
 from tests.faults.apiserver import ApiServer
 from tests.faults.checker import find_violations
 from tests.faults.history import History
-from tests.faults.trials import Stage, config_map, wait_until_halted
+from tests.faults.kill_trials import Stage, config_map, wait_until_halted
 
 pytestmark = pytest.mark.faults
 

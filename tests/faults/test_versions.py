@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.checker import find_violations
-from tests.faults.trials import config_map
+from tests.faults.kill_trials import config_map
 
 pytestmark = pytest.mark.faults
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.diff.yamltext import render_yaml
+from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, playground

@@ -18,7 +18,10 @@ from hypothesis.stateful import rule
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ApplyRun, Approval, Plan, Review
-from applyviz.workflow import approvals, failpoints, plans, reviews, runs
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import grant_role, make_policy, open_dangers, overwrite_conflicts, take_roles
 from tests.model.team import EVERYBODY, HUMANS, NAMES, ROLES, Killed, Team, UnapprovedError, bundle_of
 from tests.model.world import NO_FAULT
@@ -63,12 +66,12 @@ class Story(Team):
             ),
         )
         if review is not None and is_made:
-            plans.make_plan(review.plans.get().pk)
+            planner.make_plan(review.plans.get().pk)
 
     @rule(number=choice)
     def finish_plan(self, number: int) -> None:
         plan = self._pick(Plan, number, state=PlanState.PLANNING)
-        self._try("plan", lambda: plan and plans.make_plan(plan.pk))
+        self._try("plan", lambda: plan and planner.make_plan(plan.pk))
 
     @rule(number=choice, by=writers, given=st.none() | texts, is_made=st.booleans())
     def edit_or_replan(self, number: int, by: str, given: dict[str, dict[str, str]] | None, is_made: bool) -> None:
@@ -78,7 +81,7 @@ class Story(Team):
         bundle = bundle_of(given) if given else None
         plan = self._try("re-plan", lambda: reviews.replan_review(review, by=self._person(by), bundle=bundle))
         if plan is not None and is_made:
-            plans.make_plan(plan.pk)
+            planner.make_plan(plan.pk)
 
     @rule(number=choice, by=writers)
     def take_over(self, number: int, by: str) -> None:
@@ -86,7 +89,7 @@ class Story(Team):
         if review is not None:
             plan = self._try("decision", lambda: overwrite_conflicts(review, by=self._person(by)))
             if plan is not None:
-                plans.make_plan(plan.pk)
+                planner.make_plan(plan.pk)
 
     @rule(number=choice, by=writers)
     def close(self, number: int, by: str) -> None:
@@ -105,7 +108,7 @@ class Story(Team):
         digest = other.digest if is_other == 5 else plan.digest
         self._note_parts(plan)
         open_dangers(plan, self._person(by))
-        given = self._try("approval", lambda: approvals.approve_plan(plan, by=self._person(by), digest=digest))
+        given = self._try("approval", lambda: approving.approve_plan(plan, by=self._person(by), digest=digest))
         if given is not None:
             assert digest == plan.digest
             assert HUMANS.get(by, by) not in self.hands_off[plan.pk], f"{by} took part and approved"
@@ -118,7 +121,7 @@ class Story(Team):
             return
 
         def act() -> bool:
-            approvals.revoke_approval(approval, by=self._person(by))
+            approving.revoke_approval(approval, by=self._person(by))
             return True
 
         if self._try("revocation", act):
@@ -130,13 +133,13 @@ class Story(Team):
         if plan is None:
             return
         person, human = self._person(by), HUMANS.get(by, by)
-        ask = partial(approvals.request_changes, plan, by=person, digest=plan.digest, note="not like this")
+        ask = partial(approving.request_changes, plan, by=person, digest=plan.digest, note="not like this")
         objection = self._try("request for changes", ask)
         if objection is None:
             return
         self._book(plan).objections.add(human)
         self._book(plan).people.pop(human, None)
-        if is_withdrawn and self._try("withdrawal", lambda: approvals.withdraw_request(objection, by=person) or True):
+        if is_withdrawn and self._try("withdrawal", lambda: approving.withdraw_request(objection, by=person) or True):
             self._book(plan).objections.discard(human)
 
     @rule(number=choice, by=approvers, times=st.integers(1, 2), is_other=st.integers(0, 5))

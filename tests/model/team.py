@@ -20,8 +20,10 @@ from hypothesis.stateful import RuleBasedStateMachine
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import changes, failpoints, policies
-from applyviz.workflow.errors import WorkflowError
+from applyviz.workflow import policies
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.errors import WorkflowError
+from applyviz.workflow.plans import changes
 from tests.faults.checker import find_violations
 from tests.faults.comparing import fits_template
 from tests.faults.gathering import gather, render_template

@@ -20,10 +20,10 @@ from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Answer, Request
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Cluster
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from applyviz.sources.bundle import SourceBundle
-from applyviz.workflow import calculation
+from applyviz.workflow.plans import calculation
 from tests.faults.history import Exchange
 
 MAPS = "/api/v1/namespaces/default/configmaps"

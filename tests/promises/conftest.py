@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.workflow import failpoints
+from applyviz.workflow.foundation import failpoints
 from tests.faults.checker import find_violations
 from tests.faults.gathering import gather
 from tests.faults.history import History, Run
@@ -73,6 +73,6 @@ def scene(db, monkeypatch) -> Iterator[Scene]:
 @pytest.fixture
 def unguarded(db) -> Iterator[None]:
     """The database as it is for somebody who took its triggers away."""
-    guards.remove("default")
+    triggers.remove("default")
     yield
-    guards.install("default")
+    triggers.install("default")

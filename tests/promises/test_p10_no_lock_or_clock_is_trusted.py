@@ -13,7 +13,8 @@ import time_machine
 from django.utils import timezone
 
 from applyviz.records.models import ApplyRun
-from applyviz.workflow import failpoints, runs
+from applyviz.workflow import runs
+from applyviz.workflow.foundation import failpoints
 from tests.promises.conftest import Scene
 from tests.stories import let_lease_run_out
 

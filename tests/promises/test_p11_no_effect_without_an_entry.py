@@ -13,7 +13,8 @@ from django.db import DatabaseError, OperationalError, transaction
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import audit, chain, runs
+from applyviz.workflow import runs
+from applyviz.workflow.audit import chain, trail
 from tests.promises.conftest import Scene
 
 pytestmark = [pytest.mark.promises, pytest.mark.django_db]
@@ -34,7 +35,7 @@ def test_intent_of_every_write_is_there_when_it_is_sent(scene: Scene):
 )
 def test_nothing_is_sent_while_the_history_takes_no_entry(scene: Scene, monkeypatch, action):
     run = scene.start(scene.change())
-    record = audit.record
+    record = trail.record
 
     def refuse(given: AuditAction, **values: Any) -> Any:
         if given == action:
@@ -42,7 +43,7 @@ def test_nothing_is_sent_while_the_history_takes_no_entry(scene: Scene, monkeypa
         return record(given, **values)
 
     with monkeypatch.context() as patched:
-        patched.setattr(audit, "record", refuse)
+        patched.setattr(trail, "record", refuse)
         with contextlib.suppress(OperationalError):
             runs.execute_run(run.pk, sleep=lambda seconds: None)
     assert scene.writes == []
@@ -55,7 +56,7 @@ def test_approval_and_start_leave_nothing_while_the_history_takes_no_entry(scene
         raise OperationalError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(audit, "record", refuse)
+        patched.setattr(trail, "record", refuse)
         with pytest.raises(OperationalError), transaction.atomic():
             runs.approve_and_run(plan, by=scene.bob, digest=plan.digest)
 

@@ -23,8 +23,10 @@ from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle
 from applyviz.sources.bundle import SourceFile as BundledFile
 from applyviz.tasks import execute_run, make_plan
-from applyviz.workflow import approvals, reviews, runs
-from applyviz.workflow.errors import NotPossibleError, WorkflowError
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
+from applyviz.workflow.plans import reviews
 from tests.builders import make_policy, take_roles
 from tests.model.world import World
 from tests.stories import config_map
@@ -148,7 +150,7 @@ def test_untouched_plan_is_written(scene, unguarded):
 
 def test_edit_drops_the_approval_and_an_old_digest_starts_nothing(scene):
     plan = scene.change()
-    approvals.approve_plan(plan, by=scene.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=scene.bob, digest=plan.digest)
     bundle = SourceBundle((BundledFile("0.yaml", config_map("there", x="3", w="1").encode()),))
     edited = reviews.replan_review(plan.review, by=scene.alice, bundle=bundle)
     make_plan(edited.pk)
@@ -170,7 +172,7 @@ def test_approval_is_spent_once(scene):
         with pytest.raises(DatabaseError), transaction.atomic():
             Approval.objects.filter(pk=spent.pk).update(**change)
     with pytest.raises(WorkflowError):
-        approvals.revoke_approval(spent, by=scene.bob)
+        approving.revoke_approval(spent, by=scene.bob)
     again = reviews.create_review(
         by=scene.alice,
         title="Again",
@@ -187,7 +189,7 @@ def test_approval_is_spent_once(scene):
 
 
 def plan_options(plan: Plan) -> Any:
-    from applyviz.engine.planning.serialize import options_from_json  # noqa: PLC0415 - one use
+    from applyviz.engine.planning.digest.serialize import options_from_json  # noqa: PLC0415 - one use
 
     return options_from_json(plan.options)
 
@@ -226,7 +228,7 @@ def test_other_cluster_behind_the_name_gets_nothing(scene, monkeypatch):
 def test_forged_messages_wake_nothing_that_was_not_approved(scene):
     waiting = scene.change()
     planned = scene.plan(config_map("second", a="1"))
-    approvals.approve_plan(planned, by=scene.bob, digest=planned.digest)
+    approving.approve_plan(planned, by=scene.bob, digest=planned.digest)
     scene.world.exchanges.clear()
     dice = random.Random(7)
     forged: list[Any] = [
@@ -265,9 +267,9 @@ def test_messages_hold_an_id_and_nothing_else():
 def test_expired_approval_starts_nothing(scene, monkeypatch):
     make_policy(approval_hours=1)
     plan = scene.change()
-    approvals.approve_plan(plan, by=scene.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=scene.bob, digest=plan.digest)
     later = timezone.now() + timedelta(minutes=61)
-    monkeypatch.setattr("applyviz.workflow.clock.now", lambda: later)
+    monkeypatch.setattr("applyviz.workflow.foundation.clock.now", lambda: later)
 
     with pytest.raises(NotPossibleError, match="missing"):
         runs.start_run(plan, by=scene.bob, digest=plan.digest)

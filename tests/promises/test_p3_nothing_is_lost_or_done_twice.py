@@ -15,11 +15,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from applyviz import keypairs, queue
+from applyviz import hpke, queue
 from applyviz.queue import TaskName
 from applyviz.records.models import ApplyRun, Approval, OutboxMessage, Plan
 from applyviz.tasks import execute_run, make_plan
-from applyviz.workflow import failpoints, runs, sweep
+from applyviz.workflow import runs
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.ops import recovery
 from tests.promises.conftest import Scene
 from tests.stories import Killed, config_map, let_lease_run_out
 
@@ -199,7 +201,7 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
         failpoints.hooks.clear()
         let_lease_run_out(run)
     before, old = len(scene.writes), list(settings.APPLYVIZ_OPENING_KEYS)
-    new = keypairs.make_opening_key()
+    new = hpke.make_opening_key()
     settings.APPLYVIZ_OPENING_KEYS = [new] if keys == "none that fits" else [new, *old]
     scene.work(run)
     settings.APPLYVIZ_OPENING_KEYS = [new, *old]
@@ -224,7 +226,7 @@ def test_sweep_of_which_a_part_breaks_still_finds_runs(scene: Scene, monkeypatch
     def breaks(**_: object) -> None:
         raise RuntimeError("poison")
 
-    monkeypatch.setattr(f"applyviz.workflow.sweep.{part}", breaks)
-    sweep.sweep()
+    monkeypatch.setattr(f"applyviz.workflow.ops.recovery.{part}", breaks)
+    recovery.sweep()
 
     assert {"run_id": run.pk} in asked

@@ -17,7 +17,9 @@ from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.records.models import ApplyRun
-from applyviz.workflow import calculation, failpoints, runs
+from applyviz.workflow import runs
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.plans import calculation
 from applyviz.workflow.runs import objects
 from applyviz.workflow.runs.lease import Claim
 from tests.model.world import MAPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.workflow.errors import NotPossibleError
+from applyviz.workflow.foundation.errors import NotPossibleError
 from tests.builders import make_policy
 from tests.promises.conftest import Scene
 from tests.stories import config_map

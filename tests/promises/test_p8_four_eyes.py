@@ -16,8 +16,11 @@ from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountLink, ApplyRun, Approval, AuditEntry, BreakGlass, Plan
-from applyviz.workflow import approvals, breakglass, plans, reviews, runs
-from applyviz.workflow.errors import WorkflowError
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation.errors import WorkflowError
+from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.runs import emergency_apply
 from tests.builders import build_approval, make_person, make_policy, overwrite_conflicts
 from tests.promises.conftest import Scene
 from tests.stories import config_map
@@ -34,7 +37,7 @@ def _ways(plan: Plan, by: User) -> dict[str, Any]:
     return {
         "save": lambda: _row(plan, by).save(),
         "create": lambda: Approval.objects.bulk_create([_row(plan, by)]),
-        "use case": lambda: approvals.approve_plan(plan, by=by, digest=plan.digest),
+        "use case": lambda: approving.approve_plan(plan, by=by, digest=plan.digest),
         "approve and run": lambda: runs.approve_and_run(plan, by=by, digest=plan.digest),
     }
 
@@ -52,11 +55,11 @@ def _involve(scene: Scene, people: dict[str, User]) -> Plan:
     """A plan that Alice wrote, the editor edited, the decider decided and asked for."""
     scene.world.apply_as("somebody", "there", {"x": "1"})
     review = scene.review({"0.yaml": config_map("there", x="2")})
-    plans.make_plan(review.plans.get().pk)
+    planner.make_plan(review.plans.get().pk)
     edited = reviews.replan_review(review, by=people["editor"])
-    plans.make_plan(edited.pk)
+    planner.make_plan(edited.pk)
     decided = overwrite_conflicts(review, by=people["decider"])
-    plans.make_plan(decided.pk)
+    planner.make_plan(decided.pk)
     return Plan.objects.get(pk=decided.pk)
 
 
@@ -121,7 +124,7 @@ def test_other_digest_and_unfinished_plan_cannot_be_approved_in_the_database(sce
 @pytest.mark.parametrize("change", ["by", "digest", "plan", "expires_at"])
 def test_approval_is_never_made_another_one(scene: Scene, all_rights, change):
     plan, second = scene.change(), scene.plan(config_map("z", a="1"))
-    approval = approvals.approve_plan(plan, by=scene.bob, digest=plan.digest)
+    approval = approving.approve_plan(plan, by=scene.bob, digest=plan.digest)
     values = {
         "by": all_rights["other"].pk,
         "digest": second.digest,
@@ -139,8 +142,8 @@ def test_broken_glass_is_a_record_of_its_own_that_stays(scene: Scene):
     plan = scene.change()
     ida = make_person("ida", Role.ADMINISTRATOR, Role.BREAK_GLASS)
     with pytest.raises(WorkflowError):
-        breakglass.run_without_consent(plan, by=scene.bob, digest=plan.digest, reason="fire", ticket="T-1")
-    run = breakglass.run_without_consent(plan, by=ida, digest=plan.digest, reason="fire", ticket="T-1")
+        emergency_apply.run_without_consent(plan, by=scene.bob, digest=plan.digest, reason="fire", ticket="T-1")
+    run = emergency_apply.run_without_consent(plan, by=ida, digest=plan.digest, reason="fire", ticket="T-1")
     scene.work(run)
 
     (told,) = scene.judge(run)

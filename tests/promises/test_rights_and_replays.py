@@ -17,9 +17,12 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Approval, Cluster, OutboxMessage, Review
 from applyviz.tasks import execute_run, make_plan
-from applyviz.workflow import approvals, failpoints, identities, runs
-from applyviz.workflow.errors import WorkflowError
-from applyviz.workflow.identities import MappingDraft
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.clusters.impersonation import MappingDraft
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.errors import WorkflowError
 from tests.builders import grant_role, make_person, make_policy, take_roles
 from tests.model.world import World, read_here
 from tests.promises.conftest import Scene
@@ -41,7 +44,7 @@ def _narrow(scene: Scene, name: str, role: Role) -> None:
 
 def _map(scene: Scene) -> None:
     dana = make_person("dana", Role.ADMINISTRATOR)
-    identities.map_identity(scene.cluster, MappingDraft("jane"), by=dana)
+    impersonation.map_identity(scene.cluster, MappingDraft("jane"), by=dana)
 
 
 TAKEN: dict[str, Callable[[Scene], object]] = {
@@ -66,7 +69,7 @@ def test_right_that_goes_in_any_state_keeps_everything_from_being_written(scene,
     make_person("olga", Role.OPERATOR)
     plan = scene.change()
     if state != "planned":
-        approvals.approve_plan(plan, by=scene.bob, digest=plan.digest)
+        approving.approve_plan(plan, by=scene.bob, digest=plan.digest)
     if state in STATES[2:]:
         run = runs.start_run(plan, by=scene.person("olga"), digest=plan.digest)
         if state == STATES[3]:
@@ -78,7 +81,7 @@ def test_right_that_goes_in_any_state_keeps_everything_from_being_written(scene,
     TAKEN[what](scene)
 
     for act in (
-        lambda: approvals.approve_plan(plan, by=scene.person("bob"), digest=plan.digest),
+        lambda: approving.approve_plan(plan, by=scene.person("bob"), digest=plan.digest),
         lambda: runs.start_run(plan, by=scene.person("olga"), digest=plan.digest),
     ):
         try:
@@ -109,7 +112,7 @@ def test_target_swapped_in_the_row_of_the_cluster_gets_nothing(scene, monkeypatc
 
 def test_replayed_requests_and_messages_apply_once(scene, monkeypatch):
     """All requests and messages of a whole story, each sent again fifty times, in any order."""
-    monkeypatch.setattr("applyviz.workflow.intake.read_bundle", read_here)
+    monkeypatch.setattr("applyviz.workflow.plans.intake.read_bundle", read_here)
     alice, bob = Client(), Client()
     alice.force_login(scene.alice)
     bob.force_login(scene.bob)

@@ -4,10 +4,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AccountLink, Approval
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail
 from tests.builders import build_approval, build_emergency, make_person, make_plan_row, make_policy
 from tests.records.rows import approve, refused, run_row
 
@@ -77,7 +77,7 @@ def test_no_way_leads_to_an_approval_of_ones_own(way):
 def test_statements_are_refused_as_the_orm_is(statement):
     alice, bob = make_person("alice", Role.VIEWER), make_person("bob")
     plan, now = make_plan_row(alice), timezone.now()
-    audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject(review=1))
+    trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(review=1))
     make_policy(approvals=2)
     Approval.objects.filter(pk=approve(plan, bob).pk).update(spent_at=now, run=run_row(plan, bob))
     build_emergency(plan, bob, reason="r", ticket="t").save()
@@ -86,7 +86,7 @@ def test_statements_are_refused_as_the_orm_is(statement):
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has no TRUNCATE")
-@pytest.mark.parametrize("table", guards.KEPT_TABLES)
+@pytest.mark.parametrize("table", triggers.KEPT_TABLES)
 def test_no_table_that_is_kept_is_emptied(table):
     assert f"{table} is never emptied" in refused(lambda: execute(f"TRUNCATE {table} CASCADE"))
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.enums import Applier, AuditAction, PlanState, Role, RunState
 from applyviz.records.models import (
     AccountLink,
@@ -27,7 +27,7 @@ from applyviz.records.models import (
     Team,
     TeamMember,
 )
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail
 from tests.builders import build_emergency, make_person, make_plan_row, make_policy
 from tests.records.rows import approve, refused, run_row
 
@@ -45,11 +45,11 @@ def test_every_guard_is_installed():
         cursor.execute(TRIGGERS[connection.vendor])
         found = {row[0] for row in cursor.fetchall()}
 
-    assert found == {guard.name for guard in guards.GUARDS}
+    assert found == {guard.name for guard in triggers.GUARDS}
 
 
 def test_audit_entries_are_never_changed():
-    entry = audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject(review=1))
+    entry = trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(review=1))
 
     assert "never changed" in refused(lambda: AuditEntry.objects.filter(pk=entry.pk).update(actor_name="mallory"))
     assert "never deleted" in refused(lambda: AuditEntry.objects.filter(pk=entry.pk).delete())

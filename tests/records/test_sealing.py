@@ -6,11 +6,11 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from applyviz import keypairs
+from applyviz import hpke
 from applyviz.records.enums import AuditAction, ClusterKind
 from applyviz.records.models import AuditEntry, Cluster, ObjectChange, SandboxObject
 from applyviz.records.sealing import Sealed, SealError, can_open
-from applyviz.workflow import resealing
+from applyviz.workflow.ops import key_rotation
 from tests.builders import make_cluster_row, make_person, make_plan_row
 
 
@@ -21,12 +21,12 @@ def hold(settings, *, opening=(), sealing=""):
 
 @pytest.fixture
 def pair():
-    opening = keypairs.make_opening_key()
-    return opening, keypairs.sealing_key_of(opening)
+    opening = hpke.make_opening_key()
+    return opening, hpke.sealing_key_of(opening)
 
 
 def sealed_under(opening: str, content: bytes) -> Sealed:
-    return Sealed(keypairs.seal(content, keypairs.sealing_key_of(opening)))
+    return Sealed(hpke.seal(content, hpke.sealing_key_of(opening)))
 
 
 def test_sealed_prints_nothing():
@@ -51,7 +51,7 @@ def test_sealing_key_seals_and_opens_nothing(settings, pair):
 
 
 def test_every_opening_key_opens_and_the_first_seals(settings, pair):
-    older, newer = pair[0], keypairs.make_opening_key()
+    older, newer = pair[0], hpke.make_opening_key()
     hold(settings, opening=[older])
     sealed = Sealed.of_bytes(b"content")
     hold(settings, opening=[newer, older])
@@ -129,12 +129,12 @@ def test_column_takes_sealed_content_only():
 
 @pytest.mark.django_db
 def test_rotation_carries_over_what_is_not_immutable(settings, pair):
-    old = keypairs.make_opening_key()
+    old = hpke.make_opening_key()
     hold(settings, opening=[pair[0], old])
     make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(old, b"credential"))
     plan = make_plan_row(make_person("alice"), sealed=sealed_under(old, b"{}"))
 
-    found = {one.column: (one.carried, one.fixed, one.unopened) for one in resealing.reseal()}
+    found = {one.column: (one.carried, one.fixed, one.unopened) for one in key_rotation.reseal()}
 
     assert {column: told for column, told in found.items() if any(told)} == {
         "cluster.credential": (1, 0, 0),
@@ -150,7 +150,7 @@ def test_rotation_carries_over_what_is_not_immutable(settings, pair):
 @pytest.mark.django_db
 def test_rotation_says_what_it_cannot_open(settings, pair):
     hold(settings, opening=pair[:1])
-    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(keypairs.make_opening_key(), b"c"))
+    make_cluster_row("live", kind=ClusterKind.LIVE, credential=sealed_under(hpke.make_opening_key(), b"c"))
 
     with pytest.raises(CommandError, match="1 values were sealed under keys that are not here"):
         call_command("keys", "reseal")
@@ -160,7 +160,7 @@ def test_command_makes_a_pair_that_fits(capsys):
     call_command("keys", "make")
 
     told = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
-    assert keypairs.sealing_key_of(told["APPLYVIZ_OPENING_KEYS"]) == told["APPLYVIZ_SEALING_KEY"]
+    assert hpke.sealing_key_of(told["APPLYVIZ_OPENING_KEYS"]) == told["APPLYVIZ_SEALING_KEY"]
 
 
 def test_command_shows_names_and_no_opening_key(settings, pair, capsys):
@@ -168,5 +168,5 @@ def test_command_shows_names_and_no_opening_key(settings, pair, capsys):
 
     call_command("keys", "show")
 
-    name = keypairs.name_of(pair[1])
+    name = hpke.name_of(pair[1])
     assert capsys.readouterr().out.splitlines() == [f"seals  {name}  {pair[1]}", f"opens  {name}"]

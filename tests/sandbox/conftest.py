@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from applyviz.engine.objects.exchange import JSON, Answer, Request
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 Ask = Callable[..., Answer]

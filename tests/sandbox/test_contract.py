@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.sandbox.contract import CONTROLLED, judge_story, list_stories, load_story
 
 

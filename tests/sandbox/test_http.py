@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from applyviz.sandbox.http import BODY_LIMIT, HttpFace
-from applyviz.sandbox.tables import render_age
+from applyviz.sandbox.api.http import BODY_LIMIT, HttpFace
+from applyviz.sandbox.api.tables import render_age
 from tests.sandbox.conftest import NOW
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
-from applyviz.sandbox.server import Sandbox
+from applyviz.sandbox.api.server import Sandbox
 from tests.sandbox.conftest import NOW
 
 MAPS = "/api/v1/namespaces/default/configmaps"

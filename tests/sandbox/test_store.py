@@ -2,7 +2,7 @@
 
 import pytest
 
-from applyviz.sandbox.store import Key, MemoryStore
+from applyviz.sandbox.storage.store import Key, MemoryStore
 
 
 def test_transaction_takes_everything_back_when_it_fails():

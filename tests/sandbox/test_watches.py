@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import pytest
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
-from applyviz.sandbox import store as stores
-from applyviz.sandbox.http import HttpFace, WatchPosition
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.status import StatusError
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.http import HttpFace, WatchPosition
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.parity.status import StatusError
+from applyviz.sandbox.storage import store as stores
+from applyviz.sandbox.storage.store import MemoryStore
 from tests.sandbox.conftest import NOW
 from tests.sandbox.test_server import make_definition, make_map
 

@@ -27,14 +27,17 @@ from django.core.management import call_command  # noqa: E402
 from django.db import OperationalError, connections  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from applyviz.engine.planning.plan import Operation  # noqa: E402
-from applyviz.engine.planning.serialize import options_to_json  # noqa: E402
+from applyviz.engine.planning.digest.serialize import options_to_json  # noqa: E402
+from applyviz.engine.planning.model.plan import Operation  # noqa: E402
 from applyviz.engine.requests.options import ApplyOptions  # noqa: E402
 from applyviz.records.enums import PlanState, Role  # noqa: E402
 from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan  # noqa: E402
 from applyviz.sources.bundle import SourceBundle, SourceFile  # noqa: E402
-from applyviz.workflow import approvals, locks, reviews, runs  # noqa: E402
-from applyviz.workflow.errors import WorkflowError  # noqa: E402
+from applyviz.workflow import runs  # noqa: E402
+from applyviz.workflow.approvals import approving  # noqa: E402
+from applyviz.workflow.foundation import locks  # noqa: E402
+from applyviz.workflow.foundation.errors import WorkflowError  # noqa: E402
+from applyviz.workflow.plans import reviews  # noqa: E402
 from tests.builders import make_person, make_plan_row  # noqa: E402
 
 PEOPLE = {
@@ -62,7 +65,7 @@ class Round:
         self.plan.refresh_from_db()
         self.before = dice.choice(("bob", "carl", ""))
         if self.before:
-            approvals.approve_plan(self.plan, by=people[self.before], digest=self.plan.digest)
+            approving.approve_plan(self.plan, by=people[self.before], digest=self.plan.digest)
         self.outcomes: list[tuple[str, str]] = []
         self.broken: list[str] = []
 
@@ -89,7 +92,7 @@ class Round:
     def approve(self, name: str) -> Any:
         if self.by_page:
             return self._ask(name, "confirm", then="wait")
-        return approvals.approve_plan(self.plan, by=self.people[name], digest=self.plan.digest)
+        return approving.approve_plan(self.plan, by=self.people[name], digest=self.plan.digest)
 
     def confirm(self, name: str) -> Any:
         if self.by_page:
@@ -105,12 +108,12 @@ class Round:
         if self.by_page:
             return self._ask(name, "revoke")
         mine = Approval.objects.filter(plan=self.plan, by=self.people[name], revoked_at=None).first()
-        return approvals.revoke_approval(mine, by=self.people[name]) if mine else 409
+        return approving.revoke_approval(mine, by=self.people[name]) if mine else 409
 
     def object(self, name: str) -> Any:
         if self.by_page:
             return self._ask(name, "confirm", then="changes", note="not like this")
-        return approvals.request_changes(self.plan, by=self.people[name], digest=self.plan.digest, note="no")
+        return approving.request_changes(self.plan, by=self.people[name], digest=self.plan.digest, note="no")
 
     def choose(self) -> list[tuple[str, str]]:
         """Who does what: always an edit or a re-plan, and somebody who confirms or starts."""
@@ -196,13 +199,13 @@ def forget_locks() -> list[Any]:
     def read(review_id: int) -> Review:
         return Review.objects.get(pk=review_id)
 
-    holders = (locks, approvals, reviews, runs.start)
+    holders = (locks, approving, reviews, runs.start)
     return [patch.object(module, "hold_review", read) for module in holders]
 
 
 def revoke_without_order() -> list[Any]:
     """Who revokes holds the approval before anything else, as who starts a run does last."""
-    return [patch.object(approvals, "hold_review", lambda review_id: None)]
+    return [patch.object(approving, "hold_review", lambda review_id: None)]
 
 
 PLANTS = {"": list, "forget_locks": forget_locks, "revoke_without_order": revoke_without_order}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz import keypairs
+from applyviz import hpke
 from tests.services.browsing import Browser
 from tests.services.servers import run_postgres, run_redis
 from tests.services.team import ROOT, Team
@@ -184,7 +184,7 @@ def test_web_refuses_to_start_with_a_key_of_workers(team, variable):
 
 
 def test_worker_refuses_keys_that_do_not_fit(team):
-    other = keypairs.sealing_key_of(keypairs.make_opening_key())
+    other = hpke.sealing_key_of(hpke.make_opening_key())
 
     done = subprocess.run(
         [sys.executable, "manage.py", "check"],

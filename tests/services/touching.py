@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from django.db import connection, transaction
 
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.models import AuditEntry, AuditHead
-from applyviz.workflow import chain
+from applyviz.workflow.audit import chain
 
 TABLE = "records_auditentry"
 COLUMNS = ("actor_name", "action", "cluster", "roles", "address", "field_manager", "plan_digest", "previous_hash")
@@ -115,7 +115,7 @@ def _swap(one: int, other: int, column: str) -> tuple[str, ...]:
 
 def _try(touch: Touch) -> str:
     with transaction.atomic():
-        guards.remove("default")
+        triggers.remove("default")
         with connection.cursor() as cursor:
             for statement in touch.statements:
                 cursor.execute(statement)
@@ -145,7 +145,7 @@ def _try_with_heads(hand: Hand) -> str:
     published = chain.find_head()
     cut = hand.pick(chain=0, action="run.started").pk
     with transaction.atomic():
-        guards.remove("default")
+        triggers.remove("default")
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {TABLE} WHERE id >= {cut}")
         rows = AuditEntry.objects.order_by("id").values_list("chain", "sequence", "hash").iterator()

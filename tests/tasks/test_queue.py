@@ -12,7 +12,7 @@ from applyviz.queue import TaskName
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, OutboxMessage, Plan
 from applyviz.tasks import execute_run, make_plan, sweep_unfinished
-from applyviz.workflow import outbox
+from applyviz.workflow.foundation import outbox
 from tests.stories import Team, config_map
 
 pytestmark = pytest.mark.django_db

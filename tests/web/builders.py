@@ -1,17 +1,17 @@
-"""Hand-built engine values for the tests of presenters and templates."""
+"""Hand-built engine values for the tests of read models and templates."""
 
 from __future__ import annotations
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.errors import Conflict, SourcePosition
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.decisions import FieldWays, Way, WayOut
-from applyviz.engine.planning.fileedits import FileEdit, FilePatch
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Versions
+from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch
+from applyviz.engine.planning.conflicts.resolutions import FieldWays, Way, WayOut
+from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Versions
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 from applyviz.engine.schema.model import SchemaOrigin
 
 YOU = Owner("ci", "Apply", "apps/v1", time="2026-11-18T09:12:00Z")

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from applyviz.engine.explain.reasons import FieldOperation
-from applyviz.engine.planning.plan import Operation
-from applyviz.web.presenters.readings import list_rows, read_plan
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.web.reviews.pages.plan_overview import list_rows, read_plan
 from tests.builders import grant_role
 from tests.web import builders, rows
 

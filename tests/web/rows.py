@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 
-from applyviz.engine.planning import plan as engine
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.serialize import change_to_json, options_to_json
+from applyviz.engine.planning.digest.serialize import change_to_json, options_to_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState
 from applyviz.records.models import (
@@ -25,7 +25,7 @@ from applyviz.records.models import (
     Target,
 )
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import livevalues
+from applyviz.workflow.plans import live_values
 from applyviz.workflow.policies import BUILT_IN
 from tests.builders import make_approval
 
@@ -105,7 +105,7 @@ def make_plan(
     for row in rows:
         counts[row.operation] = counts.get(row.operation, 0) + 1
     values = {"state": state, "counts": counts, "problems": list(problems), "error": error}
-    values["summary"] = livevalues.keep_compared(rows)
+    values["summary"] = live_values.keep_compared(rows)
     if state == PlanState.COMPLETE:
         values |= {"digest": f"{number}{DIGEST}", "completed_at": NOW, "policy_version": BUILT_IN}
     Plan.objects.filter(pk=plan.pk).update(**values)

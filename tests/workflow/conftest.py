@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from applyviz.workflow import clock
+from applyviz.workflow.foundation import clock
 
 
 @pytest.fixture

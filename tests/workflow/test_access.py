@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from applyviz.records.enums import Role
 from applyviz.records.models import Cluster, Grant, Review, ReviewPlace
-from applyviz.workflow import access, teams
-from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotAllowedError, NotVisibleError
-from applyviz.workflow.places import EVERY_NAMESPACE, Place
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, Place
+from applyviz.workflow.people import teams
 from tests.builders import grant_role, make_cluster_row, make_person, make_plan_row
 
 pytestmark = pytest.mark.django_db

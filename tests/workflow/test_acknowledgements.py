@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import acknowledgements, approvals
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.approvals import acknowledgements, approving
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from tests.builders import make_person, make_policy
 from tests.web import builders, rows
 
@@ -126,7 +126,7 @@ def test_many_objects_are_a_risk_of_the_plan_that_is_acknowledged_and_undone(bob
     itself = [(here, HazardKind.MANY_OBJECTS)]
 
     assert name_open(plan) == itself
-    assert "1 risk to acknowledge" in approvals.find_plan_blockers(plan)
+    assert "1 risk to acknowledge" in approving.find_plan_blockers(plan)
     acknowledgements.acknowledge_hazards(
         plan, HazardKind.MANY_OBJECTS, by=bob, positions=[acknowledgements.PLAN_ITSELF]
     )
@@ -143,4 +143,4 @@ def test_deleting_replacing_and_forcing_are_acknowledged(alice, kind):
     plan = rows.make_plan(alice, [build("one", Hazard(kind, Severity.DANGER))])
 
     assert name_open(plan) == [(0, kind)]
-    assert "1 risk to acknowledge" in approvals.find_plan_blockers(plan)
+    assert "1 risk to acknowledge" in approving.find_plan_blockers(plan)

@@ -4,8 +4,8 @@ import pytest
 
 from applyviz.records.enums import AuditAction, PlanState, Role
 from applyviz.records.models import AuditEntry, ObjectChange, Plan
-from applyviz.workflow import approvals
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotVisibleError
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotVisibleError
 from tests.builders import make_person, make_plan_row, take_roles
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ def bob():
 def test_approval_is_recorded_with_its_digest(alice, bob):
     plan = make_plan_row(alice)
 
-    approval = approvals.approve_plan(plan, by=bob, digest=plan.digest, note="looks right")
+    approval = approving.approve_plan(plan, by=bob, digest=plan.digest, note="looks right")
 
     assert (approval.by_name, approval.digest, approval.spent_at) == ("bob", plan.digest, None)
     entry = AuditEntry.objects.get(action=AuditAction.APPROVAL_GIVEN)
@@ -35,16 +35,16 @@ def test_nobody_approves_their_own(alice):
     plan = make_plan_row(alice)
 
     with pytest.raises(NotAllowedError, match="nobody approves what they wrote"):
-        approvals.approve_plan(plan, by=alice, digest=plan.digest)
+        approving.approve_plan(plan, by=alice, digest=plan.digest)
 
 
 def test_outsider_and_weak_role_are_refused(alice):
     plan = make_plan_row(alice)
 
     with pytest.raises(NotVisibleError):
-        approvals.approve_plan(plan, by=make_person("charlie"), digest=plan.digest)
+        approving.approve_plan(plan, by=make_person("charlie"), digest=plan.digest)
     with pytest.raises(NotAllowedError):
-        approvals.approve_plan(plan, by=make_person("victor", Role.VIEWER), digest=plan.digest)
+        approving.approve_plan(plan, by=make_person("victor", Role.VIEWER), digest=plan.digest)
 
 
 def test_other_digest_is_refused(alice, bob):
@@ -52,41 +52,41 @@ def test_other_digest_is_refused(alice, bob):
 
     for digest in ("", "b" * 64):
         with pytest.raises(NotPossibleError, match="look at it again"):
-            approvals.approve_plan(plan, by=bob, digest=digest)
+            approving.approve_plan(plan, by=bob, digest=digest)
 
 
 def test_second_approval_by_one_person_is_refused(alice, bob):
     plan = make_plan_row(alice)
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
 
     with pytest.raises(NotPossibleError, match="already"):
-        approvals.approve_plan(plan, by=bob, digest=plan.digest)
+        approving.approve_plan(plan, by=bob, digest=plan.digest)
     assert AuditEntry.objects.filter(action=AuditAction.APPROVAL_GIVEN).count() == 1
 
 
 def test_revoked_approval_can_be_given_again(alice, bob):
     plan = make_plan_row(alice)
-    approvals.revoke_approval(approvals.approve_plan(plan, by=bob, digest=plan.digest), by=bob)
-    assert approvals.count_missing(plan) == 1
+    approving.revoke_approval(approving.approve_plan(plan, by=bob, digest=plan.digest), by=bob)
+    assert approving.count_missing(plan) == 1
 
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
 
-    assert approvals.count_missing(plan) == 0
+    assert approving.count_missing(plan) == 0
 
 
 def test_only_who_approved_revokes(alice, bob):
-    approval = approvals.approve_plan(plan := make_plan_row(alice), by=bob, digest=plan.digest)
+    approval = approving.approve_plan(plan := make_plan_row(alice), by=bob, digest=plan.digest)
 
     with pytest.raises(NotAllowedError):
-        approvals.revoke_approval(approval, by=make_person("dora", Role.APPROVER))
+        approving.revoke_approval(approval, by=make_person("dora", Role.APPROVER))
 
 
 def test_approval_counts_while_the_role_lasts(alice, bob):
     plan = make_plan_row(alice)
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
     take_roles(bob)
 
-    assert approvals.list_standing(plan) == []
+    assert approving.list_standing(plan) == []
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_incomplete_plan_blocks(alice, bob, values, blocker):
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.COMPLETE)
     plan.refresh_from_db()
 
-    assert approvals.find_plan_blockers(plan) == (blocker,)
+    assert approving.find_plan_blockers(plan) == (blocker,)
     with pytest.raises(NotPossibleError, match=blocker):
-        approvals.approve_plan(plan, by=bob, digest=plan.digest)
+        approving.approve_plan(plan, by=bob, digest=plan.digest)
 
 
 def test_unfinished_plan_blocks(alice):
-    assert approvals.find_plan_blockers(make_plan_row(alice, state=PlanState.PLANNING)) == ("planning is not finished",)
+    assert approving.find_plan_blockers(make_plan_row(alice, state=PlanState.PLANNING)) == ("planning is not finished",)

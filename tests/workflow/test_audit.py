@@ -5,10 +5,10 @@ from django.db import connection
 
 from applyviz import request_ids
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, AuditHead
-from applyviz.workflow import audit, chain
+from applyviz.workflow.audit import chain, trail
 from tests.builders import make_person
 
 pytestmark = pytest.mark.django_db
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.django_db
 def write(count=5, *, run=None):
     ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
     return [
-        audit.record(
+        trail.record(
             AuditAction.OBJECT_RESULT,
             by=None,
-            about=audit.Subject(cluster="box", run=run, ref=ref),
+            about=trail.Subject(cluster="box", run=run, ref=ref),
             detail={"n": n, "ratio": 0.5, "words": ["ü", None, True]},
         )
         for n in range(count)
@@ -28,10 +28,10 @@ def write(count=5, *, run=None):
 
 
 def tamper(sql):
-    guards.remove("default")
+    triggers.remove("default")
     with connection.cursor() as cursor:
         cursor.execute(sql)
-    guards.install("default")
+    triggers.install("default")
 
 
 def test_untouched_chain_is_intact():
@@ -72,7 +72,7 @@ def test_rewritten_entry_breaks_the_next_one():
     second = AuditEntry.objects.get(sequence=2)
     words = second.words.replace(second.actor_name, "mallory")
     second.actor_name = "mallory"
-    forged = audit.hash_entry({name: getattr(second, name) for name in audit.STORED})
+    forged = trail.hash_entry({name: getattr(second, name) for name in trail.STORED})
     changed = f"actor_name = 'mallory', words = '{words}', hash = '{forged}'"
     tamper(f"UPDATE records_auditentry SET {changed} WHERE sequence = 2")
 
@@ -83,7 +83,7 @@ def test_entry_copies_the_name_and_the_request():
     alice = make_person("alice")
     token = request_ids.current.set("request-1234")
     try:
-        entry = audit.record(AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(review=7))
+        entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(review=7))
     finally:
         request_ids.current.reset(token)
 

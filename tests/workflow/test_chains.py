@@ -8,13 +8,14 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from applyviz import origins
+from applyviz import audit_origin
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, AuditHead
-from applyviz.workflow import anchors, audit, chain, history, retention
-from applyviz.workflow.errors import NotAllowedError, NotValidError
-from applyviz.workflow.history import ExportFormat
+from applyviz.workflow.audit import anchors, chain, retention, trail
+from applyviz.workflow.evidence import history
+from applyviz.workflow.evidence.history import ExportFormat
+from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
 from tests.builders import make_person
 from tests.stories import Team, config_map
 from tests.workflow.test_audit import tamper
@@ -25,12 +26,12 @@ WEB = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
 
 
 def write_run(run, count=3, *, ends=True):
-    about = audit.Subject(cluster="box", run=run, ref=WEB)
-    audit.record(AuditAction.RUN_STARTED, by=None, about=about)
+    about = trail.Subject(cluster="box", run=run, ref=WEB)
+    trail.record(AuditAction.RUN_STARTED, by=None, about=about)
     for number in range(count):
-        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number})
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number})
     if ends:
-        audit.record(AuditAction.RUN_FINISHED, by=None, about=about, detail={"state": "succeeded"})
+        trail.record(AuditAction.RUN_FINISHED, by=None, about=about, detail={"state": "succeeded"})
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_publishing_ties_what_is_loose_and_says_so_once(two_runs):
 
 def test_sweep_ties_a_long_run_only_now_and_then(two_runs):
     assert anchors.tie_loose(older_than=anchors.EVERY) == 1
-    audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(run=2))
+    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(run=2))
 
     assert anchors.tie_loose(older_than=anchors.EVERY) == 0
     AuditHead.objects.filter(chain=2).update(anchored_at=timezone.now() - 2 * anchors.EVERY)
@@ -174,11 +175,11 @@ def test_slices_know_where_each_chain_stands(two_runs):
 
 def test_entry_says_from_where_and_with_which_roles():
     alice = make_person("alice", Role.AUTHOR, Role.VIEWER)
-    held = origins.current.set(origins.Origin(origins.WEB, "203.0.113.7", "Firefox/130.0"))
+    held = audit_origin.current.set(audit_origin.Origin(audit_origin.WEB, "203.0.113.7", "Firefox/130.0"))
     try:
-        entry = audit.record(AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject())
+        entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject())
     finally:
-        origins.current.reset(held)
+        audit_origin.current.reset(held)
     alice.groups.clear()
 
     entry.refresh_from_db()
@@ -189,8 +190,8 @@ def test_entry_says_from_where_and_with_which_roles():
 def test_agent_is_short_and_on_one_line():
     agent = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101\nFirefox/130.0 " + "x" * 500
 
-    assert origins.shorten_agent(agent)[:47] == "Mozilla/5.0 Gecko/20100101 Firefox/130.0 xxxxxx"
-    assert len(origins.shorten_agent(agent)) == 120
+    assert audit_origin.shorten_agent(agent)[:47] == "Mozilla/5.0 Gecko/20100101 Firefox/130.0 xxxxxx"
+    assert len(audit_origin.shorten_agent(agent)) == 120
 
 
 def test_a_whole_run_stands_in_its_own_chain(monkeypatch):
@@ -205,9 +206,9 @@ def test_a_whole_run_stands_in_its_own_chain(monkeypatch):
 
 def old_entries(days, run=None):
     """Entries that look as if they were written days ago."""
-    about = audit.Subject(cluster="box", ref=WEB, run=run)
+    about = trail.Subject(cluster="box", ref=WEB, run=run)
     entries = [
-        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"umbrella {number}"})
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"umbrella {number}"})
         for number in range(3)
     ]
     return entries[-1], timezone.now() + timedelta(days=days)
@@ -311,7 +312,7 @@ def test_requests_of_finished_runs_go_with_a_policy_that_says_so(monkeypatch, po
 
 
 def test_words_are_found_without_case_and_by_their_beginning():
-    audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject(ref=WEB), detail={"note": "Über\nallem RUHE"})
+    trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(ref=WEB), detail={"note": "Über\nallem RUHE"})
     found = [
         history.find_entries({"text": text}).count() for text in ("über", "ALLEM", "ruhe", "deploy shop", "uhe", "%")
     ]
@@ -324,8 +325,8 @@ def test_search_goes_on_page_by_page_with_other_filters(monkeypatch, few):
     monkeypatch.setattr(history, "_NEAR", 2)
     monkeypatch.setattr(history, "_FEW", few)
     for number in range(12):
-        about = audit.Subject(cluster="box" if number % 2 else "other", ref=WEB)
-        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"needle {number}"})
+        about = trail.Subject(cluster="box" if number % 2 else "other", ref=WEB)
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"needle {number}"})
 
     first = history.find_page({"text": "needle", "cluster": "box"}, before=None, count=4)
     rest = history.find_page({"text": "needle", "cluster": "box"}, before=first[-1].pk, count=4)

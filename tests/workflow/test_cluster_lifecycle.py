@@ -14,8 +14,13 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.enums import AuditAction, ClusterKind, Role
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import approvals, breakglass, cluster_lifecycle, clusters, plans, reviews, runs, scans
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.clusters import lifecycle, registration
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.live import scans
+from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.runs import emergency_apply
 from tests.builders import make_cluster_row, make_person
 from tests.stories import Team, config_map
 
@@ -84,7 +89,7 @@ def boss(db):
 
 def replace(team, by=None, server=SERVER):
     credential = {"form": "test", "number": 2}
-    return cluster_lifecycle.prepare_credential(team.cluster, credential=credential, server=server, by=by)()
+    return lifecycle.prepare_credential(team.cluster, credential=credential, server=server, by=by)()
 
 
 def changes(**chosen):
@@ -93,7 +98,7 @@ def changes(**chosen):
 
 
 def add(slug, by=None):
-    return clusters.add_live_cluster(slug=slug, name=slug, credential={"form": "test"}, server=SERVER, by=by)
+    return registration.add_live_cluster(slug=slug, name=slug, credential={"form": "test"}, server=SERVER, by=by)
 
 
 def test_the_same_cluster_is_not_added_under_another_name(team, api):
@@ -104,7 +109,7 @@ def test_the_same_cluster_is_not_added_under_another_name(team, api):
 
 
 def test_archived_cluster_is_restored_and_not_added_again(team, api):
-    cluster_lifecycle.archive_cluster(team.cluster, by=None)
+    lifecycle.archive_cluster(team.cluster, by=None)
 
     with pytest.raises(NotPossibleError, match="archived: restore it"):
         add("other")
@@ -116,7 +121,7 @@ def test_database_holds_no_identity_twice(team):
 
 
 def test_each_sandbox_is_a_cluster_of_its_own(team):
-    other = clusters.create_sandbox(slug="other", name="Other")
+    other = registration.create_sandbox(slug="other", name="Other")
 
     assert team.cluster.uid
     assert other.uid not in ("", team.cluster.uid)
@@ -124,7 +129,7 @@ def test_each_sandbox_is_a_cluster_of_its_own(team):
 
 def test_plans_and_approvals_survive_a_new_credential_of_the_same_account(team, api, boss):
     plan = team.plan(config_map(a="1"))
-    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
     replace(team, by=boss, server="https://api2.example:6443")
     run = team.work(runs.start_run(plan, by=team.bob, digest=plan.digest))
@@ -138,7 +143,7 @@ def test_plans_and_approvals_survive_a_new_credential_of_the_same_account(team, 
 
 def test_credential_of_another_account_makes_plans_stale(team, api):
     plan = team.plan(config_map(a="1"))
-    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
     api.user = "cluster-admin"
 
     replace(team)
@@ -146,10 +151,10 @@ def test_credential_of_another_account_makes_plans_stale(team, api):
     with pytest.raises(NotPossibleError, match=r"belongs to another account \(cluster-admin\)"):
         runs.start_run(plan, by=team.bob, digest=plan.digest)
     again = reviews.replan_review(plan.review, by=team.alice)
-    plans.make_plan(again.pk)
+    planner.make_plan(again.pk)
     again.refresh_from_db()
     assert again.digest != plan.digest  # so that no approval is carried over
-    assert approvals.count_missing(again) == 1
+    assert approving.count_missing(again) == 1
 
 
 def test_account_that_changed_behind_the_credential_writes_nothing(team, api):
@@ -166,12 +171,12 @@ def test_account_that_is_not_told_is_not_taken_for_the_same(team, api):
 
     replace(team)
 
-    assert any("another account (unknown)" in found for found in approvals.find_plan_blockers(plan))
+    assert any("another account (unknown)" in found for found in approving.find_plan_blockers(plan))
 
 
 def test_credential_of_another_cluster_is_refused(team, api):
     before = bytes(Cluster.objects.get().credential.token)
-    api.box = clusters.create_sandbox(slug="other", name="Other")
+    api.box = registration.create_sandbox(slug="other", name="Other")
 
     with pytest.raises(ClusterError, match="is another cluster now"):
         replace(team)
@@ -180,7 +185,7 @@ def test_credential_of_another_cluster_is_refused(team, api):
 
 
 def test_plan_asks_nothing_of_another_cluster(team, api):
-    api.box = clusters.create_sandbox(slug="other", name="Other")
+    api.box = registration.create_sandbox(slug="other", name="Other")
 
     plan = team.plan(config_map(a="1"))
 
@@ -195,7 +200,7 @@ def test_cluster_that_is_down_fails_the_plan_with_its_sentence(team, api):
     plan = team.plan(config_map(a="1"))
 
     assert (plan.state, plan.error) == ("failed", DOWN)
-    assert [b for b in approvals.find_plan_blockers(plan) if "nothing to apply" in b] == []
+    assert [b for b in approving.find_plan_blockers(plan) if "nothing to apply" in b] == []
 
 
 def test_wrong_token_fails_the_plan_with_its_sentence(team, api):
@@ -231,12 +236,12 @@ def test_read_only_account_is_named_before_approval(team, api):
 
     plan = team.plan(config_map(a="1"), config_map("b", a="1"))
 
-    found = [b for b in approvals.find_plan_blockers(plan) if "may not" in b]
+    found = [b for b in approving.find_plan_blockers(plan) if "may not" in b]
     wanted = "create configmaps in namespace default, patch configmaps in namespace default, so the run must fail"
     assert len(found) == 1
     assert found[0].startswith(f"the cluster credential may not {wanted}")
     with pytest.raises(NotPossibleError, match="may not create configmaps"):
-        approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+        approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
 
 def test_rights_that_went_meanwhile_stop_the_run_before_its_first_write(team, api):
@@ -248,9 +253,9 @@ def test_rights_that_went_meanwhile_stop_the_run_before_its_first_write(team, ap
 
 
 def test_connection_is_tested_with_the_own_credential(team, api, boss):
-    good = cluster_lifecycle.check_connection(team.cluster, by=boss)
+    good = lifecycle.check_connection(team.cluster, by=boss)
     api.is_down = True
-    bad = cluster_lifecycle.check_connection(team.cluster, by=boss)
+    bad = lifecycle.check_connection(team.cluster, by=boss)
 
     assert (good.account, good.problem) == ("deployer", "")
     assert (bad.problem, bad.server_message) == (DOWN, "[Errno 111] Connection refused")
@@ -270,10 +275,10 @@ def test_scan_of_a_cluster_that_is_down_finds_nothing_missing(team, api):
 
 def test_paused_cluster_starts_nothing_and_says_so(team, api, boss):
     plan = team.plan(config_map(a="1"))
-    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
     waiting = team.review({"b.yaml": config_map("b")}).plans.get()
 
-    cluster_lifecycle.pause_cluster(team.cluster, reason="etcd is moved", by=boss)
+    lifecycle.pause_cluster(team.cluster, reason="etcd is moved", by=boss)
 
     told = r"Box is paused \(etcd is moved\): an administrator resumes it"
     for act in (
@@ -283,30 +288,30 @@ def test_paused_cluster_starts_nothing_and_says_so(team, api, boss):
     ):
         with pytest.raises(NotPossibleError, match=told):
             act()
-    plans.make_plan(waiting.pk)
+    planner.make_plan(waiting.pk)
     waiting.refresh_from_db()
     assert "Box is paused" in waiting.error
     plan.target.cluster.refresh_from_db()
-    assert "Box is paused" in breakglass.find_glass_blockers(plan)[0]
+    assert "Box is paused" in emergency_apply.find_glass_blockers(plan)[0]
     assert ApplyRun.objects.count() == 0
 
-    cluster_lifecycle.resume_cluster(team.cluster, by=boss)
+    lifecycle.resume_cluster(team.cluster, by=boss)
     assert team.work(runs.start_run(plan, by=team.bob, digest=plan.digest)).state == "succeeded"
     assert changes() == ["paused", "resumed"]
 
 
 def test_run_that_nobody_took_waits_for_the_end_of_a_pause(team, api):
     run = team.start(team.plan(config_map(a="1")))
-    cluster_lifecycle.pause_cluster(team.cluster, reason="", by=None)
+    lifecycle.pause_cluster(team.cluster, reason="", by=None)
 
     assert team.work(run).state == "queued"
-    cluster_lifecycle.resume_cluster(team.cluster, by=None)
+    lifecycle.resume_cluster(team.cluster, by=None)
     assert team.work(run).state == "succeeded"
 
 
 def test_run_of_a_paused_cluster_can_be_canceled(team, api):
     run = team.start(team.plan(config_map(a="1")))
-    cluster_lifecycle.pause_cluster(team.cluster, reason="", by=None)
+    lifecycle.pause_cluster(team.cluster, reason="", by=None)
 
     runs.cancel_run(run, by=team.bob)
 
@@ -318,43 +323,43 @@ def test_archived_cluster_leaves_forms_and_keeps_its_history(team, api, boss):
     team.apply(config_map(a="1"))
     open_plan = team.plan(config_map(a="2"))
 
-    cluster_lifecycle.archive_cluster(team.cluster, by=boss)
+    lifecycle.archive_cluster(team.cluster, by=boss)
 
-    assert list(clusters.list_usable(for_user=team.alice)) == []
-    assert [c.slug for c in clusters.list_clusters(for_user=team.alice)] == ["box"]
-    assert clusters.get_cluster("box", for_user=team.alice).archived_at is not None
+    assert list(registration.list_usable(for_user=team.alice)) == []
+    assert [c.slug for c in registration.list_clusters(for_user=team.alice)] == ["box"]
+    assert registration.get_cluster("box", for_user=team.alice).archived_at is not None
     assert reviews.list_reviews(for_user=team.alice).count() == 2
     with pytest.raises(NotPossibleError, match="Box is archived"):
         reviews.replan_review(open_plan.review, by=team.alice)
     assert scans.request_due(now=open_plan.created_at) == 0
-    cluster_lifecycle.restore_cluster(team.cluster, by=boss)
-    assert [c.slug for c in clusters.list_usable(for_user=team.alice)] == ["box"]
+    lifecycle.restore_cluster(team.cluster, by=boss)
+    assert [c.slug for c in registration.list_usable(for_user=team.alice)] == ["box"]
 
 
 def test_cluster_with_an_unfinished_run_is_not_archived(team, api):
     team.start(team.plan(config_map(a="1")))
 
     with pytest.raises(NotPossibleError, match="a run on this cluster is not finished"):
-        cluster_lifecycle.archive_cluster(team.cluster, by=None)
+        lifecycle.archive_cluster(team.cluster, by=None)
 
 
 def test_cluster_is_renamed(team, api, boss):
-    cluster_lifecycle.rename_cluster(team.cluster, name=" Shop ", by=boss)
+    lifecycle.rename_cluster(team.cluster, name=" Shop ", by=boss)
 
     assert Cluster.objects.values_list("name", "slug").get() == ("Shop", "box")
     with pytest.raises(NotValidError):
-        cluster_lifecycle.rename_cluster(team.cluster, name=" ", by=boss)
+        lifecycle.rename_cluster(team.cluster, name=" ", by=boss)
 
 
 def test_administrators_alone_change_clusters(team, api):
     for act in (
         lambda by: replace(team, by=by),
-        lambda by: cluster_lifecycle.check_connection(team.cluster, by=by),
-        lambda by: cluster_lifecycle.rename_cluster(team.cluster, name="x", by=by),
-        lambda by: cluster_lifecycle.pause_cluster(team.cluster, reason="", by=by),
-        lambda by: cluster_lifecycle.resume_cluster(team.cluster, by=by),
-        lambda by: cluster_lifecycle.archive_cluster(team.cluster, by=by),
-        lambda by: cluster_lifecycle.restore_cluster(team.cluster, by=by),
+        lambda by: lifecycle.check_connection(team.cluster, by=by),
+        lambda by: lifecycle.rename_cluster(team.cluster, name="x", by=by),
+        lambda by: lifecycle.pause_cluster(team.cluster, reason="", by=by),
+        lambda by: lifecycle.resume_cluster(team.cluster, by=by),
+        lambda by: lifecycle.archive_cluster(team.cluster, by=by),
+        lambda by: lifecycle.restore_cluster(team.cluster, by=by),
     ):
         for person in (team.alice, team.bob):
             with pytest.raises(NotAllowedError):

@@ -3,8 +3,8 @@
 import pytest
 
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import comments
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.approvals import comments
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from tests.web import builders, rows
 from tests.web.conftest import _person, alice, bob  # noqa: F401 the cast
 

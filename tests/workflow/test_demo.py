@@ -6,7 +6,11 @@ from django.contrib.auth.models import User
 from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, PlanState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Decision, Review
-from applyviz.workflow import acknowledgements, approvals, chain, demo, plans, runs
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import acknowledgements, approving
+from applyviz.workflow.audit import chain
+from applyviz.workflow.ops import demo
+from applyviz.workflow.plans import planner
 from tests.builders import open_dangers, overwrite_conflicts
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +39,7 @@ def test_upgrade_waits_with_its_conflict(told):
     assert plan.counts == {"create": 2, "update": 35, "unchanged": 12, "refused": 1}
     refused = plan.changes.get(operation="refused")
     assert (refused.kind, refused.name, refused.conflicts) == ("Deployment", "checkout", 1)
-    assert approvals.find_plan_blockers(plan)[0] == "1 object with unresolved conflicts"
+    assert approving.find_plan_blockers(plan)[0] == "1 object with unresolved conflicts"
 
 
 def test_upgrade_is_decided_applied_and_remembered(told):
@@ -43,7 +47,7 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     review = Review.objects.get(number=2)
 
     plan = overwrite_conflicts(review, by=alice, note="the fix is in 1.5.0")
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
     plan.refresh_from_db()
     for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
         acknowledgements.acknowledge_hazards(plan, kind, by=bob)

@@ -12,13 +12,16 @@ from django.utils.dateparse import parse_datetime
 
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import ApplyRun, AuditEntry, Policy, PolicyVersion
-from applyviz.workflow import audit, breakglass, evidence, retention, scans
-from applyviz.workflow.errors import NotAllowedError, NotValidError
-from applyviz.workflow.evidence import Period, Section
-from applyviz.workflow.history import ExportFormat
+from applyviz.workflow.audit import retention, trail
+from applyviz.workflow.evidence import report
+from applyviz.workflow.evidence.history import ExportFormat
+from applyviz.workflow.evidence.report import Period, Section
+from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
+from applyviz.workflow.live import scans
+from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Rules, editing, rules_to_json
 from applyviz.workflow.policies.windows import Window
-from applyviz.workflow.teams import Scope
+from applyviz.workflow.runs import emergency_apply
 from tests.builders import grant_role, make_person, take_roles
 from tests.stories import SETTINGS, Team, config_map
 
@@ -40,7 +43,7 @@ def today():
 
 
 def read(section, period, person):
-    return list(evidence.read_section(section, period, for_user=person))
+    return list(report.read_section(section, period, for_user=person))
 
 
 def test_approval_has_the_roles_of_that_moment(team, auditor, today):
@@ -73,7 +76,7 @@ def test_reviews_and_runs_of_the_period_and_of_no_other(team, auditor, today):
 
     assert [(f.what, f.who) for f in read(Section.REVIEWS, today, auditor)] == [("review.created", "alice")]
     assert [f.what for f in read(Section.RUNS, today, auditor)] == ["run.started", "run.finished"]
-    assert evidence.count_section(Section.RUNS, today, for_user=auditor) == 1  # two entries of one run
+    assert report.count_section(Section.RUNS, today, for_user=auditor) == 1  # two entries of one run
     assert [read(section, long_ago, auditor) for section in Section] == [[] for _section in Section]
 
 
@@ -88,7 +91,7 @@ def test_cluster_narrows_what_belongs_to_one(team, auditor, today):
 def test_broken_glass_is_an_exception_with_its_reason(team, auditor, today):
     hasty = make_person("hank", Role.AUTHOR, Role.BREAK_GLASS)
     plan = team.plan(config_map(a="1"))
-    breakglass.run_without_consent(plan, by=hasty, digest=plan.digest, reason="the shop is down", ticket="OPS-1")
+    emergency_apply.run_without_consent(plan, by=hasty, digest=plan.digest, reason="the shop is down", ticket="OPS-1")
 
     [broken] = read(Section.BROKEN_GLASS, today, auditor)
 
@@ -99,8 +102,8 @@ def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, tod
     boss = make_person("dana", Role.ADMINISTRATOR)
     editing.save_policy("prod", by=boss, scope=Scope("prod-*"), rules=Rules(approvals=2), note="two from now on")
     retention.add_policy(name="a month", days=30, has_requests=False, by=boss)
-    box = audit.Subject(cluster="box")
-    audit.record(AuditAction.RULE_AGREED, by=team.bob, about=box, detail={"reason": "the file wins"})
+    box = trail.Subject(cluster="box")
+    trail.record(AuditAction.RULE_AGREED, by=team.bob, about=box, detail={"reason": "the file wins"})
 
     found = read(Section.POLICIES, today, auditor)
 
@@ -112,7 +115,7 @@ def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, tod
     assert ["two from now on" in found[0].told, "a month" in found[1].told, "the file wins" in found[2].told] == [
         True
     ] * 3
-    assert Section.POLICIES in evidence.EXCEPTIONS
+    assert Section.POLICIES in report.EXCEPTIONS
 
 
 # What is no part of evidence: how reviews were talked about, what each object's run did, who signed in, and what
@@ -128,7 +131,7 @@ LEFT_OUT = {
 
 
 def test_every_kind_of_entry_is_in_evidence_or_left_out_by_name():
-    held = set(chain.from_iterable(evidence.ACTIONS.values()))
+    held = set(chain.from_iterable(report.ACTIONS.values()))
 
     assert {action.value for action in AuditAction if action not in held} == LEFT_OUT
 
@@ -199,8 +202,8 @@ def test_export_is_told_and_holds_every_section(team, auditor, today):
     team.edit(SETTINGS, {"data": {"a": hostile}}, manager="=cmd")
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
 
-    lines = [json.loads(line) for line in evidence.export_for(auditor, today, ExportFormat.JSONL)]
-    rows = list(csv.DictReader(io.StringIO("".join(evidence.export_for(auditor, today, ExportFormat.CSV)), newline="")))
+    lines = [json.loads(line) for line in report.export_for(auditor, today, ExportFormat.JSONL)]
+    rows = list(csv.DictReader(io.StringIO("".join(report.export_for(auditor, today, ExportFormat.CSV)), newline="")))
 
     assert {"reviews", "approvals", "runs", "unexplained"} <= {line.get("section") for line in lines}
     assert lines[0]["head"].partition(":")[0].isdigit()

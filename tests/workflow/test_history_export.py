@@ -15,9 +15,10 @@ from django.core.management import CommandError, call_command
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import audit, chain, history
-from applyviz.workflow.errors import NotAllowedError, NotVisibleError
-from applyviz.workflow.history import ExportFormat
+from applyviz.workflow.audit import chain, trail
+from applyviz.workflow.evidence import history
+from applyviz.workflow.evidence.history import ExportFormat
+from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from tests.builders import make_person
 from tests.stories import Team, config_map, secret
 from tests.workflow.test_audit import tamper
@@ -31,8 +32,8 @@ def written():
     """Six entries as an export holds them."""
     for number in range(6):
         ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", f"web-{number % 2}")
-        about = audit.Subject(cluster="box", ref=ref)
-        audit.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number, "words": ["ü", None, 0.5]})
+        about = trail.Subject(cluster="box", ref=ref)
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number, "words": ["ü", None, 0.5]})
     return "".join(history.export_entries({}, ExportFormat.JSONL)).splitlines()
 
 
@@ -58,7 +59,7 @@ def forge(line, **values):
     """The line with other content and a hash that fits it."""
     row = json.loads(line) | values
     row["at"] = AuditEntry.objects.get(pk=row["id"]).at
-    return change(line, **values, hash=audit.hash_entry(row))
+    return change(line, **values, hash=trail.hash_entry(row))
 
 
 def test_untouched_export_is_intact(written, check):
@@ -126,7 +127,7 @@ def test_verifier_says_what_it_cannot_read(tmp_path):
 def test_verifier_knows_the_fields_that_are_hashed(written):
     text = VERIFIER.read_text()
 
-    assert [name for name in audit.STORED if f'"{name}"' not in text] == []
+    assert [name for name in trail.STORED if f'"{name}"' not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_published_head_finds_a_history_that_was_written_anew(written):
     tamper("DELETE FROM records_auditentry")
     tamper(f"UPDATE records_audithead SET sequence = 0, hash = '{'0' * 64}'")
     for _n in range(6):
-        audit.record(AuditAction.SIGNED_IN, by=None, about=audit.Subject())
+        trail.record(AuditAction.SIGNED_IN, by=None, about=trail.Subject())
 
     assert chain.verify_chain().is_intact
     with pytest.raises(CommandError, match="entry 6 is bad: it is not the published head"):
@@ -190,7 +191,7 @@ def test_command_exports_a_period_to_a_file(written, tmp_path):
 def test_spreadsheets_calculate_nothing(db):
     for name in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1"):
         ref = ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", name)
-        audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(ref=ref), detail={"note": "=1,\n2"})
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(ref=ref), detail={"note": "=1,\n2"})
 
     rows = list(csv.DictReader(io.StringIO("".join(history.export_entries({}, ExportFormat.CSV)), newline="")))
 
@@ -232,7 +233,7 @@ def test_only_who_may_audit_takes_the_history_away():
 def test_spreadsheets_with_another_separator_calculate_nothing(db):
     for name in ("a;=1+1", "a;  @SUM(A1)", "a\t-1", "a|+1", ";=1", "a;b"):
         ref = ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", name)
-        audit.record(AuditAction.OBJECT_RESULT, by=None, about=audit.Subject(ref=ref))
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(ref=ref))
     text = "".join(history.export_entries({}, ExportFormat.CSV))
 
     rows = list(csv.DictReader(io.StringIO(text, newline="")))

@@ -10,9 +10,12 @@ from applyviz.clusters.identity import Identity
 from applyviz.records.enums import AuditAction, PlanState, Role, RunState
 from applyviz.records.models import AuditEntry, IdentityMapping, TeamMember
 from applyviz.records.models import Team as TeamRow
-from applyviz.workflow import approvals, identities, plans, reviews, rights, runs
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.identities import MappingDraft
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.clusters import cluster_access, impersonation
+from applyviz.workflow.clusters.impersonation import MappingDraft
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.plans import planner, reviews
 from tests.builders import make_person, make_plan_row
 from tests.stories import Team, config_map
 
@@ -38,22 +41,22 @@ def make_team(slug, *people):
 
 def test_own_mapping_counts_before_team_and_everybody(team, dana):
     shop = make_team("shop", team.alice)
-    found = [identities.find_identity(team.alice, team.cluster)]
+    found = [impersonation.find_identity(team.alice, team.cluster)]
     for draft in (
         MappingDraft("all-{name}"),
         MappingDraft("shop", ("dev",), team=shop),
         MappingDraft("jane", person=team.alice),
     ):
-        identities.map_identity(team.cluster, draft, by=dana)
-        found.append(identities.find_identity(team.alice, team.cluster))
+        impersonation.map_identity(team.cluster, draft, by=dana)
+        found.append(impersonation.find_identity(team.alice, team.cluster))
 
     assert found == [Identity(), Identity("all-alice"), Identity("shop", ("dev",)), Identity("jane")]
-    assert identities.find_identity(team.bob, team.cluster) == Identity("all-bob")
+    assert impersonation.find_identity(team.bob, team.cluster) == Identity("all-bob")
 
 
 def test_two_teams_of_different_identities_plan_nothing(team, dana):
     for slug in ("shop", "ops"):
-        identities.map_identity(team.cluster, MappingDraft(slug, team=make_team(slug, team.alice)), by=dana)
+        impersonation.map_identity(team.cluster, MappingDraft(slug, team=make_team(slug, team.alice)), by=dana)
 
     plan = team.plan(config_map(a="1"))
 
@@ -64,7 +67,7 @@ def test_two_teams_of_different_identities_plan_nothing(team, dana):
 
 
 def test_every_request_of_plan_and_run_goes_out_as_the_identity(team, dana):
-    identities.map_identity(team.cluster, MappingDraft("jane", ("dev",), person=team.alice), by=dana)
+    impersonation.map_identity(team.cluster, MappingDraft("jane", ("dev",), person=team.alice), by=dana)
     team.wire.identities.clear()
 
     run = team.apply(config_map(a="1"))
@@ -83,9 +86,9 @@ def test_digest_covers_the_identity_and_equal_identities_keep_approvals(team, da
     plan = team.plan(config_map(a="1"))
     digests = [plan.digest]
     for user in ("jane", "joan", "jane"):
-        identities.map_identity(team.cluster, MappingDraft(user, person=team.alice), by=dana)
+        impersonation.map_identity(team.cluster, MappingDraft(user, person=team.alice), by=dana)
         made = reviews.replan_review(plan.review, by=team.alice)
-        plans.make_plan(made.pk)
+        planner.make_plan(made.pk)
         made.refresh_from_db()
         digests.append(made.digest)
 
@@ -98,22 +101,22 @@ def test_digest_covers_the_identity_and_equal_identities_keep_approvals(team, da
 def test_changed_mapping_stops_approval_and_run(team, dana, how):
     mapping = None
     if how != "mapped":
-        mapping = identities.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
+        mapping = impersonation.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
     waiting, approved = team.plan(config_map(a="1")), team.start(team.plan(config_map("b", a="1")))
     if how == "ended":
-        identities.end_mapping(mapping, by=dana)
+        impersonation.end_mapping(mapping, by=dana)
     else:
-        identities.map_identity(team.cluster, MappingDraft("joan", person=team.alice), by=dana)
+        impersonation.map_identity(team.cluster, MappingDraft("joan", person=team.alice), by=dana)
 
     with pytest.raises(NotPossibleError, match="the identity of alice on box changed"):
-        approvals.approve_plan(waiting, by=team.bob, digest=waiting.digest)
+        approving.approve_plan(waiting, by=team.bob, digest=waiting.digest)
     run = team.work(approved)
     assert (run.state, team.wire.writes) == (RunState.FAILED, [])
     assert run.error == "the identity of alice on box changed since this plan was created: re-plan"
 
 
 def test_who_may_not_write_there_is_refused_at_review_and_approval(team, dana):
-    identities.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
+    impersonation.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
     team.wire.denied = {"patch"}
 
     plan = team.plan(config_map(a="1"))
@@ -123,13 +126,13 @@ def test_who_may_not_write_there_is_refused_at_review_and_approval(team, dana):
         "jane may not patch configmaps settings in namespace default, so the run must fail: grant this to its account, "
         "then re-plan"
     )
-    assert text in approvals.find_plan_blockers(plan)
+    assert text in approving.find_plan_blockers(plan)
     with pytest.raises(NotPossibleError, match=text):
-        approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+        approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
 
 def test_right_that_went_after_the_approval_writes_nothing(team, dana):
-    identities.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
+    impersonation.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
     run = team.start(team.plan(config_map(a="1")))
     team.wire.denied = {"create"}
 
@@ -140,9 +143,9 @@ def test_right_that_went_after_the_approval_writes_nothing(team, dana):
 
 
 def test_rights_are_those_of_the_mapped_identity(team, dana):
-    identities.map_identity(team.cluster, MappingDraft("jane", ("dev",), person=team.alice), by=dana)
+    impersonation.map_identity(team.cluster, MappingDraft("jane", ("dev",), person=team.alice), by=dana)
 
-    mine, others = (rights.read_state(team.cluster, for_user=person) for person in (team.alice, team.bob))
+    mine, others = (cluster_access.read_state(team.cluster, for_user=person) for person in (team.alice, team.bob))
 
     assert (mine.identity, mine.is_impersonated) == ("jane", True)
     assert (others.identity, others.is_impersonated) == ("sandbox", False)
@@ -151,33 +154,33 @@ def test_rights_are_those_of_the_mapped_identity(team, dana):
 @pytest.mark.parametrize("user", ["", "system:masters", "a\nb", " x", "system:serviceaccount:kube-system:x"])
 def test_what_must_not_be_impersonated_is_not_mapped(team, dana, user):
     with pytest.raises(NotValidError):
-        identities.map_identity(team.cluster, MappingDraft(user, person=team.alice), by=dana)
+        impersonation.map_identity(team.cluster, MappingDraft(user, person=team.alice), by=dana)
     with pytest.raises(NotValidError):
-        identities.map_identity(team.cluster, MappingDraft("jane", ("system:masters",)), by=dana)
+        impersonation.map_identity(team.cluster, MappingDraft("jane", ("system:masters",)), by=dana)
     assert not IdentityMapping.objects.exists()
 
 
 def test_account_name_that_gives_a_reserved_user_plans_nothing(team, dana):
     odd = make_person("system:masters", Role.AUTHOR)
-    identities.map_identity(team.cluster, MappingDraft("{name}"), by=dana)
+    impersonation.map_identity(team.cluster, MappingDraft("{name}"), by=dana)
 
     with pytest.raises(NotPossibleError, match="reserved"):
-        identities.find_identity(odd, team.cluster)
+        impersonation.find_identity(odd, team.cluster)
 
 
 def test_only_administrators_map_and_nobody_themselves(team, dana):
     draft = MappingDraft("jane", person=team.alice)
     for person in (team.alice, team.bob):
         with pytest.raises(NotAllowedError):
-            identities.map_identity(team.cluster, draft, by=person)
+            impersonation.map_identity(team.cluster, draft, by=person)
     with pytest.raises(NotVisibleError):
-        identities.map_identity(team.cluster, draft, by=make_person("outsider"))
+        impersonation.map_identity(team.cluster, draft, by=make_person("outsider"))
     with pytest.raises(NotAllowedError, match="themselves"):
-        identities.map_identity(team.cluster, MappingDraft("root", person=dana), by=dana)
+        impersonation.map_identity(team.cluster, MappingDraft("root", person=dana), by=dana)
 
 
 def test_mappings_are_on_record_and_only_ever_ended(team, dana):
-    mapping = identities.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
+    mapping = impersonation.map_identity(team.cluster, MappingDraft("jane", person=team.alice), by=dana)
     for change in (
         {"user": "root"},
         {"groups": ["x"]},
@@ -188,9 +191,9 @@ def test_mappings_are_on_record_and_only_ever_ended(team, dana):
             IdentityMapping.objects.filter(pk=mapping.pk).update(**change)
     with pytest.raises(DatabaseError), transaction.atomic():
         IdentityMapping.objects.all().delete()
-    identities.end_mapping(mapping, by=dana)
+    impersonation.end_mapping(mapping, by=dana)
     with pytest.raises(NotPossibleError):
-        identities.end_mapping(mapping, by=dana)
+        impersonation.end_mapping(mapping, by=dana)
 
     entries = AuditEntry.objects.filter(action__startswith="identity.").order_by("id")
     assert [(e.action, e.cluster, e.detail["user"], e.detail["for"]) for e in entries] == [

@@ -9,8 +9,10 @@ import pytest
 from applyviz import stopping
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import Plan
-from applyviz.workflow import leases, plans, runs
-from applyviz.workflow.leases import LeaseLostError, LeaseRenewer, TooLongError, WorkerStoppingError
+from applyviz.workflow import runs
+from applyviz.workflow.foundation import leases
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, TooLongError, WorkerStoppingError
+from applyviz.workflow.plans import planner
 from tests.stories import Team, config_map
 
 PATIENCE = 60.0
@@ -93,15 +95,15 @@ def test_plan_of_a_worker_that_must_end_is_made_by_the_next_one(monkeypatch):
         compute_until()
 
     with monkeypatch.context() as patched:
-        patched.setattr(plans, "mask_change", mask_for_ever)
+        patched.setattr(planner, "mask_change", mask_for_ever)
         try:
-            plans.make_plan(plan.pk)
+            planner.make_plan(plan.pk)
         finally:
             stopping.clear()
     plan.refresh_from_db()
-    assert (plan.state, plan.epoch, plans.find_unfinished()) == (PlanState.PLANNING, 0, [plan.pk])
+    assert (plan.state, plan.epoch, planner.find_unfinished()) == (PlanState.PLANNING, 0, [plan.pk])
 
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
 
     assert Plan.objects.get(pk=plan.pk).state == PlanState.COMPLETE
 
@@ -111,9 +113,9 @@ def test_plan_that_takes_too_long_fails_with_a_reason(monkeypatch):
     team = Team()
     plan = team.review({"a.yaml": config_map(a="1")}).plans.get()
     monkeypatch.setattr(leases, "MOST_SECONDS", 0.5)
-    monkeypatch.setattr(plans, "mask_change", lambda *_given, **_named: compute_until())
+    monkeypatch.setattr(planner, "mask_change", lambda *_given, **_named: compute_until())
 
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
 
     plan.refresh_from_db()
     assert plan.state == PlanState.FAILED

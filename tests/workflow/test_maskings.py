@@ -11,8 +11,8 @@ from django.test import Client
 
 from applyviz.records.enums import Role
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import maskings
-from applyviz.workflow.errors import NotAllowedError
+from applyviz.workflow.clusters import masking_settings
+from applyviz.workflow.foundation.errors import NotAllowedError
 from tests.attacks.conftest import find_leaks
 from tests.builders import make_person
 from tests.stories import Team
@@ -39,10 +39,10 @@ def test_cluster_switches_it_for_new_plans_and_the_history_knows():
     team, admin = Team(), make_person("ada", Role.ADMINISTRATOR)
     before = team.plan(config())
     with pytest.raises(NotAllowedError):
-        maskings.mask_credentials(team.cluster, is_on=False, by=team.alice)
+        masking_settings.mask_credentials(team.cluster, is_on=False, by=team.alice)
 
-    assert maskings.mask_credentials(team.cluster, is_on=False, by=admin)
-    assert not maskings.mask_credentials(team.cluster, is_on=False, by=admin)
+    assert masking_settings.mask_credentials(team.cluster, is_on=False, by=admin)
+    assert not masking_settings.mask_credentials(team.cluster, is_on=False, by=admin)
 
     assert CANARY in str(team.plan(config()).changes.get().document)
     assert CANARY not in str(before.changes.get().document)

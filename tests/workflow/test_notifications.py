@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from applyviz.records.enums import Event, Role
 from applyviz.records.models import Happening, Notification, Policy, PolicyVersion
-from applyviz.workflow import approvals, notifications
-from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow import notifications
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.notifications import choices, inbox
 from applyviz.workflow.notifications.choices import Ways
 from applyviz.workflow.notifications.mail import MOST_AN_HOUR
@@ -70,18 +71,19 @@ def test_person_without_rights_there_is_told_nothing(team):
 
 def test_request_for_changes_and_dropped_approvals_are_told(team):
     plan = team.plan(config_map(a="1"))
-    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
     team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {}})
     notifications.tell()
 
     from applyviz.engine.requests.options import ApplyOptions  # noqa: PLC0415 - used here alone
-    from applyviz.workflow import plans, reviews  # noqa: PLC0415 - used here alone
+    from applyviz.workflow.plans import planner as plans  # noqa: PLC0415 - used here alone
+    from applyviz.workflow.plans import reviews  # noqa: PLC0415 - used here alone
 
     reviews.replan_review(plan.review, by=team.alice, options=ApplyOptions(field_manager="another"))
     plans.make_plan(plan.review.latest_plan.pk)
     notifications.tell()
     latest = plan.review.latest_plan
-    approvals.request_changes(latest, by=team.bob, digest=latest.digest, note="why?")
+    approving.request_changes(latest, by=team.bob, digest=latest.digest, note="why?")
     notifications.tell()
 
     assert Event.APPROVALS_DROPPED in told(team.bob)
@@ -92,7 +94,7 @@ def test_expiring_approval_is_told_once(team):
     policy = Policy.objects.create(slug="short", number=1)
     PolicyVersion.objects.create(policy=policy, number=1, rules={"approval_hours": 1}, created_at=timezone.now())
     plan = team.plan(config_map(a="1"))
-    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
     notifications.tell()
     notifications.tell()

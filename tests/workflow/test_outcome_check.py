@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema.builtin import bundled
-from applyviz.workflow.runs.promises import find_broken
+from applyviz.workflow.plans.outcome_check import find_broken
 
 UID, OTHER_UID = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 

@@ -6,11 +6,11 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from applyviz.engine.hazards.model import HazardKind
+from applyviz.engine.risks.model import HazardKind
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import AuditEntry, ObjectChange, OutboxMessage, Plan
-from applyviz.workflow import changes, plans, reviews
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.plans import changes, planner, reviews
 from tests.builders import make_person
 from tests.stories import Team, config_map, secret
 
@@ -63,7 +63,7 @@ def test_same_manifests_give_the_same_digest(team):
 def test_plan_that_is_asked_for_twice_is_made_once(team):
     plan = team.plan(config_map(a="1"))
 
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
 
     assert plan.changes.count() == 1
     assert AuditEntry.objects.filter(action=AuditAction.PLAN_COMPLETED).count() == 1
@@ -74,11 +74,11 @@ def test_lost_planning_is_found_and_made_anew(team):
     plan = review.plans.get()
     past = timezone.now() - timedelta(minutes=1)
     Plan.objects.filter(pk=plan.pk).update(epoch=1, lease_until=past)
-    assert plans.find_unfinished() == [plan.pk]
+    assert planner.find_unfinished() == [plan.pk]
 
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
 
-    assert plans.find_unfinished() == []
+    assert planner.find_unfinished() == []
     assert review.plans.get().state == PlanState.COMPLETE
 
 
@@ -86,7 +86,7 @@ def test_plan_of_another_worker_is_left_alone(team):
     plan = team.review({"a.yaml": config_map(a="1")}).plans.get()
     Plan.objects.filter(pk=plan.pk).update(epoch=1, lease_until=timezone.now() + timedelta(minutes=1))
 
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
 
     assert not ObjectChange.objects.exists()
 
@@ -95,7 +95,7 @@ def test_planning_that_dies_again_and_again_fails(team):
     plan = team.review({"a.yaml": config_map(a="1")}).plans.get()
     Plan.objects.filter(pk=plan.pk).update(epoch=3)
 
-    plans.make_plan(plan.pk)
+    planner.make_plan(plan.pk)
 
     plan.refresh_from_db()
     assert plan.state == PlanState.FAILED
@@ -147,7 +147,7 @@ def test_roles_decide_who_opens_and_sees(team):
     with pytest.raises(NotVisibleError):
         reviews.get_review(review.number, for_user=charlie)
     with pytest.raises(NotVisibleError):
-        plans.get_plan(1, review_number=review.number, for_user=charlie)
+        planner.get_plan(1, review_number=review.number, for_user=charlie)
     with pytest.raises(NotAllowedError):
         reviews.replan_review(review, by=team.bob)
     assert list(reviews.list_reviews(for_user=team.bob)) == [review]

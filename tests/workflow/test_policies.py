@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.hazards.model import HazardKind
+from applyviz.engine.risks.model import HazardKind
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, PolicyVersion
-from applyviz.workflow import approvals, policies
-from applyviz.workflow.errors import NotAllowedError, NotValidError
-from applyviz.workflow.places import Place
+from applyviz.workflow import policies
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.people.teams import Scope, create_team
 from applyviz.workflow.policies import BUILT_IN, POLICY_RISKS, DangerDemand, Demand, OnFailure, Rules, editing
 from applyviz.workflow.policies.rules import find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening, parse_freeze, parse_window
-from applyviz.workflow.teams import Scope, create_team
 from tests.builders import make_person, make_plan_row, make_policy
 
 OFFICE = Window((0, 1, 2, 3, 4), "09:00", "17:00", "Europe/Berlin")
@@ -223,11 +224,11 @@ def test_bad_pattern_is_refused(dana, scope):
 
 def test_edit_makes_plans_stale(dana):
     plan = make_plan_row(make_person("alice"))
-    assert approvals.find_plan_blockers(plan) == ()
+    assert approving.find_plan_blockers(plan) == ()
 
     editing.save_policy("all", by=dana, scope=Scope(), rules=Rules())
 
-    assert approvals.find_plan_blockers(plan) == ("the policy changed since this plan was created: re-plan",)
+    assert approving.find_plan_blockers(plan) == ("the policy changed since this plan was created: re-plan",)
 
 
 def test_only_named_teams_ask(dana):
@@ -235,21 +236,21 @@ def test_only_named_teams_ask(dana):
     version = make_policy(asking_teams=("shop",))
     plan = make_plan_row(make_person("alice"), policy_version=f"strict@{version.number}")
 
-    assert approvals.find_plan_blockers(plan) == ("the policy only allows team shop to request this",)
+    assert approving.find_plan_blockers(plan) == ("the policy only allows team shop to request this",)
 
 
 def test_calculated_changes_run_only_where_allowed(dana):
     make_policy(may_run_estimated=False)
     plan = make_plan_row(make_person("alice"), policy_version="strict@1", certainty="estimated")
 
-    assert approvals.find_plan_blockers(plan) == ("1 object is only estimated, and the policy requires a dry run",)
+    assert approving.find_plan_blockers(plan) == ("1 object is only estimated, and the policy requires a dry run",)
 
 
 def test_unknown_changes_run_only_where_allowed(dana):
     make_policy(may_run_unknown=True)
     plan = make_plan_row(make_person("alice"), policy_version="strict@1", certainty="unknown")
 
-    assert approvals.find_plan_blockers(plan) == ()
+    assert approving.find_plan_blockers(plan) == ()
 
 
 def test_trial_tells_what_would_be_asked_and_keeps_nothing(dana):

@@ -8,11 +8,16 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applyviz.engine.hazards.model import HazardKind
+from applyviz.engine.risks.model import HazardKind
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import AccountLink, Approval, Decision, TeamMember
-from applyviz.workflow import approvals, clock, people, plans, quorum, reviews, runs, teams
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.people import humans as people
+from applyviz.workflow.people import teams
+from applyviz.workflow.plans import planner, reviews
 from applyviz.workflow.policies import DangerDemand
 from tests.builders import grant_role, make_approval, make_person, make_plan_row, make_policy, take_roles
 from tests.stories import SETTINGS, Team, config_map
@@ -37,14 +42,14 @@ def bob():
 
 def replan(team, plan):
     following = reviews.replan_review(plan.review, by=team.alice)
-    plans.make_plan(following.pk)
+    planner.make_plan(following.pk)
     following.refresh_from_db()
     return following
 
 
 def test_plan_that_does_the_same_keeps_its_approvals(team):
     plan = team.plan(config_map(a="1"))
-    given_before = approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    given_before = approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
     following = replan(team, plan)
 
@@ -58,7 +63,7 @@ def test_plan_that_does_the_same_keeps_its_approvals(team):
 def test_plan_that_does_something_else_drops_them(team):
     team.apply(config_map(a="1"))
     plan = team.plan(config_map(a="2"))
-    given_before = approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    given_before = approving.approve_plan(plan, by=team.bob, digest=plan.digest)
     team.edit(SETTINGS, {"data": {"b": "somebody else"}})
     team.edit(SETTINGS, {"data": {"a": "7"}}, manager="applyviz")
 
@@ -71,7 +76,7 @@ def test_plan_that_does_something_else_drops_them(team):
 
 def test_approval_of_one_review_counts_in_no_other(bob):
     first, second = make_plan_row(make_person("alice")), make_plan_row(make_person("ann"))
-    approvals.approve_plan(first, by=bob, digest=first.digest)
+    approving.approve_plan(first, by=bob, digest=first.digest)
 
     assert first.digest == second.digest
     assert quorum.list_standing(second) == []
@@ -80,7 +85,7 @@ def test_approval_of_one_review_counts_in_no_other(bob):
 def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, move_clock):
     make_policy(approval_hours=2)
     plan = make_plan_row(make_person("ann"), policy_version="strict@1")
-    first = approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    first = approving.approve_plan(plan, by=bob, digest=plan.digest)
     assert first.expires_at is not None
     assert first.expires_at - first.created_at == timedelta(hours=2)
 
@@ -89,7 +94,7 @@ def test_expired_approval_counts_no_more_and_can_be_given_again(plan, bob, move_
     assert quorum.list_standing(plan) == []
     with pytest.raises(IntegrityError, match="expired"), transaction.atomic():
         Approval.objects.filter(pk=first.pk).update(spent_at=clock.now())
-    again = approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    again = approving.approve_plan(plan, by=bob, digest=plan.digest)
     assert quorum.list_standing(plan) == [again]
 
 
@@ -98,7 +103,7 @@ def test_approvals_of_a_team_are_asked_for(bob):
     sre = teams.create_team(by=dana, slug="sre", name="SRE")
     make_policy(approvals=1, approving_team="sre")
     plan = make_plan_row(make_person("alice"), policy_version="strict@1")
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
     assert [str(need) for need in quorum.count_quorum(plan).needs] == ["1 approval from team sre missing"]
 
     teams.add_member(sre, bob, by=dana)
@@ -123,7 +128,7 @@ def test_editor_and_decider_do_not_approve(plan, bob):
     )
 
     with pytest.raises(NotAllowedError, match="decided"):
-        approvals.approve_plan(plan, by=bob, digest=plan.digest)
+        approving.approve_plan(plan, by=bob, digest=plan.digest)
     with pytest.raises(IntegrityError, match="nobody approves"), transaction.atomic():
         make_approval(plan, bob)
 
@@ -132,13 +137,13 @@ def test_linked_account_of_the_author_does_not_approve(plan, bob):
     teams.link_accounts([plan.review.author, bob], by=make_person("dana", Role.ADMINISTRATOR))
 
     with pytest.raises(NotAllowedError, match="nobody approves"):
-        approvals.approve_plan(plan, by=bob, digest=plan.digest)
+        approving.approve_plan(plan, by=bob, digest=plan.digest)
     with pytest.raises(IntegrityError, match="nobody approves"), transaction.atomic():
         make_approval(plan, bob)
 
 
 def test_link_made_afterwards_takes_the_consent_away(plan, bob):
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
     assert quorum.count_quorum(plan).missing == 0
 
     teams.link_accounts([plan.review.author, bob], by=make_person("dana", Role.ADMINISTRATOR))
@@ -153,7 +158,7 @@ def test_mail_alias_of_the_author_does_not_approve(plan, bob, address):
     bob.email = address
     bob.save()
 
-    assert approvals.find_role_blockers(plan, for_user=bob) == ("you can't approve your own changes",)
+    assert approving.find_role_blockers(plan, for_user=bob) == ("you can't approve your own changes",)
 
 
 @settings(max_examples=40)
@@ -183,23 +188,23 @@ def test_linked_accounts_never_reach_quorum_alone(links):
 
 def test_request_for_changes_blocks_until_it_is_taken_back(plan, bob):
     carol = make_person("carol", Role.APPROVER)
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
 
-    asked = approvals.request_changes(plan, by=bob, digest=plan.digest, note="two replicas, please")
+    asked = approving.request_changes(plan, by=bob, digest=plan.digest, note="two replicas, please")
 
     assert quorum.list_standing(plan) == []
-    assert approvals.find_plan_blockers(plan) == ("bob requests changes",)
+    assert approving.find_plan_blockers(plan) == ("bob requests changes",)
     with pytest.raises(NotPossibleError, match="bob requests changes"):
-        approvals.approve_plan(plan, by=carol, digest=plan.digest)
+        approving.approve_plan(plan, by=carol, digest=plan.digest)
     with pytest.raises(NotAllowedError):
-        approvals.withdraw_request(asked, by=carol)
-    approvals.withdraw_request(asked, by=bob)
-    assert approvals.find_plan_blockers(plan) == ()
+        approving.withdraw_request(asked, by=carol)
+    approving.withdraw_request(asked, by=bob)
+    assert approving.find_plan_blockers(plan) == ()
 
 
 def test_request_for_changes_needs_words(plan, bob):
     with pytest.raises(NotValidError):
-        approvals.request_changes(plan, by=bob, digest=plan.digest, note="  ")
+        approving.request_changes(plan, by=bob, digest=plan.digest, note="  ")
 
 
 def test_who_still_may_is_named(plan, bob):
@@ -207,7 +212,7 @@ def test_who_still_may_is_named(plan, bob):
     elsewhere = make_person("erin")
     grant_role(elsewhere, Role.APPROVER, cluster="other")
     carol = make_person("carol", Role.APPROVER)
-    approvals.approve_plan(plan, by=bob, digest=plan.digest)
+    approving.approve_plan(plan, by=bob, digest=plan.digest)
 
     assert quorum.list_candidates(plan) == [carol]
     take_roles(carol)

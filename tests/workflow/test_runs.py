@@ -9,8 +9,12 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.requests.options import ApplyMode, Prune, PruneMode
 from applyviz.records.enums import AuditAction, ReviewState, Role, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry
-from applyviz.workflow import approvals, chain, clusters, failpoints, runs
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.audit import chain
+from applyviz.workflow.clusters import registration
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from tests.builders import make_person, make_policy, take_roles
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
 
@@ -355,14 +359,14 @@ def test_run_needs_an_approval_of_somebody_else(team):
         runs.start_run(plan, by=team.bob, digest=plan.digest)
     with pytest.raises(NotAllowedError):
         runs.approve_and_run(plan, by=team.alice, digest=plan.digest)
-    approvals.approve_plan(plan, by=dora, digest=plan.digest)
+    approving.approve_plan(plan, by=dora, digest=plan.digest)
     assert runs.find_run_blockers(plan, for_user=team.bob) == ()
 
 
 def test_policy_may_ask_for_two(team):
     make_policy(approvals=2)
     plan = team.plan(config_map(a="1"))
-    approvals.approve_plan(plan, by=team.bob, digest=plan.digest)
+    approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
     assert runs.find_run_blockers(plan, for_user=team.bob) == ("1 approval missing",)
 
@@ -379,7 +383,7 @@ def test_rights_count_when_they_are_used(team):
 
 def test_other_cluster_behind_the_name_is_refused(team):
     run = team.start(team.plan(config_map(a="1")))
-    team.wire.leads_to = clusters.create_sandbox(slug="other", name="Other")
+    team.wire.leads_to = registration.create_sandbox(slug="other", name="Other")
 
     team.work(run)
 

@@ -11,7 +11,9 @@ from applyviz.engine.objects.errors import UnreachableError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.enums import AuditAction, EntryState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, JournalEntry
-from applyviz.workflow import chain, failpoints, runs
+from applyviz.workflow import runs
+from applyviz.workflow.audit import chain
+from applyviz.workflow.foundation import failpoints
 from tests.memory import Memory, many, named, start, wire_up
 from tests.stories import Killed, Team, let_lease_run_out
 

@@ -9,7 +9,9 @@ import pytest
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun
-from applyviz.workflow import chain, failpoints, runs
+from applyviz.workflow import runs
+from applyviz.workflow.audit import chain
+from applyviz.workflow.foundation import failpoints
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out
 
 pytestmark = pytest.mark.django_db

@@ -9,13 +9,15 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from applyviz.records import guards
+from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, Role, TokenScope
 from applyviz.records.models import AccountLink, ApiToken, AuditEntry, ServiceAccount
-from applyviz.workflow import access, approvals, quorum, teams, tokens
-from applyviz.workflow.access import Action
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError, WorkflowError
-from applyviz.workflow.teams import Scope
+from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, WorkflowError
+from applyviz.workflow.people import teams, tokens
+from applyviz.workflow.people.teams import Scope
 from tests.builders import build_emergency, grant_role, make_approval, make_person, make_plan_row
 
 pytestmark = pytest.mark.django_db
@@ -231,7 +233,7 @@ def test_program_never_approves_in_the_database_either(alice, program):
     with pytest.raises(DatabaseError, match="never approves"):
         approve(plan, program)
     with pytest.raises(WorkflowError):
-        approvals.approve_plan(plan, by=program, digest=plan.digest)
+        approving.approve_plan(plan, by=program, digest=plan.digest)
     with pytest.raises(DatabaseError, match="no glass"), transaction.atomic():
         build_emergency(plan, program, reason="r", ticket="t").save()
 
@@ -241,9 +243,9 @@ def test_owner_of_the_program_never_approves_what_it_asked_for(alice, program, i
     grant_role(alice, Role.APPROVER)
     plan = make_plan_row(program)
     if not is_linked:
-        guards.remove("default")
+        triggers.remove("default")
         AccountLink.objects.all().delete()
-        guards.install("default")
+        triggers.install("default")
 
     with pytest.raises(DatabaseError, match="nobody approves"):
         approve(plan, alice)

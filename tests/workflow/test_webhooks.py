@@ -13,7 +13,7 @@ from django.utils import timezone
 from applyviz.records.enums import DeliveryState, Event, Role
 from applyviz.records.models import AuditEntry, Delivery, Webhook
 from applyviz.workflow import notifications, runs
-from applyviz.workflow.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
 from applyviz.workflow.notifications import webhooks
 from tests.builders import make_person
 from tests.stories import Team, config_map, secret

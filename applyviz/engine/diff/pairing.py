@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from applyviz.engine.diff.inside import lay_out_json, name_by_guess, read_yaml
+from applyviz.engine.diff.embedded_documents import lay_out_json, name_by_guess, read_yaml
 from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.diff.words import align
-from applyviz.engine.diff.yamltext import (
+from applyviz.engine.diff.yaml_text import (
     Line,
     below,
     block_mark,

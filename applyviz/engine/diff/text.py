@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from applyviz.engine.diff.pairing import LinePair, Pairer
 from applyviz.engine.diff.words import Part, mark_words
-from applyviz.engine.diff.yamltext import Line
+from applyviz.engine.diff.yaml_text import Line
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import of_root

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from applyviz.engine.explain.clientside import judge_client
+from applyviz.engine.explain.client_side import judge_client
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason, Stage
 from applyviz.engine.explain.rows import NOWHERE, Row
-from applyviz.engine.explain.serverside import judge_apply
+from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
 from applyviz.engine.explain.verdict import Verdict, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.ownership.managedfields import FieldOwners
+from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema
 
 CLIENT = "client"

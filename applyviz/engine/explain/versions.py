@@ -10,7 +10,7 @@ from applyviz.engine.explain.source import start
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.engine.ownership.managedfields import FieldOwners
+from applyviz.engine.ownership.managed_fields import FieldOwners
 from applyviz.engine.schema.model import KindSchema, Node
 from applyviz.engine.schema.topology import of_root
 from applyviz.engine.schema.walk import MISSING

@@ -14,8 +14,8 @@ from typing import Final
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.scalars import Scalar
-from applyviz.engine.manifests.treeparts import FlowColonError, TagIndicatorError, Tree
-from applyviz.engine.manifests.yamltree import TreeReader
+from applyviz.engine.manifests.tree_parts import FlowColonError, TagIndicatorError, Tree
+from applyviz.engine.manifests.yaml_tree import TreeReader
 from applyviz.engine.objects.values import JSONValue
 
 _FREE = ("\ue0fa", "\ue0fb", "\ue0fc", "\ue0fd")

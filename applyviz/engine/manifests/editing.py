@@ -14,7 +14,7 @@ from typing import Final
 from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.stream import is_json_like
-from applyviz.engine.manifests.textnodes import Shape, TextError, TextNode, list_aliases, read_nodes, walk_path
+from applyviz.engine.manifests.text_nodes import Shape, TextError, TextNode, list_aliases, read_nodes, walk_path
 from applyviz.engine.manifests.writing import write_block, write_block_text, write_inline
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 from applyviz.engine.objects.values import JSONObject, JSONValue, clone, is_same_json

@@ -21,7 +21,7 @@ from applyviz.engine.manifests.documents import (
     to_field_path,
 )
 from applyviz.engine.manifests.metadata import find_type_problem, name_of_type
-from applyviz.engine.manifests.treeparts import Tree
+from applyviz.engine.manifests.tree_parts import Tree
 from applyviz.engine.objects.errors import ManifestError
 from applyviz.engine.objects.values import JSONObject, JSONValue
 

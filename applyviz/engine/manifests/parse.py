@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from applyviz.engine.manifests.covers import read_tree
 from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
-from applyviz.engine.manifests.jsontree import JSONReader, NotJSONError, RefusedValueError
+from applyviz.engine.manifests.json_tree import JSONReader, NotJSONError, RefusedValueError
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.manifests.objects import UNIDENTIFIED, DocumentReader, UnversionedError
 from applyviz.engine.manifests.scalars import Scalar
@@ -20,7 +20,7 @@ from applyviz.engine.manifests.stream import (
     skip_space_and_line,
     split_documents,
 )
-from applyviz.engine.manifests.treeparts import Tree
+from applyviz.engine.manifests.tree_parts import Tree
 from applyviz.engine.objects.errors import ManifestError, SourcePosition
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from applyviz.engine.merge.jsonmerge import apply_json_merge, compute_json_merge
-from applyviz.engine.merge.jsonpatch import apply_json_patch
+from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merge
+from applyviz.engine.merge.json_patch import apply_json_patch
 from applyviz.engine.merge.shapes import GoTypeShape, OpenAPIv2Shape, PatchShape
 from applyviz.engine.merge.strategic import apply_strategic, compute_strategic
 from applyviz.engine.objects.errors import MergeError, PatchError

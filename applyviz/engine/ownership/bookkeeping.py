@@ -18,7 +18,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.comparing import Comparison, compare
 from applyviz.engine.ownership.conflicts import render_identity
 from applyviz.engine.ownership.errors import name_object
-from applyviz.engine.ownership.managedfields import UPDATE, Identity, Managed, Owned, identify
+from applyviz.engine.ownership.managed_fields import UPDATE, Identity, Managed, Owned, identify
 from applyviz.engine.ownership.removing import reconcile
 from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions, make_typed
 from applyviz.engine.schema.model import KindSchema

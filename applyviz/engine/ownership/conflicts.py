@@ -12,7 +12,7 @@ from applyviz.engine.objects.errors import Conflict, ConflictError
 from applyviz.engine.objects.fieldsets import FieldSet
 from applyviz.engine.objects.golang import quote, render_json
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.ownership.managedfields import UPDATE, Identity, Managed
+from applyviz.engine.ownership.managed_fields import UPDATE, Identity, Managed
 
 
 def render_identity(identity: Identity) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.ownership.managedfields import APPLY, read_owners
+from applyviz.engine.ownership.managed_fields import APPLY, read_owners
 from applyviz.engine.ownership.removing import remove_fields
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import of_root

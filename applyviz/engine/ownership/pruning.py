@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
-from applyviz.engine.ownership.managedfields import Identity, Owned
+from applyviz.engine.ownership.managed_fields import Identity, Owned
 from applyviz.engine.ownership.removing import name_parents, remove_fields
 from applyviz.engine.ownership.typed import collect_fields
 from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions

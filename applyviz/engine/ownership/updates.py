@@ -12,7 +12,7 @@ from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership.bookkeeping import Bookkeeper
-from applyviz.engine.ownership.managedfields import Managed, decode, encode, find_entries, keep_entries, with_entries
+from applyviz.engine.ownership.managed_fields import Managed, decode, encode, find_entries, keep_entries, with_entries
 from applyviz.engine.schema.model import KindSchema
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
-from applyviz.engine.ownership import clientside
-from applyviz.engine.ownership.managedfields import find_entries, render_entry, with_entries
+from applyviz.engine.ownership import client_side
+from applyviz.engine.ownership.managed_fields import find_entries, render_entry, with_entries
 from applyviz.engine.ownership.migrate import downgrade
 from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, Target
 from applyviz.engine.requests.flow import Flow, send
@@ -24,7 +24,7 @@ def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
     if not options.has_preconditions:
         return ()
     own = (options.field_manager, SERVER_SIDE_MANAGER, LAST_APPLIED_MANAGER) if options.takes_client_side else ()
-    return clientside.find_applied(live, (*own, *options.takes_from))
+    return client_side.find_applied(live, (*own, *options.takes_from))
 
 
 def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -> list[MutableObject]:

@@ -16,13 +16,13 @@ from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests import applyset, prune
 from applyviz.engine.requests.argv import ApplyCommand
-from applyviz.engine.requests.clientside import apply_client_side
+from applyviz.engine.requests.client_side import apply_client_side
 from applyviz.engine.requests.flow import Catalog, Flow, Outcome
 from applyviz.engine.requests.listcheck import check_item
 from applyviz.engine.requests.members import Member, place_member, read_labels
 from applyviz.engine.requests.options import ApplyMode, DryRun, PruneMode, Validation
 from applyviz.engine.requests.selectors import parse_selector
-from applyviz.engine.requests.serverside import apply_server_side
+from applyviz.engine.requests.server_side import apply_server_side
 
 _SUFFIXES = {DryRun.NONE: "", DryRun.CLIENT: " (dry run)", DryRun.SERVER: " (server dry run)"}
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, OwnershipError
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
-from applyviz.engine.ownership import clientside
-from applyviz.engine.ownership.managedfields import find_entries
+from applyviz.engine.ownership import client_side
+from applyviz.engine.ownership.managed_fields import find_entries
 from applyviz.engine.requests.calls import Target
 from applyviz.engine.requests.flow import Flow, send
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
@@ -32,7 +32,7 @@ def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -
 
     - Raises `OwnershipError` when an entry that is to be joined cannot be read.
     """
-    return clientside.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
+    return client_side.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
 
 
 def move_ownership(target: Target, live: JSONObject, kind: KindSchema | None) -> Flow[JSONObject]:
@@ -44,7 +44,7 @@ def move_ownership(target: Target, live: JSONObject, kind: KindSchema | None) ->
     manager = target.options.field_manager
     if target.options.subresource or not (_takes_client_side(target.options) or target.options.takes_from):
         return live
-    tracked = clientside.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
+    tracked = client_side.track(live, kind=kind) if kind and read_last_applied(live) is not None else live
     managers = find_managers(tracked, target.options)
     try:
         entries = list_entries(tracked, manager=manager, managers=managers)
@@ -65,7 +65,7 @@ def _takes_client_side(options: ApplyOptions) -> bool:
 
 def find_managers(live: JSONObject, options: ApplyOptions) -> tuple[str, ...]:
     """The field managers whose fields an apply with these options takes over first."""
-    found = clientside.find_named(live, options.takes_from)
+    found = client_side.find_named(live, options.takes_from)
     if _takes_client_side(options):
-        found += clientside.find_managers(live, manager=options.field_manager)
+        found += client_side.find_managers(live, manager=options.field_manager)
     return tuple(dict.fromkeys(found))

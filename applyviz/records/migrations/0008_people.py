@@ -5,12 +5,12 @@ from django.conf import settings
 from django.db import migrations, models
 from django.utils import timezone
 
-from applyviz.records import guards
+from applyviz.records import triggers
 
 
 def lift_guards(apps, schema_editor):
     """Triggers name tables that are rebuilt here; `post_migrate` brings them back."""
-    guards.remove(schema_editor.connection.alias)
+    triggers.remove(schema_editor.connection.alias)
 
 
 def _grant_roles(apps):

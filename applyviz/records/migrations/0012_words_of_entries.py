@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from applyviz.records.words import collect_words
+from applyviz.records.full_text import collect_words
 
 COLUMNS = ("action", "actor_name", "cluster", "kind", "namespace", "name", "field_manager", "plan_digest", "request_id")
 BATCH = 2_000

@@ -19,7 +19,8 @@ from applyviz.records.models.agreement import (
 )
 from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
-from applyviz.records.models.errands import Errand
+from applyviz.records.models.conflict_rules import StandingRule
+from applyviz.records.models.external_applies import Verification
 from applyviz.records.models.identities import IdentityMapping
 from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
 from applyviz.records.models.people import (
@@ -35,16 +36,15 @@ from applyviz.records.models.people import (
 from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
+from applyviz.records.models.reverts import Undo
 from applyviz.records.models.reviews import Review, ReviewPlace, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.scans import ClusterScan, LiveFinding
-from applyviz.records.models.secretvalues import PlannedSecretValue
+from applyviz.records.models.secret_values import PlannedSecretValue
 from applyviz.records.models.sources import SourceFile, SourceRevision
-from applyviz.records.models.standing import StandingRule
 from applyviz.records.models.tokens import ApiToken, ServiceAccount
-from applyviz.records.models.undo import Undo
-from applyviz.records.models.watching import Verification
+from applyviz.records.models.worker_requests import Errand
 
 __all__ = [
     "AccountClaim",

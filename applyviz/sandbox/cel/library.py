@@ -25,14 +25,14 @@ from applyviz.sandbox.cel.values import (
     check_int,
     read_timestamp,
 )
-from applyviz.sandbox.names import (
+from applyviz.sandbox.parity.name_formats import (
     label_1035_problems,
     label_problems,
     label_value_problems,
     qualified_name_problems,
     subdomain_problems,
 )
-from applyviz.sandbox.quantities import parse_quantity
+from applyviz.sandbox.parity.quantities import parse_quantity
 
 _QUOTED: Mapping[str, str] = dict(zip("\a\b\f\n\r\t\v", (f"\\{letter}" for letter in "abfnrtv"), strict=True)) | {
     "\\": "\\\\",

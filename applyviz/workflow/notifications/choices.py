@@ -10,8 +10,8 @@ from django.db import transaction
 
 from applyviz.records.enums import Event
 from applyviz.records.models import NotificationChoice
-from applyviz.workflow import access
-from applyviz.workflow.access import Action, Person
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
 
 _MAILED = frozenset(
     {

@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from applyviz.records.models import Notification
-from applyviz.workflow import access
-from applyviz.workflow.access import Action, Person
-from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotVisibleError
 
 _KEPT_UNREAD = 99
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.records.models import Notification
-from applyviz.workflow.access import Person
+from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.notifications.choices import can_mail
 from applyviz.workflow.notifications.texts import find_choices_url, find_url, render_sentence
 

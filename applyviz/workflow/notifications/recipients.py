@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from applyviz.records.models import ApplyRun, Grant, Plan
-from applyviz.workflow import access, policies, quorum
-from applyviz.workflow.access import Action, Person
+from applyviz.workflow import policies
+from applyviz.workflow.approvals import quorum
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
 
 
 def without(people: Iterable[Person], actor_id: int | None) -> tuple[Person, ...]:

@@ -14,11 +14,12 @@ from applyviz.records.enums import AuditAction, DeliveryState, Event
 from applyviz.records.models import Delivery, Happening, Webhook
 from applyviz.records.sealing import Sealed
 from applyviz.sources.url import check
-from applyviz.workflow import access, audit
-from applyviz.workflow.access import Action, Person
-from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.notifications.deliveries import make_policy
-from applyviz.workflow.notifications.happenings import queue_delivery
+from applyviz.workflow.notifications.events import queue_delivery
 
 SHORTEST_SECRET = 16
 
@@ -54,7 +55,7 @@ def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> li
 
 def _record(webhook: Webhook, what: str, by: Person) -> None:
     detail = {"what": what, "webhook": webhook.name, "address": webhook.url, "events": webhook.events}
-    audit.record(AuditAction.WEBHOOK_CHANGED, by=by, about=audit.Subject(), detail=detail)
+    trail.record(AuditAction.WEBHOOK_CHANGED, by=by, about=trail.Subject(), detail=detail)
 
 
 def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: Person) -> Webhook:

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable
 
 from django.db.models import F, QuerySet
 
-from applyviz.engine.hazards.model import HazardKind, Severity
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import HazardKind, Severity
 from applyviz.records.models import Plan, PolicyVersion
-from applyviz.workflow import risks
-from applyviz.workflow.places import Place, holds_at
+from applyviz.workflow.foundation.scopes import Place, holds_at
+from applyviz.workflow.policies import risks
 from applyviz.workflow.policies.rules import (
     BUILT_IN,
     POLICY_RISKS,

@@ -12,17 +12,19 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz.engine.hazards.model import HazardKind
+from applyviz.engine.risks.model import HazardKind
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Plan, Policy, PolicyVersion, Team
-from applyviz.workflow import access, audit, clock, policies
-from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.errors import NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.places import Place, holds_at
+from applyviz.workflow import policies
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.scopes import Place, holds_at
+from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies.rules import Demand, Rules, find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.rules import Policy as Strictest
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening
-from applyviz.workflow.teams import Scope
 
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 MOST_APPROVALS, MOST_AT_ONCE, LONGEST_HOURS, LONGEST_ROLLOUT = 9, 64, 24 * 365, 6 * 3600
@@ -144,7 +146,7 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
             "after": made.rules,
             "note": note,
         }
-        audit.record(AuditAction.POLICY_CHANGED, by=by, about=audit.Subject(), detail=detail)
+        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.Subject(), detail=detail)
     return made
 
 
@@ -155,7 +157,7 @@ def retire_policy(slug: str, *, by: Person, note: str = "") -> None:
         if not Policy.objects.filter(slug=slug, retired_at=None).update(retired_at=clock.now()):
             raise NotPossibleError(_("policy %(slug)s not found") % {"slug": slug})
         detail = {"policy": slug, "retired": True, "note": note}
-        audit.record(AuditAction.POLICY_CHANGED, by=by, about=audit.Subject(), detail=detail)
+        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.Subject(), detail=detail)
 
 
 def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: Rules | None = None) -> Evaluation:

@@ -12,8 +12,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from applyviz.engine.hazards.model import HazardKind
-from applyviz.engine.planning.serialize import from_json, to_json
+from applyviz.engine.planning.digest.serialize import from_json, to_json
+from applyviz.engine.risks.model import HazardKind
 from applyviz.workflow.policies.windows import Freeze, Window, Windows
 
 BUILT_IN = "built-in@1"

@@ -11,7 +11,7 @@ from functools import partial
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
 from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause
 
 _SECONDS = 30.0

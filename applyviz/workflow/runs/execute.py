@@ -18,22 +18,24 @@ from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.model.plan import ObjectChange
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
-from applyviz.workflow import calculation, changes, failpoints, identities, permissions
-from applyviz.workflow.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
-from applyviz.workflow.logs import log_unexpected
-from applyviz.workflow.runs import checking
-from applyviz.workflow.runs.binding import find_difference
-from applyviz.workflow.runs.consent import find_claim_blockers
-from applyviz.workflow.runs.crew import Crew
+from applyviz.workflow.clusters import impersonation, permissions
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.plans import calculation, changes
+from applyviz.workflow.runs import effect_check
+from applyviz.workflow.runs.authorization import find_claim_blockers
+from applyviz.workflow.runs.flow_executor import Crew
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim, claim_run
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
-from applyviz.workflow.runs.parts import StopError
+from applyviz.workflow.runs.plan_integrity import find_difference
+from applyviz.workflow.runs.request_sender import StopError
 from applyviz.workflow.runs.rules import RunRules
-from applyviz.workflow.runs.stepping import Walk, read_journal
+from applyviz.workflow.runs.step_runner import Walk, read_journal
 
 logger = logging.getLogger(__name__)
 _READING_PAUSES = (0.5, 1.0, 2.0)
@@ -101,7 +103,7 @@ def _check_target(claim: Claim, reader: ClusterReader) -> None:
 
 def _check_permissions(claim: Claim, reader: ClusterReader, results: list[ObjectResult]) -> None:
     """An identity that may no longer write what was approved writes nothing of it."""
-    identity = identities.read_identity(claim.run.plan)
+    identity = impersonation.read_identity(claim.run.plan)
     left = [result for result in results if result.outcome in Outcome.unfinished()]
     requests = [r for result in left for r in changes.read_masked_core(result.change).requests]
     denied = permissions.find_denied(reader, permissions.list_needs(requests))
@@ -112,7 +114,7 @@ def _check_permissions(claim: Claim, reader: ClusterReader, results: list[Object
 def _read_again(work: _Work, change: ObjectChange | None, sleep: Callable[[float], None]) -> ObjectChange | None:
     """A change whose live object could not be read, calculated anew until it can, with pauses; else as it is."""
     for pause in _READING_PAUSES:
-        if change is None or not checking.is_unreadable(change):
+        if change is None or not effect_check.is_unreadable(change):
             return change
         sleep(pause)
         work.renewer.check()
@@ -124,7 +126,7 @@ def _check_effects(
     work: _Work, results: list[ObjectResult], sleep: Callable[[float], None]
 ) -> tuple[RunState, str] | None:
     """None when every effect is still the approved one; else those that are not have their outcome, and so the run."""
-    pairs = checking.match(results, work.renewer.each(work.prepared.run(work.renewer.check)))
+    pairs = effect_check.match(results, work.renewer.each(work.prepared.run(work.renewer.check)))
     pairs = [(result, _read_again(work, change, sleep)) for result, change in pairs]
     stale = []
     for result, change in pairs:
@@ -132,7 +134,7 @@ def _check_effects(
         try:
             if change is None:
                 raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
-            checking.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind)
+            effect_check.raise_if_stale(result, change, tag_key=work.tag_key, kind=kind)
         except StopError as stop:
             stale.append((result, stop))
     with transaction.atomic():
@@ -142,7 +144,7 @@ def _check_effects(
             journal = Journal(work.claim, result, changes.open_sealed_core(result.change), masked, work.tag_key)
             journal.conclude(found.outcome, found.detail, found.differences)
         if not stale:
-            checking.remember_checked(pairs)
+            effect_check.remember_checked(pairs)
             work.fresh.update({result.pk: change for result, change in pairs if change is not None})
     return _read_verdict((result, stop.outcome, stop.detail) for result, stop in stale)
 
@@ -264,7 +266,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
         cluster = claim.run.plan.target.cluster
         transport = connect.open_transport(cluster)
         try:
-            acting = connect.act_as(transport, identities.read_identity(claim.run.plan))
+            acting = connect.act_as(transport, impersonation.read_identity(claim.run.plan))
             own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting)
             with LeaseRenewer(claim.keep) as renewer:
                 state, error = _carry_out(claim, _Lines(own, reader, ClusterWriter(acting), sleep, renewer))

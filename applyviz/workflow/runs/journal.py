@@ -14,15 +14,18 @@ from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONValue, canonical_json
-from applyviz.engine.planning import withheld
-from applyviz.engine.planning.complaints import read_complaints
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.conflicts.server_errors import read_complaints
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.objects import withheld_messages
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.records.sealing import Sealed
-from applyviz.workflow import audit, changes, clock, digests, failpoints, maskings
-from applyviz.workflow.livevalues import is_compared
+from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import masking_settings
+from applyviz.workflow.foundation import clock, digests, failpoints
+from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.live_values import is_compared
 from applyviz.workflow.runs.lease import Claim
 
 
@@ -52,19 +55,21 @@ class Journal:
     @property
     def is_withholding(self) -> bool:
         """Whether the words of the server are withheld: they may repeat a value that is masked."""
-        return withheld.holds_masked(self.masked)
+        return withheld_messages.holds_masked(self.masked)
 
     def describe_answer(self, answer: Answer) -> str:
         """What a server said, or, beside a masked value, only its code, its reason and the fields it is about."""
         if self.is_withholding:
-            return withheld.describe_answer(answer, self.change.versions.manifest)
+            return withheld_messages.describe_answer(answer, self.change.versions.manifest)
         return answer.message
 
     def _withhold_status(self, body: Mapping[str, JSONValue]) -> JSONValue:
         manifest = self.change.versions.manifest
-        causes = [{"field": name} for name in withheld.name_fields(read_complaints("", Answer(0, body)), manifest)]
+        causes = [
+            {"field": name} for name in withheld_messages.name_fields(read_complaints("", Answer(0, body)), manifest)
+        ]
         kept = {name: body.get(name) for name in ("kind", "code", "reason")}
-        return {**kept, "message": withheld.WITHHELD, "causes": causes}
+        return {**kept, "message": withheld_messages.WITHHELD, "causes": causes}
 
     def mask_answer(self, body: JSONValue) -> JSONValue:
         """An answer as it may be shown: objects are masked, a Status without what is withheld."""
@@ -89,15 +94,15 @@ class Journal:
             }
         if not isinstance(body, Mapping):
             return None
-        policy = maskings.policy_of(self.claim.run.plan)
+        policy = masking_settings.policy_of(self.claim.run.plan)
         return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
-        subject = audit.Subject.of_run(self.claim.run)
-        audit.record(
+        subject = trail.Subject.of_run(self.claim.run)
+        trail.record(
             action,
             by=None,
-            about=audit.Subject(
+            about=trail.Subject(
                 cluster=subject.cluster,
                 review=subject.review,
                 plan=subject.plan,
@@ -153,7 +158,7 @@ class Journal:
             status=answer.status,
             answer=self.mask_answer(answer.body),
             sealed_answer=Sealed.of_json(answer.body),
-            warnings=[withheld.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
+            warnings=[withheld_messages.WARNING] if answer.warnings and self.is_withholding else list(answer.warnings),
             answered_at=at,
         )
         failpoints.reach("run.recording")

@@ -19,9 +19,11 @@ from django.db.models import F, Max, Q
 
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult, Review
-from applyviz.workflow import audit, changes, clock, failpoints, formats, livevalues
-from applyviz.workflow.leases import LeaseLostError
-from applyviz.workflow.runs import turns
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import clock, compatibility, failpoints
+from applyviz.workflow.foundation.leases import LeaseLostError
+from applyviz.workflow.plans import changes, live_values
+from applyviz.workflow.runs import run_order
 from applyviz.workflow.runs.rules import RunRules
 
 logger = logging.getLogger(__name__)
@@ -76,10 +78,10 @@ class Claim:
         detail = "the run ended before it was known what became of it"
         for result in results:
             ObjectResult.objects.filter(pk=result.pk).update(outcome=Outcome.UNKNOWN, finished_at=now, detail=detail)
-            audit.record(
+            trail.record(
                 AuditAction.OBJECT_RESULT,
                 by=None,
-                about=replace(audit.Subject.of_run(self.run), ref=changes.ref_of(result.change)),
+                about=replace(trail.Subject.of_run(self.run), ref=changes.ref_of(result.change)),
                 detail={"outcome": Outcome.UNKNOWN.value, "detail": detail, "differences": []},
             )
 
@@ -100,13 +102,13 @@ class Claim:
             Review.objects.filter(pk=self.run.plan.review_id).update(
                 state=_FINISHED_REVIEW.get(state, ReviewState.OPEN), updated_at=now
             )
-            audit.record(
+            trail.record(
                 AuditAction.RUN_FINISHED,
                 by=None,
-                about=audit.Subject.of_run(self.run),
-                detail={"state": state.value, "outcomes": livevalues.count_outcomes(self.run), "error": error},
+                about=trail.Subject.of_run(self.run),
+                detail={"state": state.value, "outcomes": live_values.count_outcomes(self.run), "error": error},
             )
-            turns.wake_next(self.run)
+            run_order.wake_next(self.run)
             failpoints.reach("run.ending")
         failpoints.reach("run.ended")
 
@@ -124,8 +126,8 @@ def _refuse(run_id: int, now: datetime) -> None:
     Review.objects.filter(pk=run.plan.review_id, state=ReviewState.APPLYING).update(
         state=ReviewState.OPEN, updated_at=now
     )
-    audit.record(
-        AuditAction.RUN_FINISHED, by=None, about=audit.Subject.of_run(run), detail={"state": "failed", "error": error}
+    trail.record(
+        AuditAction.RUN_FINISHED, by=None, about=trail.Subject.of_run(run), detail={"state": "failed", "error": error}
     )
 
 
@@ -134,7 +136,7 @@ def _find_newer(run: ApplyRun) -> str:
     unknown = RunRules.list_unknown(run.rules)
     if unknown:
         return f"run {run.number} was started by a newer version (rule {unknown[0]} is not known)"
-    return formats.find_newer_plan(run.plan)
+    return compatibility.find_newer_plan(run.plan)
 
 
 def _must_wait(run_id: int) -> bool:
@@ -153,7 +155,7 @@ def _must_wait(run_id: int) -> bool:
     if run.state == RunState.QUEUED and run.plan.target.cluster.paused_at is not None:
         logger.info("Run %s waits: its cluster is paused", run.number)
         return True
-    before = turns.find_run_before(run)
+    before = run_order.find_run_before(run)
     if before is not None:
         logger.info("Run %s waits for run %s, which changes the same objects", run.number, before.number)
     return before is not None
@@ -179,8 +181,8 @@ def claim_run(run_id: int) -> Claim | None:
             return None
         ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
         run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision").get(pk=run_id)
-        audit.record(
-            AuditAction.RUN_CLAIMED, by=None, about=audit.Subject.of_run(run), detail={"worker": me, "epoch": run.epoch}
+        trail.record(
+            AuditAction.RUN_CLAIMED, by=None, about=trail.Subject.of_run(run), detail={"worker": me, "epoch": run.epoch}
         )
         failpoints.reach("run.claiming")
     failpoints.reach("run.claimed")

@@ -8,9 +8,10 @@ from django.db.models import Q, QuerySet
 
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun, Review
-from applyviz.workflow import access, livevalues
-from applyviz.workflow.access import Action, Visitor
-from applyviz.workflow.errors import NotVisibleError
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Visitor
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans import live_values
 
 _PATIENCE = timedelta(seconds=5)
 
@@ -29,7 +30,7 @@ def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
         raise missing from error
     if not access.can(for_user, Action.LOOK, access.places_of(found.plan.review)):
         raise missing
-    return livevalues.show_run(found, for_user)
+    return live_values.show_run(found, for_user)
 
 
 def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:

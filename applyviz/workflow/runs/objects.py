@@ -15,23 +15,25 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation
-from applyviz.engine.planning.progress import has_moved, is_rest
-from applyviz.engine.planning.standing import is_left_out
-from applyviz.engine.planning.withheld import without_messages
+from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.objects.conflict_rules import is_left_out
+from applyviz.engine.planning.objects.progress import has_moved, is_rest
+from applyviz.engine.planning.objects.withheld_messages import without_messages
 from applyviz.engine.requests.calls import moves_ownership
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
 from applyviz.records.models import JournalEntry, ObjectResult
-from applyviz.workflow import changes, failpoints, maskings
-from applyviz.workflow.logs import log_unexpected
-from applyviz.workflow.runs.checking import raise_if_stale
+from applyviz.workflow.clusters import masking_settings
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.outcome_check import find_broken, identity
+from applyviz.workflow.runs.effect_check import raise_if_stale
 from applyviz.workflow.runs.establish import wait_until_served
 from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
-from applyviz.workflow.runs.parts import PartSender, StopError, Surroundings, is_the_object
-from applyviz.workflow.runs.promises import find_broken, identity
+from applyviz.workflow.runs.request_sender import PartSender, StopError, Surroundings, is_the_object
 from applyviz.workflow.runs.rollout import Rollout
 from applyviz.workflow.runs.rules import RunRules
 
@@ -262,7 +264,7 @@ class ObjectRun:
         )
         if not find(promised, live, before=before):
             return ()
-        policy = maskings.policy_of(self._access.claim.run.plan)
+        policy = masking_settings.policy_of(self._access.claim.run.plan)
         mask = partial(changes.mask_object, ref=self._change.ref, tag_key=self._access.tag_key, policy=policy)
         shown = find(mask(promised), mask(live), before=None if before is None else mask(before))
         return tuple(

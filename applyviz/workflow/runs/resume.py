@@ -6,7 +6,7 @@ from applyviz import queue
 from applyviz.queue import TaskName
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
-from applyviz.workflow import clock
+from applyviz.workflow.foundation import clock
 from applyviz.workflow.runs.lookup import find_unfinished
 
 

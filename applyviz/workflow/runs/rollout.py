@@ -14,9 +14,9 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.readiness.status import State, Status, read_status
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ObjectResult
-from applyviz.workflow import clock as shared_clock
+from applyviz.workflow.foundation import clock as shared_clock
 from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
-from applyviz.workflow.runs.parts import StopError
+from applyviz.workflow.runs.request_sender import StopError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 

@@ -10,34 +10,28 @@ from django.utils.translation import gettext as _
 from applyviz.queue import TaskName
 from applyviz.records.enums import AuditAction, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Approval, ObjectResult, Plan, Review
-from applyviz.workflow import (
-    access,
-    approvals,
-    audit,
-    clock,
-    failpoints,
-    identities,
-    outbox,
-    policies,
-    quorum,
-)
-from applyviz.workflow.access import Action, Person, Visitor
-from applyviz.workflow.errors import NotPossibleError
-from applyviz.workflow.locks import hold_review
-from applyviz.workflow.numbers import next_number
+from applyviz.workflow import policies
+from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.foundation import access, clock, failpoints, outbox
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.sequences import next_number
 from applyviz.workflow.policies import Policy
-from applyviz.workflow.quorum import Quorum
 from applyviz.workflow.runs.rules import RunRules
 
 
 def find_run_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     """Why this person cannot start this plan now; empty when they can."""
-    blockers = list(approvals.find_plan_blockers(plan))
+    blockers = list(approving.find_plan_blockers(plan))
     if not access.can(for_user, Action.APPLY, policies.list_places(plan)):
         blockers.append(_("only approvers and operators can start runs"))
     found = quorum.count_quorum(plan)
     blockers += [str(need) for need in found.needs if need.missing]
-    blockers += approvals.find_start_blockers(plan, found.policy)
+    blockers += approving.find_start_blockers(plan, found.policy)
     return tuple(blockers)
 
 
@@ -94,9 +88,9 @@ def begin_run(
     spent = _spend(found, run) if found else ()
     failpoints.reach("start.spent")
     given = [approval.by_name for approval in spent]
-    identity = str(identities.read_identity(plan))
+    identity = str(impersonation.read_identity(plan))
     said = {"approved by": given, "policy": policy.version, "without consent": not is_consented}
-    audit.record(AuditAction.RUN_STARTED, by=by, about=audit.Subject.of_run(run), detail={**said, "identity": identity})
+    trail.record(AuditAction.RUN_STARTED, by=by, about=trail.Subject.of_run(run), detail={**said, "identity": identity})
     outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
     failpoints.reach("start.made")
     return run
@@ -125,8 +119,8 @@ def approve_and_run(
 ) -> ApplyRun:
     """Approve and start in one step, for a policy that asks for one approval."""
     with transaction.atomic():
-        if all(approval.by_id != by.pk for approval in approvals.list_standing(plan)):
-            approvals.approve_plan(plan, by=by, digest=digest, note=note)
+        if all(approval.by_id != by.pk for approval in approving.list_standing(plan)):
+            approving.approve_plan(plan, by=by, digest=digest, note=note)
         return start_run(plan, by=by, digest=digest, waits_for_rollout=waits_for_rollout)
 
 
@@ -142,5 +136,5 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
         )
         if not asked:
             raise NotPossibleError(_("the run is finished or already being canceled"))
-        audit.record(AuditAction.RUN_CANCELLED, by=by, about=audit.Subject.of_run(run))
+        trail.record(AuditAction.RUN_CANCELLED, by=by, about=trail.Subject.of_run(run))
         outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.diff.free import FreeDifference, diff_free
+from applyviz.engine.diff.free_form import FreeDifference, diff_free
 from applyviz.engine.schema.walk import MISSING
 
 

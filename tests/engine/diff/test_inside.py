@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.diff.inside import LONGEST, name_by_guess, read_yaml
+from applyviz.engine.diff.embedded_documents import LONGEST, name_by_guess, read_yaml
 from applyviz.engine.diff.text import diff_lines
-from applyviz.engine.diff.yamltext import Plain
+from applyviz.engine.diff.yaml_text import Plain
 from applyviz.engine.objects import paths
 from tests.engine.diff.test_text import picture
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from applyviz.engine.diff.text import Fold, diff_lines, fold_rows, unify_rows
 from applyviz.engine.diff.words import Part, align, mark_words
-from applyviz.engine.diff.yamltext import render_yaml, write_scalar
+from applyviz.engine.diff.yaml_text import render_yaml, write_scalar
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.schema import builtin

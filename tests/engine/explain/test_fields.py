@@ -17,8 +17,8 @@ from applyviz.engine.objects.errors import Conflict, ConflictError, SourcePositi
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.ownership.serverside import apply
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.ownership.server_side import apply
 from applyviz.engine.schema import builtin
 
 FOLDER = Path(__file__).parents[2] / "cases" / "explain"

@@ -23,16 +23,16 @@ from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import updates
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.objects import plan_object
-from applyviz.engine.planning.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.planner import plan_object
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.engine.schema.walk import MISSING
-from tests.controlplane.inventing import Inventor, change_topology, make_definition
+from tests.controlplane.generated_objects import Inventor, change_topology, make_definition
 from tests.engine.reorderings import find_reorderings
 
 MANAGERS = ("kubectl", "kubectl-client-side-apply", "alice", "helm")

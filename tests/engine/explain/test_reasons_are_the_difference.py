@@ -19,8 +19,8 @@ from applyviz.engine.merge import patches
 from applyviz.engine.objects.errors import Conflict, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import clone
-from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.ownership.serverside import apply
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.ownership.server_side import apply
 from applyviz.engine.schema import builtin
 from applyviz.engine.schema.walk import MISSING
 from tests.engine.reorderings import find_reorderings

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.engine.hazards.immutable import find
-from applyviz.engine.hazards.model import Subject
 from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.risks.immutable import find
+from applyviz.engine.risks.model import Subject
 from tests.controlplane.fixed_fields import put
 
 RECORDED = Path(__file__).resolve().parents[2] / "cases" / "hazards" / "fixed-fields.json"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from applyviz.engine.hazards.neighbours import find_neighbour_requests, read_neighbours
 from applyviz.engine.objects.errors import ForbiddenError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.risks.related_objects import find_neighbour_requests, read_neighbours
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.discovery import ResourceTable
 from applyviz.engine.schema.model import Resource

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Neighbours, Severity, Subject
-from applyviz.engine.hazards.pruning import find_prune_hazards
-from applyviz.engine.hazards.rules import find_hazards, needs_acknowledgement
-from applyviz.engine.hazards.sentences import render_hazard, title, title_of
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.risks.model import Hazard, HazardKind, Neighbours, Severity, Subject
+from applyviz.engine.risks.pruning import find_prune_hazards
+from applyviz.engine.risks.rules import find_hazards, needs_acknowledgement
+from applyviz.engine.risks.sentences import render_hazard, title, title_of
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from applyviz.engine.hazards.walking import name_entry
 from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.risks.walking import name_entry
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Node, SchemaOrigin

@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.manifests.scalars import resolve_plain, resolve_tagged, write_key
-from applyviz.engine.manifests.treeparts import allowed_alias_share
+from applyviz.engine.manifests.tree_parts import allowed_alias_share
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
 

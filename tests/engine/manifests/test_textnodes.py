@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.manifests.textnodes import Shape, TextError, list_aliases, read_nodes, walk_path
+from applyviz.engine.manifests.text_nodes import Shape, TextError, list_aliases, read_nodes, walk_path
 
 
 def test_parts_are_found_to_the_character():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.merge.jsonmerge import apply_json_merge, compute_json_merge
+from applyviz.engine.merge.json_merge import apply_json_merge, compute_json_merge
 from applyviz.engine.objects.errors import MergeError, PatchError
 
 

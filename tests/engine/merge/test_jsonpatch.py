@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.engine.merge.jsonpatch import apply_json_patch
+from applyviz.engine.merge.json_patch import apply_json_patch
 from applyviz.engine.objects.errors import PatchError
 
 LIVE = {"a": {"b": [1, 2, 3]}, "x/y": {"~": 1}, "n": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.ownership.clientside import find_managers, find_named, take_over, track
+from applyviz.engine.ownership.client_side import find_managers, find_named, take_over, track
 from applyviz.engine.ownership.migrate import LAST_APPLIED_PATH
 from applyviz.engine.schema.builtin import bundled
 

@@ -7,7 +7,7 @@ import pytest
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import fields, key
-from applyviz.engine.ownership.managedfields import decode, encode, find_entries, read_owners
+from applyviz.engine.ownership.managed_fields import decode, encode, find_entries, read_owners
 
 
 def make_entry(manager, owned, **more):

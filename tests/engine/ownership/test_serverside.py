@@ -8,7 +8,7 @@ from applyviz.engine.objects.errors import ConflictError, OwnershipError
 from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.ownership import managedfields, serverside, updates
+from applyviz.engine.ownership import managed_fields, server_side, updates
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 
@@ -31,7 +31,7 @@ class Story:
         return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
 
     def apply(self, manager, spec, **options):
-        applied = serverside.apply(
+        applied = server_side.apply(
             self.live, self._object(spec), kind=DEPLOYMENT, manager=manager, now=self._now(), **options
         )
         self.live = applied.result
@@ -40,14 +40,14 @@ class Story:
     def update(self, manager, spec, **options):
         new = {**(self.live or self._object({})), "spec": {**(self.live or {}).get("spec", {}), **spec}}
         entries = updates.update(self.live, new, kind=DEPLOYMENT, manager=manager, now=self._now(), **options)
-        self.live = managedfields.with_entries(new, entries)
+        self.live = managed_fields.with_entries(new, entries)
 
     def spec(self):
         """What the story is about; the empty structs of a created object are not."""
         return {k: v for k, v in self.live["spec"].items() if k in ("replicas", "paused")}
 
     def owners(self, path):
-        return [(o.manager, o.operation) for o in managedfields.read_owners(self.live).of(path)]
+        return [(o.manager, o.operation) for o in managed_fields.read_owners(self.live).of(path)]
 
 
 def test_handover_of_replicas_leaves_them_to_the_autoscaler():
@@ -130,6 +130,6 @@ def test_object_nested_too_deeply_is_refused():
     applied = {"apiVersion": "v1", "kind": "Loose", "spec": {"b": 1}}
 
     with pytest.raises(OwnershipError, match="nested too deeply"):
-        serverside.apply(live, applied, kind=kind, manager="alice", now="2026-01-01T00:00:00Z")
+        server_side.apply(live, applied, kind=kind, manager="alice", now="2026-01-01T00:00:00Z")
     with pytest.raises(OwnershipError, match="nested too deeply"):
         updates.update(applied, live, kind=kind, manager="alice", now="2026-01-01T00:00:00Z")

@@ -8,7 +8,7 @@ import pytest
 
 from applyviz.engine.objects.errors import ConflictError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.ownership import serverside, updates
+from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.schema.autoscalers import convert_autoscaler
 from applyviz.engine.schema.builtin import bundled
 
@@ -40,7 +40,7 @@ def make_entry(api_version, operation="Update"):
 def test_entry_of_another_served_version_is_kept_as_it_is():
     live = make_autoscaler(3, [make_entry("autoscaling/v1")])
 
-    applied = serverside.apply(live, make_autoscaler(5), kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
+    applied = server_side.apply(live, make_autoscaler(5), kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
     entries = updates.update(live, make_autoscaler(7), kind=AUTOSCALER, manager="bob", now="2026-01-01T00:00:00Z")
 
     assert make_entry("autoscaling/v1") in applied.result["metadata"]["managedFields"]
@@ -52,7 +52,7 @@ def test_own_entry_of_another_served_version_removes_nothing():
     intent = make_autoscaler(3)
     del intent["spec"]["maxReplicas"]
 
-    applied = serverside.apply(live, intent, kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
+    applied = server_side.apply(live, intent, kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
 
     assert applied.result["spec"]["maxReplicas"] == 3
 
@@ -63,7 +63,7 @@ def test_kept_entries_take_no_part_in_a_removal():
     intent = make_autoscaler(3)
     del intent["spec"]["maxReplicas"]
 
-    applied = serverside.apply(live, intent, kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
+    applied = server_side.apply(live, intent, kind=AUTOSCALER, manager="alice", now="2026-01-01T00:00:00Z")
 
     assert "maxReplicas" not in applied.result["spec"]
 
@@ -91,7 +91,7 @@ def apply_metrics():
     """An autoscaler that `alice` applied at autoscaling/v2."""
     intent = make_autoscaler(5)
     intent["spec"]["metrics"] = [CPU]
-    return serverside.apply(None, intent, kind=CONVERTED["v2"], manager="alice", now=NOW).result
+    return server_side.apply(None, intent, kind=CONVERTED["v2"], manager="alice", now=NOW).result
 
 
 def at_v1(obj, **spec):
@@ -104,7 +104,7 @@ def test_autoscaler_applied_at_another_version_conflicts_at_the_owner_s_version(
     intent = at_v1(make_autoscaler(6), targetCPUUtilizationPercentage=60)
 
     with pytest.raises(ConflictError) as caught:
-        serverside.apply(live, intent, kind=CONVERTED["v1"], manager="bob", now=NOW)
+        server_side.apply(live, intent, kind=CONVERTED["v1"], manager="bob", now=NOW)
 
     found = [(c.api_version, c.field) for c in caught.value.conflicts]
     assert found == [("autoscaling/v2", ".spec.maxReplicas"), ("autoscaling/v2", ".spec.metrics")]

@@ -11,14 +11,14 @@ from typing import Any
 
 import yaml
 
-from applyviz.engine.hazards.advice import ADVICE, Advice
-from applyviz.engine.hazards.model import Hazard, Neighbours, Severity
-from applyviz.engine.hazards.sentences import find_templates
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
-from applyviz.engine.planning.decisions import Way
-from applyviz.engine.planning.plan import ObjectChange, Operation
-from applyviz.engine.planning.releases import Keeper
+from applyviz.engine.planning.conflicts.blocked_removals import Keeper
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.advice import ADVICE, Advice
+from applyviz.engine.risks.model import Hazard, Neighbours, Severity
+from applyviz.engine.risks.sentences import find_templates
 from tests.engine.planning.cluster import Box
 
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")

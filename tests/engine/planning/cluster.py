@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
-from applyviz.engine.planning import holes
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import ObjectChange, Plan
-from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.planning.model import placeholders
+from applyviz.engine.planning.model.plan import ObjectChange, Plan
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
-from applyviz.sandbox.server import Sandbox
-from applyviz.sandbox.store import MemoryStore
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.storage.store import MemoryStore
 
 NOW = "2026-06-01T00:00:00Z"
 
@@ -55,7 +55,7 @@ class Box:
         for change in plan.changes:
             live = self.find(change)
             for request in change.requests:
-                answer = self.handle(holes.fill(request, live))
+                answer = self.handle(placeholders.fill(request, live))
                 assert answer.is_ok, answer
                 live = None if request.method == "DELETE" else answer.body
 

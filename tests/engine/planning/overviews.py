@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from applyviz.engine.planning.overview import Overview, Overviewer
-from applyviz.engine.planning.plan import ObjectChange
+from applyviz.engine.planning.model.overview import Overview, Overviewer
+from applyviz.engine.planning.model.plan import ObjectChange
 
 
 def read_overview(changes: Iterable[ObjectChange]) -> Overview:

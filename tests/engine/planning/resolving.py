@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
-from applyviz.engine.planning.decisions import Decision, FieldWays, Way, WayOut
-from applyviz.engine.planning.fileedits import SourceText
-from applyviz.engine.planning.plan import ObjectChange, Operation
-from applyviz.engine.planning.releases import Keeper
+from applyviz.engine.planning.conflicts.blocked_removals import Keeper
+from applyviz.engine.planning.conflicts.file_edits import SourceText
+from applyviz.engine.planning.conflicts.resolutions import Decision, FieldWays, Way, WayOut
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
 from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.risks.model import HazardKind
 from tests.engine.planning.advice import CLIENT, config_map, follows, path_of, text_of
 from tests.engine.planning.cluster import Box
 

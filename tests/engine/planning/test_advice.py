@@ -2,11 +2,11 @@
 
 import pytest
 
-from applyviz.engine.hazards.advice import ADVICE, Advice
-from applyviz.engine.hazards.model import Severity
-from applyviz.engine.hazards.versions import REMOVED
-from applyviz.engine.planning.decisions import Way
-from applyviz.engine.planning.releases import Keeper
+from applyviz.engine.planning.conflicts.blocked_removals import Keeper
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.risks.advice import ADVICE, Advice
+from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.versions import REMOVED
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning import resolving  # noqa: F401 - its cases register themselves
 from tests.engine.planning.advice import CASES, CLIENT, beside, find_advice, text_of, workload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from applyviz.engine.planning.allocated import without_allocated, without_chosen
+from applyviz.engine.planning.model.server_chosen import without_allocated, without_chosen
 
 UID = "11111111-1111-4111-8111-111111111111"
 

@@ -8,8 +8,8 @@ import pytest
 
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.exchange import APPLY_PATCH, MERGE_PATCH, Request
-from applyviz.engine.planning.comparison import Pair, compare, compare_changes
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.digest.comparison import Pair, compare, compare_changes
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.walk import MISSING

@@ -4,8 +4,8 @@ import pytest
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer
-from applyviz.engine.planning.complaints import Complaint, locate, read_complaints
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.conflicts.server_errors import Complaint, locate, read_complaints
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from applyviz.engine.hazards.model import Hazard, HazardKind
 from applyviz.engine.objects.errors import Conflict, OwnershipError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.decisions import Decision, Dispute, Way, apply_decisions, leave_all
-from applyviz.engine.planning.effects import find_difference
-from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.noise import is_same_object
-from applyviz.engine.planning.plan import Operation, Versions
-from applyviz.engine.planning.rehearsal import Rehearsal
-from applyviz.engine.planning.summary import summarize
-from applyviz.engine.planning.verdicts import describe_conflicts, read_conflicts
+from applyviz.engine.planning.conflicts.resolutions import Decision, Dispute, Way, apply_decisions, leave_all
+from applyviz.engine.planning.digest.effects import find_difference
+from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.engine.planning.model.server_managed import is_same_object
+from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.planning.simulation.dry_run_result import describe_conflicts, read_conflicts
+from applyviz.engine.planning.simulation.estimated_answers import Rehearsal
+from applyviz.engine.risks.model import Hazard, HazardKind
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning.cluster import NOW, Box
 

@@ -8,9 +8,16 @@ import pytest
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.decisions import Decision, Dispute, Way, apply_decisions, list_ways, list_ways_together
-from applyviz.engine.planning.fileedits import FileEdit
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.conflicts.file_edits import FileEdit
+from applyviz.engine.planning.conflicts.resolutions import (
+    Decision,
+    Dispute,
+    Way,
+    apply_decisions,
+    list_ways,
+    list_ways_together,
+)
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning.cluster import NOW, Box

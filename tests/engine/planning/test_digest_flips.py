@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applyviz.engine.objects.errors import Conflict
-from applyviz.engine.planning.fingerprint import digest_plan
-from applyviz.engine.planning.plan import ObjectChange, Operation, Plan
+from applyviz.engine.planning.digest.fingerprint import digest_plan
+from applyviz.engine.planning.model.plan import ObjectChange, Operation, Plan
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune
 from tests.engine.planning.cluster import Box
 

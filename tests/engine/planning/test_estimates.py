@@ -10,11 +10,11 @@ from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order
 from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
 from applyviz.engine.schema.nodes import SchemaNode
-from applyviz.sandbox.estimates import EstimatingServer
+from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")

@@ -11,11 +11,11 @@ import pytest
 from applyviz.engine.diff.masking import MaskPolicy, is_masked
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.values import clone
-from applyviz.engine.planning.decisions import Decision, Way
-from applyviz.engine.planning.fileedits import FileEdit, SourceText, make_patch, unify
-from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.previews import preview
+from applyviz.engine.planning.conflicts.file_edits import FileEdit, SourceText, make_patch, unify
+from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.planning.objects.previews import preview
 from applyviz.engine.requests.options import ApplyOptions
 from tests.engine.planning.cluster import Box
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.objects.exchange import Request
-from applyviz.engine.planning.effects import effect, find_difference, list_differences
-from applyviz.engine.planning.fingerprint import digest_effect, digest_plan
+from applyviz.engine.planning.digest.effects import effect, find_difference, list_differences
+from applyviz.engine.planning.digest.fingerprint import digest_effect, digest_plan
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 

@@ -9,13 +9,13 @@ import pytest
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.planning import holes
-from applyviz.engine.planning.noise import is_same_object
-from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.engine.planning.progress import has_moved, is_rest
-from applyviz.engine.planning.summary import summarize
+from applyviz.engine.planning.model import placeholders
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.model.server_managed import is_same_object
+from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.sandbox.estimates import EstimatingServer
+from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_takeover import AFTER, BEFORE, CHANGED, CONFIG, CONFIG_PATH, PATH
 
@@ -123,13 +123,13 @@ def test_what_is_left_after_the_patch_is_the_move():
     change = box.plan_one(AFTER, client())
     assert not has_moved(change, 1, box.get(PATH))
 
-    patched = box.handle(holes.fill(change.requests[0], box.get(PATH))).body
+    patched = box.handle(placeholders.fill(change.requests[0], box.get(PATH))).body
     now = box.plan_one(AFTER, client())
 
     assert [request.purpose for request in now.requests] == ["migrate"]
     assert is_rest(change, 1, now)
     assert not has_moved(change, 1, patched)
-    moved = box.handle(holes.fill(change.requests[1], patched)).body
+    moved = box.handle(placeholders.fill(change.requests[1], patched)).body
     assert has_moved(change, 1, moved)
     assert is_rest(change, 1, replace(now, operation=Operation.UNCHANGED, requests=()))
 
@@ -137,7 +137,7 @@ def test_what_is_left_after_the_patch_is_the_move():
 def test_patch_that_the_server_ignores_is_no_news_after_the_first_write():
     box, text = made_server_side(), AFTER + "status: {replicas: 3}\n"
     change = box.plan_one(text, client())
-    box.handle(holes.fill(change.requests[0], box.get(PATH)))
+    box.handle(placeholders.fill(change.requests[0], box.get(PATH)))
 
     now = box.plan_one(text, client())
 
@@ -149,7 +149,7 @@ def test_patch_that_the_server_ignores_is_no_news_after_the_first_write():
 def test_values_that_others_change_in_between_are_not_what_was_approved():
     box = made_server_side()
     change = box.plan_one(AFTER, client())
-    box.handle(holes.fill(change.requests[0], box.get(PATH)))
+    box.handle(placeholders.fill(change.requests[0], box.get(PATH)))
     image = {"metadata": {"annotations": {ANNOTATION: "{}"}}}
     query = {"fieldManager": "c"}
     assert box.handle(Request("PATCH", PATH, query, "application/merge-patch+json", image)).is_ok

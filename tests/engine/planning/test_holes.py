@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.engine.objects.errors import StalePlanError
 from applyviz.engine.objects.exchange import Hole, Request
-from applyviz.engine.planning.holes import fill, show, template
+from applyviz.engine.planning.model.placeholders import fill, show, template
 
 LIVE = {"metadata": {"name": "a", "uid": "u2", "resourceVersion": "8"}}
 BODY = {"metadata": {"name": "a", "uid": "u1", "resourceVersion": "7"}, "data": {"x": "1"}}

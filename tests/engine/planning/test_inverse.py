@@ -7,8 +7,8 @@ import pytest
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.planning.inverse import Inverse, invert
-from applyviz.engine.planning.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.objects.revert import Inverse, invert
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 

@@ -9,8 +9,8 @@ import pytest
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.kubectl import list_kubectl_writes
-from applyviz.engine.planning.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.serialize import change_to_json
+from applyviz.engine.planning.digest.serialize import change_to_json
+from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 

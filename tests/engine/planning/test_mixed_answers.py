@@ -3,7 +3,7 @@
 import pytest
 
 from applyviz.engine.objects.exchange import Answer
-from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions
 from tests.engine.planning.cluster import Box
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.exchange import Answer
-from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from tests.engine.planning.cluster import Box
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.planning.needs import find_needs
+from applyviz.engine.planning.sets.dependencies import find_needs
 
 POD = {
     "serviceAccountName": "runner",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.explain.reasons import FieldOperation, Reason
-from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.planning.effects import find_difference
-from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.engine.planning.summary import summarize
+from applyviz.engine.planning.digest.effects import find_difference
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.model import HazardKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.planning.cluster import Box

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.order import order_steps, rank_kind
-from applyviz.engine.planning.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.sets.order import order_steps, rank_kind
 from applyviz.engine.requests.options import Order
 
 

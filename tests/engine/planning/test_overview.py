@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.overview import Alike, Found, Held, Overviewer
-from applyviz.engine.planning.plan import ObjectChange, Operation, Versions
-from applyviz.engine.planning.serialize import from_json, to_json
+from applyviz.engine.planning.digest.serialize import from_json, to_json
+from applyviz.engine.planning.model.overview import Alike, Found, Held, Overviewer
+from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 from tests.engine.planning.overviews import read_overview
 
 VERSION, COLOUR = paths.fields("metadata", "labels", "version"), paths.fields("spec", "colour")

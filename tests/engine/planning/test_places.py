@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.engine.objects.paths import FieldPath, field, fields, index, key, value
 from applyviz.engine.objects.values import clone
-from applyviz.engine.planning.places import PlaceFinder, list_places, remove_place, set_place
+from applyviz.engine.planning.conflicts.manifest_paths import PlaceFinder, list_places, remove_place, set_place
 
 POD = {
     "metadata": {"name": "web", "finalizers": ["a.io/x", "b.io/y"]},

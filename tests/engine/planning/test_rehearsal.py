@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.rehearsal import Rehearsal
+from applyviz.engine.planning.simulation.estimated_answers import Rehearsal
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 from tests.engine.planning.cluster import NOW

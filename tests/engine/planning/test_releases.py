@@ -10,10 +10,10 @@ import pytest
 from applyviz.engine.explain.fields import explain
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.objects.values import clone
-from applyviz.engine.ownership import serverside
-from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.planning.plan import Versions
-from applyviz.engine.planning.releases import Intent, Keeper, find_releases
+from applyviz.engine.ownership import server_side
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.conflicts.blocked_removals import Intent, Keeper, find_releases
+from applyviz.engine.planning.model.plan import Versions
 from applyviz.engine.requests.members import place_member
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
@@ -121,8 +121,8 @@ def test_a_field_that_cannot_be_removed_does_not_stand_for_the_others():
     member = place_member({**identity, "spec": {}}, options=ApplyOptions(), catalog=catalog)
     live = None
     for manager in ("other", "me"):
-        live = serverside.apply(live, whole, kind=member.kind, manager=manager, now=NOW).result
-    after = serverside.apply(live, member.obj, kind=member.kind, manager="me", now=NOW).result
+        live = server_side.apply(live, whole, kind=member.kind, manager=manager, now=NOW).result
+    after = server_side.apply(live, member.obj, kind=member.kind, manager="me", now=NOW).result
     versions = Versions(manifest=member.obj, live=live, merged=after, after=after)
     owners = {"owners_before": read_owners(live), "owners_after": read_owners(after)}
     reasons = explain(versions=versions, mode="server", manager="me", kind=member.kind, **owners)

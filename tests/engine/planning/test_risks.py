@@ -1,9 +1,9 @@
 """Risks of how an object is written: deleted, replaced, or with fields of others overwritten."""
 
-from applyviz.engine.hazards.model import HazardKind, Severity
 from applyviz.engine.objects.exchange import Answer
-from applyviz.engine.planning.plan import Certainty, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
+from applyviz.engine.risks.model import HazardKind, Severity
 from tests.engine.planning.advice import CLIENT
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_objects import DEPLOYMENT

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from applyviz.engine.objects.errors import PlanError
-from applyviz.engine.planning.plan import Plan
-from applyviz.engine.planning.serialize import (
+from applyviz.engine.planning.digest.serialize import (
     change_from_json,
     change_to_json,
     core_from_json,
@@ -17,6 +16,7 @@ from applyviz.engine.planning.serialize import (
     options_to_json,
     to_json,
 )
+from applyviz.engine.planning.model.plan import Plan
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.engine.planning.cluster import Box
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from applyviz.engine.hazards.model import HazardKind
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer
-from applyviz.engine.planning.context import PlanContext
-from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.engine.planning.sets import SetPlanner, drive
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order, Prune, PruneMode
+from applyviz.engine.risks.model import HazardKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import clone
-from applyviz.engine.planning.decisions import Decision, Way
-from applyviz.engine.planning.fileedits import SourceText
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.previews import preview
+from applyviz.engine.planning.conflicts.file_edits import SourceText
+from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.objects.previews import preview
 from applyviz.engine.requests.options import ApplyOptions
 from tests.engine.planning.cluster import Box
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.decisions import Decision, Way
-from applyviz.engine.planning.fingerprint import digest_effect
-from applyviz.engine.planning.plan import Operation
-from applyviz.engine.planning.standing import RuleWay, StandingRule, is_left_out
+from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.digest.fingerprint import digest_effect
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.planning.objects.conflict_rules import RuleWay, StandingRule, is_left_out
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from applyviz.engine.planning.summary import summarize
+from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.requests.options import ApplyOptions
 from tests.engine.planning.cluster import Box
 

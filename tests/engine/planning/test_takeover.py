@@ -11,15 +11,15 @@ from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.ownership.managedfields import read_owners
-from applyviz.engine.planning import holes
-from applyviz.engine.planning.decisions import Decision, Way
-from applyviz.engine.planning.noise import is_same_object
-from applyviz.engine.planning.plan import Certainty, Operation
-from applyviz.engine.planning.progress import has_moved, is_rest, moved_live
-from applyviz.engine.planning.summary import summarize
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.model import placeholders
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.model.server_managed import is_same_object
+from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.objects.progress import has_moved, is_rest, moved_live
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.sandbox.estimates import EstimatingServer
+from applyviz.sandbox.api.estimates import EstimatingServer
 from tests.engine.planning.cluster import Box
 
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
@@ -250,7 +250,7 @@ def test_nothing_that_is_written_names_uid_or_version_inside_last_applied(manage
 
 
 def carry_out_first(box: Box, change) -> dict:
-    answer = box.sandbox.handle(holes.fill(change.requests[0], box.get(PATH)))
+    answer = box.sandbox.handle(placeholders.fill(change.requests[0], box.get(PATH)))
     assert answer.is_ok
     return answer.body
 
@@ -307,7 +307,7 @@ def test_move_within_entries_of_the_same_names_is_told_by_its_fields():
     change = box.plan_one(CHANGED, options("kubectl"))
     assert not has_moved(change, 0, live)
 
-    answer = box.sandbox.handle(holes.fill(change.requests[0], live))
+    answer = box.sandbox.handle(placeholders.fill(change.requests[0], live))
 
     assert has_moved(change, 0, answer.body)
 

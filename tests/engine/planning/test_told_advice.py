@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from applyviz.engine.hazards.advice import ADVICE
+from applyviz.engine.risks.advice import ADVICE
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.told_advice import TOLD
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning import withheld
-from applyviz.engine.planning.complaints import Complaint
-from applyviz.engine.planning.livevalues import NOT_SHOWN, withhold_live
-from applyviz.engine.planning.masked import mask_change
-from applyviz.engine.planning.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.conflicts.server_errors import Complaint
+from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.objects import withheld_messages
+from applyviz.engine.planning.objects.live_values import NOT_SHOWN, withhold_live
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 
 REF = ObjectRef(GroupVersionKind("", "v1", "Secret"), "default", "login")
 MANIFEST = {"kind": "Secret", "stringData": {"password": "the-password"}, "list": [{"a": 1}]}
@@ -33,12 +33,12 @@ def test_refusal_is_told_by_code_reason_and_fields():
         "details": {"causes": [{"field": "stringData[password]", "message": "x"}, {"field": "zz"}]},
     }
 
-    told = withheld.describe_answer(Answer(422, body), MANIFEST)
+    told = withheld_messages.describe_answer(Answer(422, body), MANIFEST)
 
-    assert told == f"the server refused it (422 Invalid) at .stringData.password; {withheld.WITHHELD}"
-    assert withheld.describe_withheld(0, "no word") == f"the server refused it; {withheld.WITHHELD}"
-    assert withheld.name_fields([Complaint("list[0].a", "x")], MANIFEST) == (".list[0].a",)
-    assert withheld.name_fields([Complaint("list[7].a", "x")], MANIFEST) == (".list",)
+    assert told == f"the server refused it (422 Invalid) at .stringData.password; {withheld_messages.WITHHELD}"
+    assert withheld_messages.describe_withheld(0, "no word") == f"the server refused it; {withheld_messages.WITHHELD}"
+    assert withheld_messages.name_fields([Complaint("list[0].a", "x")], MANIFEST) == (".list[0].a",)
+    assert withheld_messages.name_fields([Complaint("list[7].a", "x")], MANIFEST) == (".list",)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_refusal_is_told_by_code_reason_and_fields():
     [
         ("", ""),
         ("nothing needs to be sent", "nothing needs to be sent"),
-        ("no answer to the dry run: x", f"no answer to the dry run; {withheld.WITHHELD}"),
-        ("webhook x: no", f"the server said why; {withheld.WITHHELD}"),
+        ("no answer to the dry run: x", f"no answer to the dry run; {withheld_messages.WITHHELD}"),
+        ("webhook x: no", f"the server said why; {withheld_messages.WITHHELD}"),
     ],
 )
 def test_reason_keeps_our_own_part(said, told):
-    assert withheld.withhold_reason(said) == told
+    assert withheld_messages.withhold_reason(said) == told
 
 
 def test_words_leave_errors_warnings_and_conflicts():
@@ -80,13 +80,16 @@ def test_error_of_ours_is_told_where_it_is_of_the_manifest_alone():
 
     assert mask_change(mine, tag_key=KEY).error == "no such kind"
     assert "the-password" not in mask_change(replace(mine, error="bad the-password"), tag_key=KEY).error
-    assert mask_change(change(error="of both"), tag_key=KEY).error == f"it could not be calculated; {withheld.WITHHELD}"
+    assert (
+        mask_change(change(error="of both"), tag_key=KEY).error
+        == f"it could not be calculated; {withheld_messages.WITHHELD}"
+    )
 
 
 def test_status_loses_its_messages():
     status = {"conditions": [{"type": "Ready", "message": "x"}], "n": 1}
 
-    assert withheld.without_messages(status) == {"conditions": [{"type": "Ready"}], "n": 1}
+    assert withheld_messages.without_messages(status) == {"conditions": [{"type": "Ready"}], "n": 1}
 
 
 @pytest.mark.parametrize(

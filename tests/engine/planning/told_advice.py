@@ -11,7 +11,7 @@ from typing import Any
 
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import JSON, JSON_PATCH, MERGE_PATCH, Request
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
 from tests.engine.planning.advice import CLIENT, config_map, path_of, text_of
 from tests.engine.planning.cluster import Box
 

@@ -8,10 +8,10 @@ from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests import applyset
-from applyviz.engine.requests.clientside import apply_client_side
+from applyviz.engine.requests.client_side import apply_client_side
 from applyviz.engine.requests.flow import AnswerError, Deletion, Verb
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, DryRun
-from applyviz.engine.requests.serverside import apply_server_side
+from applyviz.engine.requests.server_side import apply_server_side
 from applyviz.engine.schema.builtin import bundled
 
 GVK = GroupVersionKind("", "v1", "ConfigMap")

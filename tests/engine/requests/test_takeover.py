@@ -8,7 +8,7 @@ from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.requests.serverside import apply_server_side
+from applyviz.engine.requests.server_side import apply_server_side
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.requests.test_flows import MANIFEST, RESOURCE, live, managed
 

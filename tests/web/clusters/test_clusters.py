@@ -9,7 +9,7 @@ from django.urls import reverse
 from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.models import Cluster
-from applyviz.workflow import clusters
+from applyviz.workflow.clusters import registration
 from tests.web import rows
 
 URL = reverse("clusters:list-clusters")
@@ -45,7 +45,7 @@ def write(cluster, obj):
 
 
 def test_cluster_shows_its_objects_and_their_field_managers(as_viewer):
-    cluster = clusters.create_sandbox(slug="box", name="Box")
+    cluster = registration.create_sandbox(slug="box", name="Box")
     meta = {"name": "flags", "namespace": "default"}
     write(cluster, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "b"}})
 

@@ -14,7 +14,9 @@ from applyviz.clusters.sandbox import open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, LiveFinding, Policy, PolicyVersion, RetentionPolicy
-from applyviz.workflow import audit, clusters, retention, scans
+from applyviz.workflow.audit import retention, trail
+from applyviz.workflow.clusters import registration
+from applyviz.workflow.live import scans
 from tests.architecture.test_web import addresses
 from tests.builders import grant_role
 from tests.web import rows
@@ -42,7 +44,7 @@ def as_root(db):
 
 @pytest.fixture
 def box(db):
-    cluster = clusters.create_sandbox(slug="box", name="Box")
+    cluster = registration.create_sandbox(slug="box", name="Box")
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {"a": "1"}}
     path = "/api/v1/namespaces/default/configmaps"
     open_sandbox(cluster).handle(Request("POST", path, {"fieldManager": "kubectl-create"}, JSON, body))
@@ -54,8 +56,8 @@ def scan(cluster):
 
 
 def test_evidence_of_the_month_is_shown_without_being_asked(as_auditor, bob, plan):
-    about = audit.Subject(cluster="shop", review=1, plan=1)
-    audit.record(AuditAction.APPROVAL_GIVEN, by=bob, about=about, detail={"note": "fine by me"})
+    about = trail.Subject(cluster="shop", review=1, plan=1)
+    trail.record(AuditAction.APPROVAL_GIVEN, by=bob, about=about, detail={"note": "fine by me"})
 
     page = as_auditor.get(EVIDENCE).content.decode()
 
@@ -101,7 +103,7 @@ def test_policy_that_cannot_be_is_refused(as_root, given):
 
 
 def test_removal_is_told_with_its_policy_time_and_entry(as_root, as_auditor, alice):
-    audit.record(AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(), detail={"note": "gone"})
+    trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(), detail={"note": "gone"})
     as_root.post(RETENTION, {"name": "a month", "days": "30", "actions": ["comment.added"]})
     policy = RetentionPolicy.objects.get()
 
@@ -281,8 +283,8 @@ def test_findings_of_other_places_are_not_shown(box):
 def test_entries_of_other_places_are_not_shown(box, alice):
     person = User.objects.create_user("nora")
     grant_role(person, "viewer", cluster="box", namespace="elsewhere", is_cluster_scoped=False)
-    entry = audit.record(
-        AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(cluster="prod"), detail={"note": "hush"}
+    entry = trail.record(
+        AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(cluster="prod"), detail={"note": "hush"}
     )
     browser = browser_of(person)
 
@@ -295,10 +297,10 @@ def test_entries_of_other_places_are_not_shown(box, alice):
 @pytest.mark.parametrize("path", ["people/alice/", "clusters/shop/", "managers/ci/"])
 def test_person_cluster_and_manager_have_a_history_of_their_own(as_viewer, alice, path):
     rows.make_cluster()
-    audit.record(
+    trail.record(
         AuditAction.COMMENT_ADDED,
         by=alice,
-        about=audit.Subject(cluster="shop", field_manager="ci"),
+        about=trail.Subject(cluster="shop", field_manager="ci"),
         detail={"note": "remember this"},
     )
     page = as_viewer.get(f"/history/{path}").content.decode()
@@ -308,7 +310,7 @@ def test_person_cluster_and_manager_have_a_history_of_their_own(as_viewer, alice
 
 
 def test_entry_whose_body_went_says_who_asked(as_viewer, as_root, alice):
-    entry = audit.record(AuditAction.COMMENT_ADDED, by=alice, about=audit.Subject(), detail={"note": "gone soon"})
+    entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(), detail={"note": "gone soon"})
     as_root.post(RETENTION, {"name": "a month", "days": "30"})
 
     retention.prune(RetentionPolicy.objects.get(), now=timezone.now() + timedelta(days=31))

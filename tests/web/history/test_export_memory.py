@@ -10,8 +10,9 @@ from django.test import AsyncClient
 from django.urls import reverse
 
 from applyviz.records.models import AuditEntry
-from applyviz.web import streams
-from applyviz.workflow import history, paging
+from applyviz.web.frame import streams
+from applyviz.workflow.evidence import history
+from applyviz.workflow.foundation import paging
 from benchmarks.audit import build_rows
 
 pytestmark = pytest.mark.django_db

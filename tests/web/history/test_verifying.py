@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
-from applyviz.workflow import audit, heads
+from applyviz.workflow.audit import checkpoints, trail
 from tests.builders import grant_role
 
 pytestmark = pytest.mark.django_db
@@ -28,8 +28,8 @@ def published(db):
     """Three heads that were published, with entries between them."""
     found = []
     for number in range(3):
-        audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject(), detail={"note": str(number)})
-        found.append(heads.publish(by=None))
+        trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(), detail={"note": str(number)})
+        found.append(checkpoints.publish(by=None))
     return found
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_head_is_named_by_its_line(as_auditor, published, text, said)
 
 
 def test_heads_go_along_from_slice_to_slice(as_auditor, published, monkeypatch):
-    monkeypatch.setattr("applyviz.web.presenters.verification.SLICE", 2)
+    monkeypatch.setattr("applyviz.web.history.pages.verification.SLICE", 2)
     pasted = f"{published[0].head}\n{published[2].head}"
 
     page = as_auditor.post(VERIFY, {"head": pasted}, headers={"HX-Request": "true"}).content.decode()

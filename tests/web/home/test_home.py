@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Objection, Plan
-from applyviz.workflow import acknowledgements
+from applyviz.workflow.approvals import acknowledgements
 from applyviz.workflow.policies import Freeze
 from tests.builders import make_approval, make_policy
 from tests.web import builders, rows

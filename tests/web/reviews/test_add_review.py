@@ -10,7 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.models import Plan, Review
 from applyviz.sources import kustomize
 from tests.web import rows

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from applyviz.records.models import Comment
-from applyviz.web.presenters.comments import render_markdown
+from applyviz.web.reviews.pages.comments import render_markdown
 from tests.web.conftest import _person
 
 

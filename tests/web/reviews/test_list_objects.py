@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
 from tests.web import builders, rows
 
 URL = reverse("reviews:list-reviews")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.serialize import options_from_json
+from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.models import Plan, Review
-from applyviz.web.presenters.nextacts import list_ways
+from applyviz.web.reviews.pages.available_actions import list_ways
 from tests.web import rows
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from applyviz.workflow.changes import read_masked
+from applyviz.workflow.plans.changes import read_masked
 from tests.stories import SETTINGS, Team, config_map
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.plan import Versions
+from applyviz.engine.planning.model.plan import Versions
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.hazards.model import Hazard, HazardKind, Severity
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}

@@ -6,10 +6,10 @@ import pytest
 from django.db.models import F
 from django.urls import reverse
 
-from applyviz.engine.planning.plan import Operation
+from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
@@ -121,8 +121,8 @@ def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bo
 def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
     ApplyRun.objects.filter(pk=run.pk).update(epoch=2, lease_until=rows.NOW)
     for epoch, worker in ((1, "one:11"), (2, "two:22")):
-        subject = audit.Subject(run=run.number)
-        audit.record(AuditAction.RUN_CLAIMED, by=None, about=subject, detail={"worker": worker, "epoch": epoch})
+        subject = trail.Subject(run=run.number)
+        trail.record(AuditAction.RUN_CLAIMED, by=None, about=subject, detail={"worker": worker, "epoch": epoch})
 
     page = as_viewer.get(url(run)).content.decode()
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.workflow import clusters
+from applyviz.workflow.clusters import registration
 
 
 class Command(BaseCommand):
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             credential = {"form": connect.OWN_CONTEXT, "context": options["context"], "path": path}
         slug = options["slug"]
         try:
-            cluster = clusters.add_live_cluster(
+            cluster = registration.add_live_cluster(
                 slug=slug,
                 name=options["name"] or slug,
                 server=connect.server_of(credential),

@@ -17,8 +17,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import approval_macs, chain, heads, history, retention
-from applyviz.workflow.errors import NotValidError
+from applyviz.workflow.audit import approval_macs, chain, checkpoints, retention
+from applyviz.workflow.evidence import history
+from applyviz.workflow.foundation.errors import NotValidError
 
 _FILTERS = ("cluster", "group", "namespace", "kind", "name", "person", "manager", "text")
 
@@ -102,9 +103,9 @@ class Command(BaseCommand):
             case "verify":
                 self._verify(options["head"], options["heads"], max(1, options["processes"]))
             case "publish":
-                self.stdout.write(str(heads.publish(by=None)))
+                self.stdout.write(str(checkpoints.publish(by=None)))
             case "key":
-                self.stdout.write(heads.public_key())
+                self.stdout.write(checkpoints.public_key())
             case "head":
                 head = chain.publish_head()
                 self.stdout.write(f"{head} {head.at.isoformat() if head.at else '-'}")
@@ -113,9 +114,9 @@ class Command(BaseCommand):
             case _:
                 self._export(options)
 
-    def _read_heads(self, path: Path | None) -> list[heads.SignedHead]:
+    def _read_heads(self, path: Path | None) -> list[checkpoints.SignedHead]:
         try:
-            return heads.read_published(path.read_text(encoding="utf-8").splitlines()) if path else []
+            return checkpoints.read_published(path.read_text(encoding="utf-8").splitlines()) if path else []
         except (OSError, NotValidError) as error:
             raise CommandError(f"{path}: {error}") from error
 
@@ -124,7 +125,7 @@ class Command(BaseCommand):
         progress = Progress(self.stderr, chain.count_entries())
         report = chain.verify_chain(published=published, processes=processes, on_progress=progress.tell)
         progress.end()
-        bad = report.bad or heads.find_contradiction(one.head for one in signed)
+        bad = report.bad or checkpoints.find_contradiction(one.head for one in signed)
         if bad is not None:
             raise CommandError(str(bad), returncode=1)
         verdict = approval_macs.check_all()

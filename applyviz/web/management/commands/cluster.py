@@ -13,7 +13,7 @@ from applyviz.clusters.kubeconfig import read_kubeconfig
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import JSONValue
 from applyviz.records.models import Cluster
-from applyviz.workflow import cluster_lifecycle as lifecycle
+from applyviz.workflow.clusters import lifecycle
 
 ACTIONS = ("list", "test", "replace-credential", "rename", "pause", "resume", "archive", "restore")
 

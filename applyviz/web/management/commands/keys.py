@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from applyviz import keypairs
+from applyviz import hpke
 from applyviz.records import sealing
-from applyviz.workflow import resealing
+from applyviz.workflow.ops import key_rotation
 
 
 class Command(BaseCommand):
@@ -27,24 +27,24 @@ class Command(BaseCommand):
         """Do it."""
         try:
             getattr(self, f"_{options['what']}")()
-        except (ImproperlyConfigured, keypairs.KeyTextError) as error:
+        except (ImproperlyConfigured, hpke.KeyTextError) as error:
             raise CommandError(str(error)) from error
 
     def _make(self) -> None:
-        opening = keypairs.make_opening_key()
+        opening = hpke.make_opening_key()
         self.stdout.write(f"APPLYVIZ_OPENING_KEYS={opening}")
-        self.stdout.write(f"APPLYVIZ_SEALING_KEY={keypairs.sealing_key_of(opening)}")
+        self.stdout.write(f"APPLYVIZ_SEALING_KEY={hpke.sealing_key_of(opening)}")
 
     def _show(self) -> None:
         present = sealing.sealing_key()
-        self.stdout.write(f"seals  {keypairs.name_of(present)}  {present}")
+        self.stdout.write(f"seals  {hpke.name_of(present)}  {present}")
         for opening in settings.APPLYVIZ_OPENING_KEYS:
-            self.stdout.write(f"opens  {keypairs.name_of(keypairs.sealing_key_of(opening))}")
+            self.stdout.write(f"opens  {hpke.name_of(hpke.sealing_key_of(opening))}")
 
     def _reseal(self) -> None:
         if not sealing.can_open():
             raise CommandError("APPLYVIZ_OPENING_KEYS: nothing can be opened here; run this where the worker runs")
-        found = resealing.reseal()
+        found = key_rotation.reseal()
         for one in found:
             self.stdout.write(f"{one.column:<28} {one.carried:>8} sealed anew {one.fixed:>8} in finished plans")
         unopened = sum(one.unopened for one in found)

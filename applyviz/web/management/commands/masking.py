@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from applyviz.records.models import Cluster
-from applyviz.workflow import maskings
+from applyviz.workflow.clusters import masking_settings
 
 
 class Command(BaseCommand):
@@ -29,6 +29,6 @@ class Command(BaseCommand):
         if cluster is None:
             raise CommandError(f"there is no cluster {options['slug']}")
         if options["on"] or options["off"]:
-            maskings.mask_credentials(cluster, is_on=options["on"], by=None)
-        word = "masked" if maskings.policy_for(cluster).has_plain else "shown"
+            masking_settings.mask_credentials(cluster, is_on=options["on"], by=None)
+        word = "masked" if masking_settings.policy_for(cluster).has_plain else "shown"
         self.stdout.write(f"{cluster.slug}: credentials in plain fields are {word}")

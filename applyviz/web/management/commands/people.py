@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from applyviz.records.enums import Role
-from applyviz.workflow import claims, confirming, pending, recovery
-from applyviz.workflow.access import Person
-from applyviz.workflow.errors import WorkflowError
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import WorkflowError
+from applyviz.workflow.people import administrator_recovery, claims, confirmations, pending_changes
 
 
 def _find(name: str) -> Person:
@@ -51,24 +51,24 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _pending(self, options: dict[str, Any]) -> None:
-        for change in pending.read_waiting():
+        for change in pending_changes.read_waiting():
             told = ", ".join(f"{name}: {value}" for name, value in change.told.items())
             self.stdout.write(f"{change.pk}  {change.get_kind_display()}  {told}  asked by {change.asked_by}")
 
     def _confirm(self, options: dict[str, Any]) -> None:
-        confirming.recover(pending.get_waiting(options["number"]), reason=options["reason"])
+        confirmations.recover(pending_changes.get_waiting(options["number"]), reason=options["reason"])
         self.stdout.write("Confirmed and applied.")
 
     def _invite(self, options: dict[str, Any]) -> None:
-        person = recovery.get_or_add(options["name"], reason=options["reason"])
+        person = administrator_recovery.get_or_add(options["name"], reason=options["reason"])
         token = claims.recover(person, reason=options["reason"])
         self.stdout.write(f"{settings.APPLYVIZ_URL.rstrip('/')}{reverse('claim', args=[token])}")
         self.stdout.write(f"It works once, for {claims.LASTS.days} days.")
 
     def _grant(self, options: dict[str, Any]) -> None:
-        recovery.grant_role(_find(options["name"]), Role(options["role"]), reason=options["reason"])
+        administrator_recovery.grant_role(_find(options["name"]), Role(options["role"]), reason=options["reason"])
         self.stdout.write(f"{options['name']} is {options['role']} everywhere.")
 
     def _link(self, options: dict[str, Any]) -> None:
-        recovery.link_accounts([_find(name) for name in options["names"]], reason=options["reason"])
+        administrator_recovery.link_accounts([_find(name) for name in options["names"]], reason=options["reason"])
         self.stdout.write("They count as one human.")

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from applyviz.demo import load_shop
-from applyviz.workflow import demo
+from applyviz.workflow.ops import demo
 
 
 class Command(BaseCommand):

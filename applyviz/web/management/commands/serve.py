@@ -19,7 +19,8 @@ from django.db import connections
 
 from applyviz.demo import load_shop
 from applyviz.web.management.worker import EmbeddedWorker
-from applyviz.workflow import demo, runs
+from applyviz.workflow import runs
+from applyviz.workflow.ops import demo
 
 _SHUTDOWN_SECONDS = 3
 

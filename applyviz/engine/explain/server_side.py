@@ -1,0 +1,115 @@
+"""Why server-side apply does what it does to one leaf.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/. What the manifest names is set and
+owned; what this field manager owned and no longer names is removed, unless others own it too; the rest is
+kept. An undecided conflict stops the whole object. What client-side apply owned is this manager's first: a field of
+it that the manifest names moves, one that it does not name goes, and a default of the server comes back as nobody's.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.explain.client_side import name_owners
+from applyviz.engine.explain.reasons import FieldOperation, Reason
+from applyviz.engine.explain.rows import Row
+from applyviz.engine.explain.verdict import (
+    AS_IT_IS,
+    GONE_ALREADY,
+    NOBODYS,
+    NULL_AGAIN,
+    UNCHANGED,
+    Verdict,
+    find_null,
+    judge_set,
+    name_operation,
+    render_above,
+)
+from applyviz.engine.explain.versions import ObjectVersions
+from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.schema.walk import MISSING
+
+APPLY = "Apply"
+
+
+def judge_apply(
+    versions: ObjectVersions,
+    path: FieldPath,
+    row: Row,
+    conflicts: tuple[Conflict, ...],
+    *,
+    manager: str,
+    subresource: str,
+) -> Verdict:
+    """The rule of server-side apply for a leaf that the merge decided.
+
+    - `conflicts`: the undecided ones that touch the leaf.
+    """
+    after, live, _, _, _, owners_before, owners_after, _ = row
+    operation = name_operation(live, after)
+    if conflicts and operation is UNCHANGED:
+        names = ", ".join(dict.fromkeys(c.manager for c in conflicts))
+        return Verdict(FieldOperation.CONFLICT, Reason.CONFLICTS, names)
+    others = [o for o in owners_before if o.manager != manager or o.operation != APPLY or o.subresource != subresource]
+    was_own = len(others) < len(owners_before)
+    losers = [o for o in others if o not in owners_after]
+    if operation is UNCHANGED:
+        return _judge_moved(row, losers) or _judge_unchanged(row, [o for o in others if o not in losers], was_own)
+    if operation is FieldOperation.CLEARED:
+        return Verdict(operation, *_judge_cleared(versions, path, was_own, losers))
+    return _judge_written(versions, path, operation, losers)
+
+
+def _judge_moved(row: Row, losers: list[Owner]) -> Verdict | None:
+    """A field with its value that others owned before and this manager, or nobody, owns after; None for any other."""
+    _, live, wanted, _, _, _, owners_after, _ = row
+    if not losers or live is MISSING:
+        return None
+    if wanted is not MISSING:
+        return Verdict(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers))
+    return None if owners_after else Verdict(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers))
+
+
+def _judge_written(
+    versions: ObjectVersions, path: FieldPath, operation: FieldOperation, losers: list[Owner]
+) -> Verdict:
+    verdict = judge_set(versions, path, operation)
+    is_wanted = path in versions.manifest
+    if operation is FieldOperation.CHANGED and is_wanted and losers:
+        return Verdict(operation, Reason.TAKEN_OVER, name_owners(losers))
+    return verdict
+
+
+def _judge_unchanged(row: Row, others: list[Owner], was_own: bool) -> Verdict:
+    _, live, wanted, _, _, _, _, _ = row
+    if wanted is not MISSING:
+        if wanted is None and live is MISSING:
+            return NULL_AGAIN
+        if live is not MISSING and others:
+            return Verdict(UNCHANGED, Reason.SHARED, name_owners(others))
+        return AS_IT_IS
+    if live is MISSING:
+        return GONE_ALREADY
+    if others:
+        if was_own:
+            return Verdict(FieldOperation.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS, name_owners(others))
+        return Verdict(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, name_owners(others))
+    return NOBODYS
+
+
+def _judge_cleared(versions: ObjectVersions, path: FieldPath, was_own: bool, losers: list[Owner]) -> tuple[Reason, str]:
+    null = find_null(versions, path)
+    if null is not None:
+        return Reason.NULL_CLEARS, render_above(path, null)
+    if was_own:
+        return Reason.REMOVED_SOLE_OWNER, ""
+    if losers:
+        return Reason.REMOVED_FROM_MANIFEST, ""
+    above = versions.manifest.find_above(path)
+    if above is not None:
+        return Reason.REPLACED_WHOLE, render_path(above)
+    # Nobody owned the leaf itself: it went with the entry or map that was given up above it.
+    for length in range(len(path) - 1, 0, -1):
+        if versions.after.has_place(path[:length]):
+            return Reason.REMOVED_SOLE_OWNER, render_path(path[: length + 1]) if length + 1 < len(path) else ""
+    return Reason.REMOVED_SOLE_OWNER, ""

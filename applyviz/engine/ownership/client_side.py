@@ -1,0 +1,152 @@
+"""What client-side apply owns of an object, and the entries once a server-side apply took that over.
+
+Rule: client-go `util/csaupgrade`, which kubectl uses when it changes sides. Beyond it: of `before-first-apply`,
+to which the server books all that was there before, and of `kubectl edit`, only what was last applied moves; and an
+object without any entries is treated as the server would book it. Entries of subresources and of others stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from applyviz.engine.objects.errors import OwnershipError
+from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, from_paths, read_fields
+from applyviz.engine.objects.paths import PathElement, element_value
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, is_same_json
+from applyviz.engine.ownership import migrate
+from applyviz.engine.ownership.bookkeeping import BEFORE_FIRST_APPLY, Bookkeeper
+from applyviz.engine.ownership.last_applied import ANNOTATION, KUBECTL, find_annotations
+from applyviz.engine.ownership.managed_fields import APPLY, UPDATE, Managed, encode, find_entries, render_entry
+from applyviz.engine.schema.model import KindSchema
+
+_ANNOTATION: Final = from_paths([migrate.LAST_APPLIED_PATH])
+_NOTHING: Final = object()
+# These write more than what was applied; where they own last-applied, the rest stays theirs.
+_IN_PART: Final = (BEFORE_FIRST_APPLY, "kubectl-edit")
+
+
+def track(live: JSONObject, *, kind: KindSchema) -> JSONObject:
+    """The object with the entries that the server would give it at its first apply, when it has none.
+
+    - Gives the very object when it has entries, or when the server could not read it.
+    """
+    if find_entries(live):
+        return live
+    try:
+        managed = Bookkeeper(kind, "").book_update(kind.zero, live, Managed(), BEFORE_FIRST_APPLY, "")
+    except OwnershipError:
+        return live
+    return {**live, "metadata": {**live["metadata"], "managedFields": encode(managed)}}
+
+
+def find_managers(live: JSONObject, *, manager: str) -> tuple[str, ...]:
+    """The Update managers of client-side apply, whose fields a server-side apply by `manager` takes over first.
+
+    - kubectl's own by its name; `before-first-apply`, the manager itself and other commands of kubectl when they
+      own last-applied.
+    """
+    owners = [n for n in migrate.find_owners(live) if n in (BEFORE_FIRST_APPLY, manager) or n.startswith("kubectl")]
+    return find_named(live, (migrate.CLIENT_SIDE_MANAGER, *owners))
+
+
+def find_named(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
+    """Those of these managers that own fields by an Update of the object itself, in the order of their entries."""
+    entries = (e for e in find_entries(live) or () if e.get("operation") == UPDATE and not e.get("subresource"))
+    return tuple(dict.fromkeys(e["manager"] for e in entries if e.get("manager") in names))
+
+
+def find_applied(live: JSONObject, names: Collection[str]) -> tuple[str, ...]:
+    """Those of these managers that own fields by an Apply of the object itself, in the order of their entries."""
+    entries = (e for e in find_entries(live) or () if e.get("operation") == APPLY and not e.get("subresource"))
+    return tuple(dict.fromkeys(e["manager"] for e in entries if e.get("manager") in names))
+
+
+def take_over(
+    live: JSONObject, *, manager: str, names: Iterable[str], last_applied: JSONObject | None
+) -> list[MutableObject]:
+    """managedFields of the object after the fields of these Update managers became those of `manager`.
+
+    - The manager `kubectl` alone owns the last-applied annotation then, so that its apply drops it: the server
+      would write into it what binds the apply to the reviewed object.
+    - Raises `OwnershipError` when an entry that is to be joined cannot be read.
+    """
+    entries = [render_entry(entry) for entry in find_entries(live) or ()]
+    owners = migrate.find_owners(live)
+    for name in names:
+        if name in _IN_PART and name in owners:
+            entries = _split(entries, name, manager, last_applied or {})
+        else:
+            entries = migrate.upgrade({"metadata": {"managedFields": entries}}, manager=manager, csa_managers=[name])
+    if manager == KUBECTL and ANNOTATION in (find_annotations(live) or {}):
+        entries = _claim_annotation(entries, manager, str(live.get("apiVersion") or ""))
+    return entries
+
+
+def _read(entry: JSONObject) -> FieldSet:
+    return read_fields(entry["fieldsV1"]) if entry.get("fieldsV1") is not None else EMPTY
+
+
+def _join(entries: list[MutableObject], manager: str, fields: FieldSet, api_version: str) -> list[MutableObject]:
+    """The entries with these fields in the Apply entry of the manager, which is made when there is none."""
+    for position, entry in enumerate(entries):
+        if entry.get("manager") == manager and entry.get("operation") == APPLY and not entry.get("subresource"):
+            joined = {**entry, "fieldsV1": _read(entry).union(fields).render()}
+            return [*entries[:position], joined, *entries[position + 1 :]]
+    head = {"manager": manager, "operation": APPLY, "apiVersion": api_version, "fieldsType": "FieldsV1"}
+    return [{**head, "fieldsV1": fields.render()}, *entries]
+
+
+def _without(entry: MutableObject, fields: FieldSet) -> Iterator[MutableObject]:
+    """The entry without these fields; nothing when it has no others."""
+    owned = _read(entry)
+    rest = owned.difference(fields)
+    if rest:
+        yield entry if len(rest) == len(owned) else {**entry, "fieldsV1": rest.render()}
+
+
+def _split(entries: list[MutableObject], name: str, manager: str, last_applied: JSONObject) -> list[MutableObject]:
+    kept: list[MutableObject] = []
+    moved: list[tuple[FieldSet, str]] = []
+    for entry in entries:
+        if entry.get("manager") != name or entry.get("operation") != UPDATE or entry.get("subresource"):
+            kept.append(entry)
+            continue
+        owned = _read(entry)
+        named = _keep_named(owned, last_applied).union(owned.intersection(_ANNOTATION))
+        kept += _without(entry, named)
+        moved.append((named, str(entry.get("apiVersion") or "")))
+    for named, api_version in moved:
+        kept = _join(kept, manager, named, api_version) if named else kept
+    return kept
+
+
+def _claim_annotation(entries: list[MutableObject], manager: str, api_version: str) -> list[MutableObject]:
+    kept = [
+        rest for entry in entries for rest in ([entry] if entry.get("subresource") else _without(entry, _ANNOTATION))
+    ]
+    return _join(kept, manager, _ANNOTATION, api_version)
+
+
+def _keep_named(fields: FieldSet, value: JSONValue) -> FieldSet:
+    """The fields that a manifest names, or that are on the way to one; names of system metadata are nobody's."""
+    members = frozenset(e for e in fields.members if _find(value, e) is not _NOTHING)
+    children = {}
+    for element, below in fields.children.items():
+        found = _find(value, element)
+        kept = EMPTY if found is _NOTHING else _keep_named(below, found)
+        if kept:
+            children[element] = kept
+    return FieldSet(members, children)
+
+
+def _find(value: JSONValue, element: PathElement) -> JSONValue:
+    """What an element names in a value; an entry may leave out keys that the server fills in."""
+    named = element_value(element)
+    if element[0] == "f":
+        return value.get(named, _NOTHING) if isinstance(value, Mapping) else _NOTHING
+    value = value if isinstance(value, list) else []
+    if element[0] == "k":
+        items = (item for item in value if isinstance(item, Mapping))
+        return next((i for i in items if all(is_same_json(i.get(k, v), v) for k, v in named.items())), _NOTHING)
+    return next((item for item in value if is_same_json(item, named)), _NOTHING)

@@ -1,0 +1,192 @@
+"""Ways out of a removal that will not happen: who keeps the field, what each must do, which write removes it.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management: a field goes when its last
+owner drops it, or when any other write removes it; that write is calculated, and so is the apply that follows it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from applyviz.engine.explain.reasons import FieldReason, Reason
+from applyviz.engine.objects.errors import ConflictError, OwnershipError
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.values import JSONObject, JSONValue, clone
+from applyviz.engine.ownership import server_side, updates
+from applyviz.engine.ownership.managed_fields import with_entries
+from applyviz.engine.planning.conflicts.manifest_paths import PlaceFinder
+from applyviz.engine.requests.members import Member
+from applyviz.engine.schema.model import KindSchema
+from applyviz.engine.schema.walk import list_leaves
+
+_REMOVER = "kubectl-patch"
+_CONTROLLERS = ("controller", "scheduler", "operator", "kubelet", "manager")
+_TOOLS = ("argocd", "helm", "kustomize-controller", "helm-controller", "flux", "pulumi", "terraform")
+
+
+class Keeper(StrEnum):
+    """Who keeps a field, by what it takes to let it go."""
+
+    APPLIER = "applies it again with its manifest"
+    TOOL = "applies it again with its own source"
+    CONTROLLER = "writes it again by itself"
+    BY_HAND = "wrote it once by hand"
+    CLIENT_SIDE = "applies it client-side with its manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One owner that keeps the field; `command` is what lets it go, "" where only its source can."""
+
+    owner: Owner
+    keeper: Keeper
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """How one field can be removed that others keep.
+
+    - `command` removes it from the live object, whoever owns it; `is_gone`: whether it is away after that command
+      and the apply of this plan; `returns`: whether some owner will write it again.
+    """
+
+    path: FieldPath
+    holders: tuple[Holder, ...]
+    command: str
+    is_gone: bool
+    returns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is applied, to what: the live object, the body, and on whose behalf."""
+
+    live: JSONObject
+    manifest: JSONObject
+    kind: KindSchema
+    member: Member
+    manager: str
+    now: str
+
+
+def _sort_keeper(owner: Owner) -> Keeper:
+    name = owner.manager.lower()
+    if any(tool in name for tool in _TOOLS):
+        return Keeper.TOOL
+    if name == "kubectl-client-side-apply" and owner.operation == "Update":
+        return Keeper.CLIENT_SIDE
+    if owner.operation == "Apply":
+        return Keeper.APPLIER
+    if owner.subresource or any(word in name for word in _CONTROLLERS):
+        return Keeper.CONTROLLER
+    return Keeper.BY_HAND
+
+
+def _address(member: Member) -> list[str]:
+    resource, namespace = member.resource, member.namespace
+    kind = f"{resource.plural}.{resource.gvk.group}" if resource.gvk.group else resource.plural
+    return [kind, member.ref.name, *(["--namespace", namespace] if namespace else [])]
+
+
+def _join(*words: str) -> str:
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def _hold(owner: Owner, member: Member) -> Holder:
+    keeper = _sort_keeper(owner)
+    namespace = ["--namespace", member.namespace] if member.namespace else []
+    command = ""
+    if keeper is Keeper.APPLIER:
+        command = _join(
+            "kubectl", "apply", "--server-side", f"--field-manager={owner.manager}", *namespace, "--filename"
+        )
+    if keeper is Keeper.CLIENT_SIDE:
+        command = _join("kubectl", "apply", *namespace, "--filename")
+    return Holder(owner, keeper, command)
+
+
+def _point(path: Sequence[str | int]) -> str:
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _write_operations(finder: PlaceFinder, path: FieldPath) -> list[JSONObject] | None:
+    """The JSON patch that removes a field, and makes sure that entries of lists are where they were."""
+    places = finder.list_places(path)
+    if len(places) < len(path):
+        return None
+    operations: list[JSONObject] = []
+    steps = [step for _container, step in places]
+    for depth, element in enumerate(path[:-1]):
+        if element.startswith("k:"):
+            entry = places[depth][0][steps[depth]]
+            keys = ((k, v) for k, v in element_value(element).items() if k in entry)
+            operations += [{"op": "test", "path": _point([*steps[: depth + 1], k]), "value": v} for k, v in keys]
+    return [*operations, {"op": "remove", "path": _point(steps)}]
+
+
+def _count_back(place: tuple[JSONValue, str | int]) -> int:
+    return -place[1] if isinstance(place[1], int) else 0
+
+
+def _remove_exactly(live: JSONObject, paths: Sequence[FieldPath]) -> JSONObject:
+    edited: JSONValue = clone(dict(live))
+    finder = PlaceFinder(edited)
+    found = [finder.list_places(path)[-1] for path in paths]
+    places = {(id(container), step): (container, step) for container, step in found}
+    # From behind, so that the entries of a list that are still to go keep their places.
+    for container, step in sorted(places.values(), key=_count_back):
+        del container[step]
+    return dict(edited)
+
+
+def _list_there(obj: JSONObject, kind: KindSchema) -> set[FieldPath]:
+    """Every path at which an object has anything."""
+    return {leaf[:n] for leaf in list_leaves(kind.root, obj) for n in range(1, len(leaf) + 1)}
+
+
+def _find_gone(intent: Intent, paths: Sequence[FieldPath]) -> set[FieldPath]:
+    """The fields that are away after their commands and the apply that follows.
+
+    - All are tried together: what owns one field says nothing of another. Where they cannot be removed together,
+      each half is tried alone, so that one refusal does not stand for all.
+    """
+    try:
+        removed = _remove_exactly(intent.live, paths)
+        entries = updates.update(intent.live, removed, kind=intent.kind, manager=_REMOVER, now=intent.now)
+        written = with_entries(removed, entries)
+        after = server_side.apply(
+            written, intent.manifest, kind=intent.kind, manager=intent.manager, force=True, now=intent.now
+        ).result
+    except (OwnershipError, ConflictError):
+        half = len(paths) // 2
+        return _find_gone(intent, paths[:half]) | _find_gone(intent, paths[half:]) if half else set()
+    there = _list_there(after, intent.kind)
+    return {path for path in paths if path not in there}
+
+
+def find_releases(intent: Intent, reasons: Sequence[FieldReason]) -> Iterator[Release]:
+    """The way out of every removal that will not happen because others own the field."""
+    finder = PlaceFinder(intent.live)
+    kept: list[tuple[FieldPath, list[Owner], list[JSONObject]]] = []
+    for reason in reasons:
+        if reason.reason is not Reason.STILL_OWNED_BY_OTHERS:
+            continue
+        # What the manager itself wrote by other means than apply keeps a field as others do.
+        own = (intent.manager, "Apply")
+        owners = [o for o in reason.owners_after or reason.owners_before if (o.manager, o.operation) != own]
+        operations = _write_operations(finder, reason.path)
+        if owners and operations is not None:
+            kept.append((reason.path, owners, operations))
+    gone = _find_gone(intent, [path for path, _, _ in kept]) if kept else set()
+    for path, owners, operations in kept:
+        holders = tuple(_hold(owner, intent.member) for owner in owners)
+        patch = json.dumps(operations, separators=(",", ":"), ensure_ascii=False)
+        command = _join("kubectl", "patch", *_address(intent.member), "--type=json", "--patch", patch)
+        returns = any(holder.keeper is not Keeper.BY_HAND for holder in holders)
+        yield Release(path, holders, command, path in gone, returns)

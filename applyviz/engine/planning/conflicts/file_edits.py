@@ -1,0 +1,211 @@
+"""What decisions mean for the file: a unified patch against the source lines, or why there is none and what to do.
+
+A patch holds the lines of its own document and no others, so that it shows nothing of a Secret that stands beside
+it; it fits `patch` and `git apply`. Text that was rendered by a tool is not edited: its template is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from applyviz.engine.manifests import editing
+from applyviz.engine.manifests.documents import ManifestDocument, PlainPath
+from applyviz.engine.objects.errors import ManifestError, SourcePosition
+from applyviz.engine.objects.paths import FieldPath, render_path, render_value
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.conflicts.manifest_paths import list_places
+
+_CONTEXT = 3
+_COMPARED = 2_000
+_SECRET = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
+NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """The edit that makes a decision last: what the file says, and what it should say (`is_removed`: nothing)."""
+
+    path: FieldPath
+    before: JSONValue
+    after: JSONValue = None
+    is_removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """One file of the source; `rendered_by` names the tool that wrote it, "" when people did."""
+
+    text: str = field(repr=False)
+    rendered_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePatch:
+    """An edit as a unified patch; without `text`, `reason` says why there is none and what to change.
+
+    - `position` is the line that changes first, in the file as it is now.
+    """
+
+    position: SourcePosition
+    text: str = ""
+    reason: str = ""
+
+
+def describe_edit(edit: FileEdit) -> str:
+    """What a person should do to the file, in one sentence."""
+    name = render_path(edit.path).removeprefix(".")
+    if edit.is_removed:
+        return f"Remove {name}."
+    value = render_value(edit.after)
+    return f"Set {name} to {value}." if len(value) <= 120 else f"Set {name} to the live value."
+
+
+def _split(text: str) -> list[str]:
+    return text.splitlines(keepends=True) if "\r" not in text else re.findall(r"[^\n]*\n|[^\n]+\Z", text)
+
+
+def _write_line(mark: str, line: str) -> str:
+    return f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n{NO_NEWLINE}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Lines of the old text that become lines of the new one."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def _pick_context(first: int, last: int, allowed: range, total: int) -> tuple[int, int]:
+    """How many lines to show before and after: alike on both sides, but at the ends of the file itself."""
+    before, after = min(_CONTEXT, first - allowed.start), min(_CONTEXT, allowed.stop - last)
+    if before < _CONTEXT and allowed.start > 0:
+        after = min(after, before)
+    if after < _CONTEXT and allowed.stop < total:
+        before = min(before, after)
+    return before, after
+
+
+def _find_changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
+    """Where two texts differ, line by line: what is before the first and behind the last change is not compared."""
+    first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    shared = 0
+    while shared < min(len(old), len(new)) - first and old[-1 - shared] == new[-1 - shared]:
+        shared += 1
+    left, right = old[first : len(old) - shared], new[first : len(new) - shared]
+    if max(len(left), len(right)) > _COMPARED:
+        return [_Change(first, len(old) - shared, first, len(new) - shared)]
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    return [
+        _Change(first + a, first + b, first + c, first + d)
+        for tag, a, b, c, d in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _group(changes: Sequence[_Change]) -> Iterator[list[_Change]]:
+    """Changes whose context would touch belong to one hunk."""
+    group: list[_Change] = []
+    for change in changes:
+        if group and change.old_start - group[-1].old_end > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(change)
+    yield group
+
+
+def _write_hunk(old: Sequence[str], new: Sequence[str], group: Sequence[_Change], allowed: range) -> str:
+    first, last = group[0], group[-1]
+    above, below = _pick_context(first.old_start, last.old_end, allowed, len(old))
+    lines, at = [], first.old_start - above
+    for change in group:
+        lines += [_write_line(" ", line) for line in old[at : change.old_start]]
+        lines += [_write_line("-", line) for line in old[change.old_start : change.old_end]]
+        lines += [_write_line("+", line) for line in new[change.new_start : change.new_end]]
+        at = change.old_end
+    lines += [_write_line(" ", line) for line in old[at : at + below]]
+    count_old = last.old_end - first.old_start + above + below
+    count_new = last.new_end - first.new_start + above + below
+    head = f"@@ -{first.old_start - above + 1},{count_old} +{first.new_start - above + 1},{count_new} @@\n"
+    return head + "".join(lines)
+
+
+def unify(file: str, before: str, after: str, *, allowed: range) -> tuple[str, int]:
+    """A unified patch from one text of a file to another one, and the first line (from 1) that it changes.
+
+    - `allowed`: the lines (from 0) that may be shown around the change.
+    """
+    old, new = _split(before), _split(after)
+    changes = _find_changes(old, new)
+    name = file.replace("\n", " ")
+    hunks = "".join(_write_hunk(old, new, group, allowed) for group in _group(changes))
+    return f"--- a/{name}\n+++ b/{name}\n{hunks}", changes[0].old_start + 1
+
+
+def _allow(source: str, document: ManifestDocument) -> range:
+    """The lines of a document, and the separators around it."""
+    span = editing.find_span(source, document.position.line)
+    first = span.first_line - 1
+    lines = len(_split(source[span.start : span.end]))
+    total = len(_split(source))
+    return range(max(0, first - 1), min(total, first + lines + 1))
+
+
+def _apply(source: str, document: ManifestDocument, edits: Sequence[FileEdit]) -> str:
+    obj = editing.read_original(source, document)
+    if obj is None:
+        raise ManifestError("the object as applied is not in the file", document.position)
+    for edit in edits:
+        path: PlainPath = tuple(step for _container, step in list_places(obj, edit.path))
+        if len(path) < len(edit.path):
+            raise ManifestError("the field is not in the file", document.position)
+        if edit.is_removed:
+            path = editing.widen_removal(obj, path)
+        value = editing.REMOVED if edit.is_removed else edit.after
+        source = editing.edit_source(source, document, path, value)
+        obj = editing.change_object(obj, path, value)
+    return source
+
+
+def _explain(error: str, edits: Sequence[FileEdit]) -> str:
+    return f"{error[:1].upper()}{error[1:]}. {' '.join(map(describe_edit, edits))}"
+
+
+def make_patch(
+    edits: Sequence[FileEdit], *, document: ManifestDocument, sources: Mapping[str, SourceText]
+) -> FilePatch | None:
+    """The patch that makes edits in the file of a document; None when there is nothing to edit.
+
+    - Where no patch can be made, its `reason` says why, and what to change by hand.
+    """
+    if not edits:
+        return None
+    where, source = document.position, sources.get(document.position.file)
+    if source is None:
+        return FilePatch(where, reason=_explain("the text of the source is not at hand", edits))
+    if source.rendered_by:
+        reason = f"{source.rendered_by} rendered this text: change what it was rendered from"
+        return FilePatch(where, reason=_explain(reason, edits))
+    span = editing.find_span(source.text, where.line)
+    if document.list_kind and _SECRET.search(source.text[span.start : span.end]):
+        return FilePatch(where, reason=_explain("a Secret stands in the same list, so its lines are not shown", edits))
+    try:
+        edited = _apply(source.text, document, edits)
+    except ManifestError as error:
+        at = error.position if error.position.line else where
+        return FilePatch(at, reason=_explain(f"no patch can be made: {error.reason}", edits))
+    if edited == source.text:
+        return None
+    text, line = unify(where.file, source.text, edited, allowed=_allow(source.text, document))
+    return FilePatch(SourcePosition(where.file, line), text)
+
+
+def drop_lines(patch: FilePatch, edits: Iterable[FileEdit]) -> FilePatch:
+    """The patch of an object that holds secret values: where it is and what to do, and no line of the file."""
+    what = " ".join(f"Remove {n}." if e.is_removed else f"Change {n}." for e in edits if (n := render_path(e.path)[1:]))
+    return FilePatch(patch.position, reason=f"The lines hold secret values, so they are not shown. {what}")

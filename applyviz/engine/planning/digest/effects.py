@@ -1,0 +1,154 @@
+"""The effect of a change: what it does to the live object, and nothing that varies by itself.
+
+Rule: `docs/architecture.md`, invariant 1. In it: operation, existence and uid, request templates, the
+difference live → after by path, conflicts, standing rules that had a say. Not in it: resourceVersion, times,
+status, what a server allots to a new object (addresses, names of tokens), and fields of the ignore list that the
+manifest does not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.planning.model.placeholders import template
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.server_chosen import without_allocated
+from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.schema.model import SchemaOrigin
+
+PlainPath: TypeAlias = tuple[str, ...]
+_ABSENT = object()
+_SHARED = (("metadata", "annotations"), ("metadata", "labels"))
+_MADE_ANEW = (Operation.CREATE, Operation.RECREATE)
+
+
+def _item_names(items: list[JSONValue]) -> list[str] | None:
+    """The names of list entries when each has one of its own."""
+    names = [i.get("name") for i in items if isinstance(i, Mapping)]
+    texts = [n for n in names if isinstance(n, str)]
+    return texts if len(texts) == len(items) == len(set(texts)) else None
+
+
+def _pair(before: list[JSONValue], after: list[JSONValue]) -> Iterator[tuple[str, JSONValue, JSONValue]] | None:
+    """Entries of two lists side by side, by name where all have one; None when they do not pair."""
+    names = _item_names(before), _item_names(after)
+    if names[0] is None or names[1] is None:
+        if len(before) != len(after) or not all(isinstance(i, Mapping) for i in (*before, *after)):
+            return None
+        return ((str(n), b, a) for n, (b, a) in enumerate(zip(before, after, strict=True)))
+    left, right = dict(zip(names[0], before, strict=True)), dict(zip(names[1], after, strict=True))
+    if names[0] != [n for n in names[1] if n in left]:
+        return None
+    return ((n, left.get(n, _ABSENT), right.get(n, _ABSENT)) for n in dict.fromkeys((*names[0], *names[1])))
+
+
+def list_differences(
+    before: JSONValue, after: JSONValue, path: PlainPath = ()
+) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
+    """Every place where two values differ: path, value before, value after (`_ABSENT` for none).
+
+    - Labels and annotations count one by one, also where all of them come or go: others add theirs at any time.
+    """
+    if path in _SHARED:
+        before, after = ({} if value is _ABSENT else value for value in (before, after))
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted({*before, *after}):
+            yield from list_differences(before.get(key, _ABSENT), after.get(key, _ABSENT), (*path, key))
+        return
+    if isinstance(before, list) and isinstance(after, list):
+        pairs = _pair(before, after)
+        if pairs is not None:
+            for name, left, right in pairs:
+                yield from list_differences(left, right, (*path, name))
+            return
+    if before is _ABSENT or after is _ABSENT or not is_same_json(before, after):
+        yield path, before, after
+
+
+def _matches(path: PlainPath, pattern: PlainPath) -> bool:
+    return len(path) >= len(pattern) and all(p in ("*", s) for p, s in zip(pattern, path, strict=False))
+
+
+def _names(value: JSONValue, path: PlainPath) -> bool:
+    """Whether a manifest says anything at a path or below it; entries of lists by name or index."""
+    for step in path:
+        if isinstance(value, list):
+            named = _item_names(value)
+            found = [i for n, i in enumerate(value) if step == (named[n] if named else str(n))]
+            value = found[0] if found else _ABSENT
+        else:
+            value = value.get(step, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+        if value is _ABSENT:
+            return False
+    return True
+
+
+def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObject) -> bool:
+    """Whether a place is on the ignore list, and the manifest does not name it."""
+    return any(_matches(path, pattern) for pattern in ignore) and not _names(manifest, path)
+
+
+def find_difference(
+    change: ObjectChange, ignore: Iterable[PlainPath] = ()
+) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
+    """What the change does to the live object, by path.
+
+    - An object made anew counts as calculated: what servers allot and default to it varies. So does one whose
+      kind the same set defines: a dry run answers otherwise once the definition is applied.
+    """
+    versions = change.versions
+    live, manifest = versions.live or {}, versions.manifest or {}
+    is_calculated = change.operation in _MADE_ANEW or change.schema_origin is SchemaOrigin.SOURCE_CRD
+    result = versions.merged if is_calculated and versions.merged is not None else versions.after
+    if change.operation in (Operation.UNCHANGED, Operation.ERROR, Operation.REFUSED):  # nothing is written
+        return
+    if change.operation is Operation.PRUNE:
+        result = None
+    before = without_noise(live) if versions.live is not None else _ABSENT
+    after = without_noise(without_allocated(result, manifest, live)) if result is not None else _ABSENT
+    ignore = (*ignore, *change.ignored)
+    for path, left, right in list_differences(before, after):
+        if not is_ignored(path, ignore, manifest):
+            yield path, left, right
+
+
+def _as_data(request: Request) -> JSONObject:
+    open_request = template(request)
+    return {
+        "method": open_request.method,
+        "path": open_request.path,
+        "query": dict(open_request.query),
+        "contentType": open_request.content_type,
+        "body": open_request.body,
+        "holes": [[list(h.path), h.rule, *(h.managers or ())] for h in open_request.holes],
+    }
+
+
+def effect(change: ObjectChange, *, ignore: Iterable[PlainPath] = ()) -> JSONObject:
+    """The effect of a change as plain JSON values, the same for the same effect."""
+    ref = change.ref
+    difference = []
+    for path, before, after in find_difference(change, ignore):
+        entry: dict[str, JSONValue] = {"path": list(path)}
+        if before is not _ABSENT:
+            entry["before"] = before
+        if after is not _ABSENT:
+            entry["after"] = after
+        difference.append(entry)
+    conflicts = [[c.manager, c.operation, c.subresource, list(c.path)] for c in change.conflicts]
+    rules = [[a.rule, a.way.value, a.manager, list(a.path)] for a in change.answers if a.rule]
+    ruled = {"rules": rules, "ignored": [list(path) for path in change.ignored]}
+    return {
+        "object": [*ref.gvk, ref.namespace, ref.name],
+        "operation": change.operation.value,
+        "exists": change.versions.live is not None,
+        "uid": get_at(change.versions.live, ("metadata", "uid"), ""),
+        "requests": [_as_data(r) for r in change.requests],
+        "difference": difference,
+        "conflicts": sorted(conflicts, key=canonical_json),
+        "error": change.error,
+        **{name: found for name, found in ruled.items() if found},
+    }

@@ -1,0 +1,58 @@
+"""Digests: what an approval binds to, and what the runner compares.
+
+Rule: HMAC-SHA256 under one key of the installation over canonical JSON. A plan's digest covers target,
+identity, options, policy version, decisions, order, and each object's request templates and effect; the
+same digest means the same approvals. The key keeps values of Secrets from being guessed from a digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.planning.digest.effects import PlainPath, effect
+from applyviz.engine.planning.digest.serialize import options_to_json
+from applyviz.engine.planning.model.plan import ObjectChange, Plan
+
+__all__ = ["digest_effect", "digest_json", "digest_plan", "effect"]
+
+
+def digest_json(value: JSONValue, *, key: bytes) -> str:
+    """The digest of any JSON value, as hexadecimal text."""
+    return hmac.new(key, canonical_json(value).encode(), hashlib.sha256).hexdigest()
+
+
+def digest_effect(change: ObjectChange, *, key: bytes, ignore: Iterable[PlainPath] = ()) -> str:
+    """The digest of one change: equal before and after reading live again means that nothing moved."""
+    return digest_json(effect(change, ignore=ignore), key=key)
+
+
+def digest_plan(
+    plan: Plan,
+    *,
+    key: bytes,
+    target: str,
+    identity: str,
+    policy_version: str = "",
+    decisions: JSONValue = (),
+    ignore: Iterable[PlainPath] = (),
+) -> str:
+    """The digest of a whole plan.
+
+    - `target`: the identity of the cluster; `identity`: on whose behalf it is applied.
+    - `decisions`: those that shaped the plan, as JSON.
+    """
+    ignore = tuple(ignore)
+    return digest_json(
+        {
+            "target": target,
+            "identity": identity,
+            "options": options_to_json(plan.options),
+            "policyVersion": policy_version,
+            "decisions": decisions,
+            "objects": [[c.step, effect(c, ignore=ignore)] for c in plan.changes],
+        },
+        key=key,
+    )

@@ -1,0 +1,125 @@
+"""Plans and changes as plain JSON values and back, without loss.
+
+Every frozen dataclass of a plan is written by its fields, those at their default left out; references are
+lists, closed sets their text. A format version is written on top: what was stored stays readable.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.requests.options import ApplyOptions
+
+FORMAT = 1
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> JSONValue:
+    """Write a value of a plan; plain JSON values stay what they are."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            f.name: to_json(current)
+            for f in dataclasses.fields(value)
+            if not _is_default(f, current := getattr(value, f.name))
+        }
+    if isinstance(value, StrEnum):
+        return value.value
+    return [to_json(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    if field.default is not dataclasses.MISSING:
+        return type(value) is type(field.default) and bool(value == field.default)
+    if field.default_factory is not dataclasses.MISSING:
+        return bool(value == field.default_factory())
+    return False
+
+
+_CORE = frozenset({"ref", "operation", "versions", "requests", "certainty", "method", "step", "ignored"})
+
+
+@lru_cache(maxsize=256)
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def from_json(wanted: Any, data: JSONValue) -> Any:
+    """Read a value of the wanted type back.
+
+    - Raises `PlanError` for data that is no such value.
+    """
+    try:
+        return _read(wanted, data)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        name = getattr(wanted, "__name__", str(wanted))
+        raise PlanError(f"stored {name} cannot be read: {error}") from error
+
+
+def _read(wanted: Any, data: JSONValue) -> Any:
+    origin, args = get_origin(wanted), get_args(wanted)
+    if origin in (Union, types.UnionType):
+        return None if data is None else _read(next(a for a in args if a is not type(None)), data)
+    if origin is tuple:
+        return tuple(_read(args[0], item) for item in data)
+    if isinstance(wanted, type):
+        if dataclasses.is_dataclass(wanted):
+            hints = _hints(wanted)
+            return wanted(**{name: _read(hints[name], item) for name, item in data.items()})
+        if issubclass(wanted, StrEnum):
+            return wanted(data)
+        if issubclass(wanted, tuple):
+            hints = _hints(wanted)
+            return wanted(*(_read(hint, item) for hint, item in zip(hints.values(), data, strict=True)))
+    # What is left is plain JSON: text, numbers, booleans, objects and anything.
+    return data
+
+
+def _open(data: JSONObject) -> JSONObject:
+    if data.get("format") != FORMAT:
+        raise PlanError(f"stored plan has format {data.get('format')!r}, expected {FORMAT}")
+    return {k: v for k, v in data.items() if k != "format"}
+
+
+def change_to_json(change: ObjectChange) -> JSONObject:
+    """Write a change."""
+    return {"format": FORMAT, **to_json(change)}
+
+
+def change_from_json(data: JSONObject) -> ObjectChange:
+    """Read a change.
+
+    - Raises `PlanError`.
+    """
+    change: ObjectChange = from_json(ObjectChange, _open(data))
+    return change
+
+
+def core_from_json(data: JSONObject) -> ObjectChange:
+    """Read of a change what a sender needs: object, operation, versions, requests, certainty; nothing that explains.
+
+    - Raises `PlanError`.
+    """
+    core = {name: value for name, value in _open(data).items() if name in _CORE}
+    change: ObjectChange = from_json(ObjectChange, core)
+    return change
+
+
+def options_to_json(options: ApplyOptions) -> JSONObject:
+    """Write options, as a target and a preset store them."""
+    return {"format": FORMAT, **to_json(options)}
+
+
+def options_from_json(data: JSONObject) -> ApplyOptions:
+    """Read options.
+
+    - Raises `PlanError`.
+    """
+    options: ApplyOptions = from_json(ApplyOptions, _open(data))
+    return options

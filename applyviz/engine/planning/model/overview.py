@@ -1,0 +1,184 @@
+"""What only reading every change of a plan can say: which changes are alike, and who and what is where.
+
+Two updates are the same when their fields move from the same values to the same values, and alike when the
+same fields move (entries of lists count as one). Changes are taken one by one, masked, so that a plan of
+thousands is read while it is made. Left out on purpose: words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.risks.model import HazardKind, Severity
+
+ALIKE_FROM = 3
+_LONGEST = 200
+_MOVING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED})
+_LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+class Move(NamedTuple):
+    """One field that moves; values are canonical JSON, "" where the field is not there."""
+
+    path: FieldPath
+    operation: FieldOperation
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Updates that are read together.
+
+    - `members` and `exceptions` are places in the plan; an exception moves the same fields to other values, or
+      more fields beside them.
+    - `path` is the first field that moves and `more` counts the others; `before` and `after` hold its value when
+      all have the same and it is short, else nothing (`is_short`).
+    """
+
+    path: FieldPath
+    operation: FieldOperation
+    members: tuple[int, ...]
+    exceptions: tuple[int, ...] = ()
+    more: int = 0
+    is_same: bool = True
+    is_short: bool = False
+    before: tuple[JSONValue, ...] = ()
+    after: tuple[JSONValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One kind of hazard and the objects that have it."""
+
+    kind: HazardKind
+    severity: Severity
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One field manager and the objects of which it owns a field, before or after."""
+
+    manager: str
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a plan says as a whole; hazards come loudest first, field managers by name."""
+
+    alike: tuple[Alike, ...] = ()
+    hazards: tuple[Found, ...] = ()
+    managers: tuple[Held, ...] = ()
+
+
+def _write(value: JSONValue) -> str:
+    return "" if value is ABSENT else canonical_json(value)
+
+
+def list_moves(change: ObjectChange) -> Iterator[tuple[FieldReason, Move]]:
+    """The fields that an update moves, without bookkeeping."""
+    versions = change.versions
+    for reason in change.fields:
+        if reason.operation in _MOVING and reason.reason is not Reason.BOOKKEEPING:
+            before, after = (_write(find_value(obj, reason.path)) for obj in (versions.live, versions.after))
+            yield reason, Move(reason.path, reason.operation, before, after)
+
+
+_Shape = frozenset[tuple[FieldPath, FieldOperation]]
+
+
+def _name_shape(moves: Iterable[Move]) -> _Shape:
+    return frozenset((tuple(e if e[0] == "f" else e[:2] for e in m.path), m.operation) for m in moves)
+
+
+def _touch(moves: Iterable[Move]) -> _Shape:
+    return frozenset((m.path, m.operation) for m in moves)
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    number: int
+    first: tuple[JSONValue, JSONValue]
+    moves: tuple[Move, ...]
+
+
+class Overviewer:
+    """Reads changes one by one and says at the end what they are together."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._updates: list[_Update] = []
+        self._hazards: dict[tuple[HazardKind, Severity], list[int]] = {}
+        self._managers: dict[str, list[int]] = {}
+
+    def add(self, change: ObjectChange) -> None:
+        """Read the next change; it comes masked."""
+        number, self._count = self._count, self._count + 1
+        for named in dict.fromkeys((h.kind, h.severity) for h in change.hazards):
+            self._hazards.setdefault(named, []).append(number)
+        owners = {o.manager for r in change.fields for o in (*r.owners_before, *r.owners_after)}
+        for manager in owners:
+            self._managers.setdefault(manager, []).append(number)
+        moves = tuple(move for _reason, move in list_moves(change)) if change.operation is Operation.UPDATE else ()
+        if moves:
+            versions, path = change.versions, moves[0].path
+            first = find_value(versions.live, path), find_value(versions.after, path)
+            self._updates.append(_Update(number, first, moves))
+
+    def find(self, places: Sequence[int] | None = None) -> Overview:
+        """What was read; `places` are the places of the changes in the finished plan, in the order of reading."""
+        moved = places if places is not None else range(self._count)
+
+        def place(numbers: Iterable[int]) -> tuple[int, ...]:
+            return tuple(sorted(moved[n] for n in numbers))
+
+        hazards = [Found(kind, severity, place(found)) for (kind, severity), found in self._hazards.items()]
+        return Overview(
+            alike=tuple(
+                replace(a, members=place(a.members), exceptions=place(a.exceptions)) for a in _find_alike(self._updates)
+            ),
+            hazards=tuple(sorted(hazards, key=lambda f: (_LOUDNESS[f.severity], f.members[0]))),
+            managers=tuple(Held(name, place(self._managers[name])) for name in sorted(self._managers)),
+        )
+
+
+def _find_alike(updates: list[_Update]) -> Iterator[Alike]:
+    by_number = {u.number: u for u in updates}
+    moves = {u.number: frozenset(u.moves) for u in updates}
+    same = _group(moves)
+    taken = {number for group in same for number in group}
+    shapes = {u.number: _name_shape(u.moves) for u in updates if u.number not in taken}
+    touched = {number: _touch(by_number[number].moves) for number in shapes}
+    for group in same:
+        wanted, shape = moves[group[0]], _touch(by_number[group[0]].moves)
+        exceptions = tuple(n for n in shapes if wanted < moves[n] or touched[n] == shape)
+        yield _describe(by_number[group[0]], group, exceptions, is_same=True)
+    for group in _group(shapes):
+        wider = tuple(n for n, shape in shapes.items() if shapes[group[0]] < shape)
+        yield _describe(by_number[group[0]], group, wider, is_same=False)
+
+
+def _group(named: Mapping[int, frozenset[object]]) -> list[list[int]]:
+    """The numbers of one name each, the largest groups first; small ones are no groups."""
+    found: dict[frozenset[object], list[int]] = {}
+    for number, name in named.items():
+        found.setdefault(name, []).append(number)
+    return sorted((g for g in found.values() if len(g) >= ALIKE_FROM), key=lambda g: (-len(g), g[0]))
+
+
+def _describe(update: _Update, group: list[int], exceptions: tuple[int, ...], *, is_same: bool) -> Alike:
+    move, more = update.moves[0], len(update.moves) - 1
+    found = Alike(move.path, move.operation, tuple(group), exceptions, more, is_same)
+    if not is_same or max(len(move.before), len(move.after)) > _LONGEST:
+        return found
+    before, after = ((v,) if v is not ABSENT else () for v in update.first)
+    return replace(found, is_short=True, before=before, after=after)

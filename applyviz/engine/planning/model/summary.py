@@ -1,0 +1,199 @@
+"""The sentence over a plan: how much changes, which pods restart, and which workloads are down, deleted or scaled to 0.
+
+Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again,
+none runs in between.
+Everything is read from the changes and their hazards, nothing is calculated twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.requests.calls import moves_ownership
+from applyviz.engine.risks.model import HazardKind
+
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
+_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+_TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "template", "spec"), ("spec",))
+_EFFECTS = {
+    Operation.CREATE: "created",
+    Operation.UPDATE: "changed",
+    Operation.RECREATE: "deleted and made anew",
+    Operation.PRUNE: "deleted",
+    Operation.REFUSED: "refused",
+    Operation.ERROR: "in error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChange:
+    """One container that gets another image."""
+
+    ref: ObjectRef
+    container: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """One workload whose pods are replaced; `pods` is 0 when nobody knows how many."""
+
+    ref: ObjectRef
+    pods: int
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """What a plan does, in figures and in a sentence.
+
+    - `counts`: objects per operation. `stopped`: workloads without a pod in between; `deleted` and `scaled_down`:
+      those without one afterwards.
+    - `pods_restarted`: as far as their number is known.
+    - `pending`: restarts of refused objects, which come once their conflicts are decided; counted nowhere else.
+    """
+
+    sentence: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    restarts: tuple[Restart, ...] = ()
+    images: tuple[ImageChange, ...] = ()
+    stopped: tuple[ObjectRef, ...] = ()
+    deleted: tuple[ObjectRef, ...] = ()
+    scaled_down: tuple[ObjectRef, ...] = ()
+    conflicts: int = 0
+    pods_restarted: int = 0
+    images_changed: int = 0
+    pending: tuple[Restart, ...] = ()
+    ownership_moves: int = 0
+    moves_from: tuple[str, ...] = ()
+
+
+def _read_restart(change: ObjectChange) -> Restart | None:
+    for hazard in change.hazards:
+        if hazard.kind is HazardKind.PODS_RESTART:
+            facts = hazard.facts
+            pods = facts.get("pods", "")
+            return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""))
+    return None
+
+
+def _read_images(obj: JSONObject | None) -> dict[str, str]:
+    """Images by container name, init containers too."""
+    images: dict[str, str] = {}
+    for path in _TEMPLATES:
+        spec = get_at(obj, path)
+        for group in ("initContainers", "containers"):
+            containers: JSONValue = spec.get(group) if isinstance(spec, Mapping) else None
+            for container in containers if isinstance(containers, list) else ():
+                if isinstance(container, Mapping) and isinstance(container.get("image"), str):
+                    images.setdefault(str(container.get("name", "")), container["image"])
+    return images
+
+
+def _list_images(change: ObjectChange) -> Iterator[ImageChange]:
+    if change.operation not in (Operation.UPDATE, Operation.RECREATE):
+        return
+    before, after = _read_images(change.versions.live), _read_images(change.versions.after)
+    for container in sorted(before.keys() & after.keys()):
+        if before[container] != after[container]:
+            yield ImageChange(change.ref, container, before[container], after[container])
+
+
+def _replicas(obj: JSONObject | None) -> int:
+    value = get_at(obj, ("spec", "replicas"), 1)
+    return value if isinstance(value, int) else 1
+
+
+def _is_stopped(change: ObjectChange, restart: Restart | None) -> bool:
+    is_down = change.operation is Operation.RECREATE or (restart is not None and restart.strategy == "Recreate")
+    return is_down and change.ref.gvk.kind in _WORKLOADS
+
+
+def _is_deleted(change: ObjectChange) -> bool:
+    return change.operation is Operation.PRUNE and change.ref.gvk.kind in _WORKLOADS
+
+
+def _is_scaled_down(change: ObjectChange) -> bool:
+    is_update = change.operation is Operation.UPDATE and change.versions.after is not None
+    if not is_update or change.ref.gvk.kind not in _SCALED:
+        return False
+    return _replicas(change.versions.live) > 0 and _replicas(change.versions.after) == 0
+
+
+def _number(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _list_kinds(restarts: Iterable[Restart]) -> str:
+    kinds = Counter(r.ref.gvk.kind for r in restarts)
+    return " and ".join(_number(count, kind) for kind, count in kinds.most_common())
+
+
+def _list_impact(summary: PlanSummary) -> Iterator[str]:
+    if summary.restarts:
+        verb = "restarts" if len(summary.restarts) == 1 else "restart"
+        yield f"{_list_kinds(summary.restarts)} {verb} {_number(summary.pods_restarted, 'pod')}"
+    for refs, text in (
+        (summary.stopped, "down meanwhile"),
+        (summary.deleted, "deleted"),
+        (summary.scaled_down, "scaled to 0"),
+    ):
+        if refs:
+            yield f"{_number(len(refs), 'workload')} {text}"
+    if summary.images_changed:
+        verb = "changes" if summary.images_changed == 1 else "change"
+        yield f"{_number(summary.images_changed, 'image')} {verb}"
+
+
+def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
+    parts = [f"{counts[o.value]} {word}" for o, word in _EFFECTS.items() if counts.get(o.value)]
+    unchanged = counts.get(Operation.UNCHANGED.value, 0)
+    if not parts:
+        return f"Nothing changes: {_number(unchanged, 'object')} as they are." if unchanged else "Nothing to apply."
+    total = sum(counts.values()) - unchanged
+    sentence = f"{_number(total, 'object')}: {', '.join(parts)}"
+    if unchanged:
+        sentence += f"; {unchanged} unchanged"
+    return f"{sentence}. {', '.join(impact)}." if impact else f"{sentence}."
+
+
+def _list_moves(changes: Iterable[ObjectChange]) -> Iterator[tuple[str, ...]]:
+    """From which field managers each object's ownership moves with its apply."""
+    for change in changes:
+        for request in change.requests:
+            if moves_ownership(request):
+                yield tuple(name for hole in request.holes for name in hole.managers or ())
+
+
+def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
+    """The figures and the sentence of a plan's changes."""
+    changes = tuple(changes)
+    read = [(c, _read_restart(c)) for c in changes]
+    found = [(c, None if c.operation is Operation.REFUSED else restart) for c, restart in read]
+    restarts = tuple(r for _, r in found if r is not None)
+    pending = tuple(r for c, r in read if r is not None and c.operation is Operation.REFUSED)
+    images = tuple(image for c in changes for image in _list_images(c))
+    counts = Counter(c.operation.value for c in changes)
+    moves = list(_list_moves(changes))
+    summary = PlanSummary(
+        sentence="",
+        counts=dict(counts),
+        restarts=restarts,
+        images=images,
+        stopped=tuple(c.ref for c, restart in found if _is_stopped(c, restart)),
+        deleted=tuple(c.ref for c in changes if _is_deleted(c)),
+        scaled_down=tuple(c.ref for c in changes if _is_scaled_down(c)),
+        conflicts=sum(len(c.conflicts) for c in changes),
+        pods_restarted=sum(r.pods for r in restarts),
+        images_changed=len(images),
+        pending=pending,
+        ownership_moves=len(moves),
+        moves_from=tuple(dict.fromkeys(name for names in moves for name in names)),
+    )
+    return replace(summary, sentence=_write_sentence(counts, list(_list_impact(summary))))

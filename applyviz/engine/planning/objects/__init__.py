@@ -1,0 +1,1 @@
+"""Planning one object: requests, resolutions, notes, masking, progress, revert."""

@@ -1,0 +1,168 @@
+"""Conflicts of one object settled: by decisions first, by standing rules where nobody decided, else shown open.
+
+Each field that stays open has its ways out with what they give; each answer has the edit that brings it home to
+the file. Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.errors import Conflict, OwnershipError
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, describe_edit, make_patch
+from applyviz.engine.planning.conflicts.resolutions import (
+    Answered,
+    Decided,
+    Decision,
+    Dispute,
+    FieldWays,
+    WayOut,
+    apply_decisions,
+    find_edit,
+    list_ways,
+    list_ways_together,
+)
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.objects.conflict_rules import answer_conflicts, leave_owned
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.progress import moved_live
+from applyviz.engine.planning.objects.request_answerer import unknown_kind
+from applyviz.engine.requests.members import Member
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+
+# Ways are worked out by apply after apply, patches by reading the file again: beyond this many fields of one object
+# ways are those of all together, and there is one patch for all of them when they are decided; each place says so.
+_ONE_BY_ONE = 40
+_MOST_EDITS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of the conflicts of one object; `manifest` is what is sent when none is open."""
+
+    manifest: JSONObject
+    takes_over: bool
+    answers: tuple[Answered, ...]
+    is_open: bool = False
+    ways: tuple[FieldWays, ...] = ()
+    patch: FilePatch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One planned object with what its conflicts are settled by."""
+
+    change: ObjectChange
+    member: Member
+    document: ManifestDocument
+    options: ApplyOptions
+    context: PlanContext
+
+    @property
+    def dispute(self) -> Dispute:
+        """The apply that others are in the way of."""
+        return Dispute(
+            moved_live(self.change) or {},
+            self.member.obj,
+            self.member.kind or unknown_kind(self.member),
+            self.options.field_manager,
+            self.context.now,
+            self.options.subresource,
+        )
+
+    def make_patch(self, edits: Sequence[FileEdit]) -> FilePatch | None:
+        """The edits in the lines of the file; None where nobody gave its text."""
+        if not self.context.sources:
+            return None
+        return make_patch(edits, document=self.document, sources=self.context.sources)
+
+    def list_answers(self) -> list[tuple[Decision, int]]:
+        """Decisions on this object with the number of the rule that made them, 0 for a person's."""
+        change, rules = self.change, [r for r in self.context.rules if r.covers(self.change.ref)]
+        if change.operation is not Operation.REFUSED:
+            found = leave_owned(rules, self.member.obj, change.versions.live or {}, you=self.options.field_manager)
+            return list({decision.path: (decision, rule) for decision, rule in found}.values())
+        decided = [(decision, 0) for decision in self.context.decisions.get(change.ref.key, ())]
+        paths = {decision.path for decision, _rule in decided}
+        return [*decided, *answer_conflicts(rules, [c for c in change.conflicts if c.path not in paths])]
+
+
+def _present_answers(case: Case, dispute: Dispute, answers: Sequence[tuple[Decision, int]]) -> tuple[Answered, ...]:
+    found = []
+    for count, (decision, rule) in enumerate(answers):
+        edit = find_edit(dispute, decision)
+        patch = case.make_patch([edit]) if edit and count < _ONE_BY_ONE else None
+        found.append(Answered(decision.path, decision.manager, decision.way, rule, edit, patch))
+    return tuple(found)
+
+
+def _show_ways(case: Case, dispute: Dispute, conflicts: Sequence[Conflict]) -> tuple[FieldWays, ...]:
+    by_path: dict[FieldPath, list[Conflict]] = {}
+    for conflict in conflicts:
+        by_path.setdefault(conflict.path, []).append(conflict)
+    first = [same[0] for same in by_path.values()]
+    if len(first) > _ONE_BY_ONE:
+        together = list_ways_together(dispute, first)
+        found = {c.path: tuple(_postpone_patch(case, way) for way in ways) for c, ways in together}
+    else:
+        found = {c.path: tuple(_with_patch(case, way) for way in list_ways(dispute, c)) for c in first}
+    return tuple(FieldWays(path, tuple(c.manager for c in same), found[path]) for path, same in by_path.items())
+
+
+def _postpone_patch(case: Case, way: WayOut) -> WayOut:
+    if way.edit is None or not case.context.sources:
+        return way
+    reason = (
+        f"More than {_ONE_BY_ONE} fields of this object are disputed: the edit is offered for all of them at once, "
+        f"when they are decided. {describe_edit(way.edit)}"
+    )
+    return replace(way, patch=FilePatch(case.document.position, reason=reason))
+
+
+def _with_patch(case: Case, way: WayOut) -> WayOut:
+    return replace(way, patch=case.make_patch([way.edit])) if way.edit else way
+
+
+def _refuse_patch(case: Case, edits: Sequence[FileEdit]) -> FilePatch | None:
+    if len(edits) <= _MOST_EDITS or not case.context.sources:
+        return None
+    reason = f"{len(edits)} edits are too many for one patch: take the request body as the new text of the object."
+    return FilePatch(case.document.position, reason=reason)
+
+
+def _settle(case: Case, answers: Sequence[tuple[Decision, int]]) -> Settled:
+    dispute = case.dispute
+    decided: Decided = apply_decisions(dispute, [decision for decision, _rule in answers])
+    known = _present_answers(case, dispute, answers)
+    if decided.open_conflicts:
+        ways = _show_ways(case, dispute, decided.open_conflicts)
+        return Settled(case.member.obj, False, known, is_open=True, ways=ways)
+    edits = list({a.path: a.edit for a in known if a.edit}.values())
+    patch = case.make_patch(edits) if 1 < len(edits) <= _MOST_EDITS else _refuse_patch(case, edits)
+    return Settled(decided.manifest, decided.takes_over, known, patch=patch)
+
+
+def settle(case: Case) -> Settled | None:
+    """What becomes of the conflicts of an object; None when there is nothing to settle.
+
+    - What the engine cannot read although the server can has no ways out, and stays open.
+    """
+    change = case.change
+    if case.options.mode is not ApplyMode.SERVER or change.versions.live is None:
+        return None
+    answers = case.list_answers()
+    if change.operation is not Operation.REFUSED and not answers:
+        return None
+    with suppress(OwnershipError):
+        return _settle(case, answers)
+    return None
+
+
+def note_settled(change: ObjectChange, settled: Settled) -> ObjectChange:
+    """The change with its answers, and the ways out of what is open."""
+    return replace(change, answers=settled.answers, ways=settled.ways, patch=settled.patch)

@@ -1,0 +1,105 @@
+"""Standing rules: answers that hold for every plan of a cluster, for one field of the objects that they name.
+
+A rule answers only the field managers that it names, so that what nobody reviewed is never forced. A rule that
+leaves a field to somebody also keeps it out of what is sent while they own it and the values happen to be equal.
+Under server-side apply only: a client-side apply would delete what leaves the manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.conflicts.manifest_paths import list_places
+from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.digest.effects import is_ignored
+from applyviz.engine.planning.model.plan import ObjectChange
+
+
+class RuleWay(StrEnum):
+    """What a standing rule does with its field: the ways out of a conflict, or leaving it out of comparison."""
+
+    TAKE_OVER = Way.TAKE_OVER.value
+    LEAVE = Way.LEAVE.value
+    CO_OWN = Way.CO_OWN.value
+    IGNORE = "leave out of comparison"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRule:
+    """One rule in force.
+
+    - `name` is a pattern with `*`; `namespace` "" means every namespace, `manager` "" every field manager.
+    """
+
+    number: int
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    path: FieldPath
+    way: RuleWay
+    manager: str = ""
+
+    def covers(self, ref: ObjectRef) -> bool:
+        """Whether an object is one that the rule names."""
+        is_kind = (self.group, self.kind) == (ref.gvk.group, ref.gvk.kind)
+        return is_kind and self.namespace in ("", ref.namespace) and fnmatchcase(ref.name, self.name)
+
+    def answers(self, conflict: Conflict) -> bool:
+        """Whether a conflict is one that the rule decides."""
+        return self.way is not RuleWay.IGNORE and self.path == conflict.path and self.manager in ("", conflict.manager)
+
+    @property
+    def plain_path(self) -> tuple[str, ...]:
+        """The field as effects name it: entries of lists by their name, else any of them."""
+        return tuple(_plain_step(element) for element in self.path)
+
+
+def is_left_out(change: ObjectChange, path: FieldPath) -> bool:
+    """Whether a field is left out of comparison by a rule, and the manifest says nothing of it."""
+    plain = tuple(_plain_step(element) for element in path)
+    return is_ignored(plain, change.ignored, change.versions.manifest or {})
+
+
+def _plain_step(element: str) -> str:
+    named = element_value(element)
+    if element.startswith("f:"):
+        return str(named)
+    return str(named["name"]) if element.startswith("k:") and "name" in named else "*"
+
+
+def answer_conflicts(rules: Iterable[StandingRule], conflicts: Iterable[Conflict]) -> Iterator[tuple[Decision, int]]:
+    """The decisions of rules on conflicts, each with the number of its rule; the first rule for a field wins.
+
+    - Who else is in the way of a field must be answered by the same rule, or the field stays open.
+    """
+    by_path: dict[FieldPath, list[Conflict]] = {}
+    for conflict in conflicts:
+        by_path.setdefault(conflict.path, []).append(conflict)
+    rules = tuple(rules)
+    for path, found in by_path.items():
+        rule = next((r for r in rules if all(r.answers(c) for c in found)), None)
+        if rule is not None:
+            yield from ((Decision(path, c.manager, Way(rule.way.value)), rule.number) for c in found)
+
+
+def leave_owned(
+    rules: Iterable[StandingRule], manifest: JSONObject, live: JSONObject, *, you: str
+) -> Iterator[tuple[Decision, int]]:
+    """The fields that rules leave to whom they belong, although no conflict says so just now."""
+    owners = None
+    for rule in rules:
+        if rule.way is not RuleWay.LEAVE or len(list_places(manifest, rule.path)) < len(rule.path):
+            continue
+        owners = read_owners(live) if owners is None else owners
+        theirs = [o.manager for o in owners.of(rule.path) if o.manager != you and rule.manager in ("", o.manager)]
+        if theirs:
+            yield Decision(rule.path, theirs[0], Way.LEAVE), rule.number

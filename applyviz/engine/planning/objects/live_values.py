@@ -1,0 +1,45 @@
+"""A change of a Secret as somebody sees it who may not read that Secret: the manifest against what was last applied.
+
+Rule: whether a value of the manifest is the live one, and everything that follows from it (operation, fields, requests,
+conflicts, risks, errors, certainty), answers a guess. What is left says nothing that depends on a live value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Versions
+
+NOT_SHOWN = "how it compares with the live Secret is not shown to you, because you may not read that Secret"
+
+
+def _list_entries(obj: JSONObject | None) -> Iterator[tuple[str, JSONValue]]:
+    for holder in ("data", "stringData"):
+        values = (obj or {}).get(holder)
+        yield from values.items() if isinstance(values, Mapping) else ()
+
+
+def describe_entries(change: ObjectChange) -> str:
+    """Which entries of a masked manifest are not as they were last applied, by name; "" where nobody knows."""
+    before, now = dict(_list_entries(change.versions.last_applied)), dict(_list_entries(change.versions.manifest))
+    if change.versions.last_applied is None:
+        return ""
+    moved = sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
+    return f"against what was last applied, {', '.join(moved) or 'nothing'} changes"
+
+
+def withhold_live(change: ObjectChange) -> ObjectChange:
+    """A masked change without anything that depends on live values."""
+    told = describe_entries(change)
+    return ObjectChange(
+        ref=change.ref,
+        operation=Operation.WITHHELD,
+        versions=Versions(last_applied=change.versions.last_applied, manifest=change.versions.manifest),
+        certainty=Certainty.UNKNOWN,
+        certainty_reason="; ".join(filter(None, (NOT_SHOWN, told))),
+        method=change.method,
+        position=change.position,
+        end_line=change.end_line,
+        step=change.step,
+    )

@@ -1,0 +1,111 @@
+"""A change as people may see it: every value of a Secret masked, wherever it stands.
+
+Rule: `docs/architecture.md`, invariant 8. Text of the manifest is held against secrets of the manifest alone, text of
+live against those of live; a result and the body of a request show an annotation as the version does that it comes
+from. A server mixes both: its words are withheld beside a masked value. The masked change has the same shape; its
+requests cannot be sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from applyviz.engine.diff.masking import DEFAULT_POLICY, Beside, MaskPolicy, is_masked, mask, mask_patch
+from applyviz.engine.diff.repeating import Repeats, find_secrets
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.lookups import find_value
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.model.plan import ObjectChange, Versions
+from applyviz.engine.planning.objects.resolution_masking import SettlingMask
+from applyviz.engine.planning.objects.withheld_messages import holds_masked, withhold
+from applyviz.engine.risks.model import Hazard, HazardKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Mask:
+    """Masks the parts of one change."""
+
+    change: ObjectChange
+    tag_key: bytes
+    policy: MaskPolicy
+
+    @property
+    def scope(self) -> str:
+        return "/".join(self.change.ref.key)
+
+    def mask_one(self, obj: JSONObject | None, beside: tuple[Beside, ...] | None = None) -> JSONObject | None:
+        if obj is None:
+            return None
+        gvk = self.change.ref.gvk
+        return mask(obj, gvk=gvk, tag_key=self.tag_key, scope=self.scope, policy=self.policy, beside=beside)
+
+    def mask_request(self, request: Request, beside: tuple[Beside, ...]) -> Request:
+        if request.body is None:
+            return request
+        body = mask_patch(
+            request.body,
+            request.content_type,
+            gvk=self.change.ref.gvk,
+            tag_key=self.tag_key,
+            scope=self.scope,
+            policy=self.policy,
+            beside=beside,
+        )
+        return replace(request, body=body)
+
+
+def _pair(raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...]:
+    return () if raw is None or shown is None else (Beside(raw, shown),)
+
+
+def _mask_hazard(hazard: Hazard, manifest: JSONObject | None) -> Hazard:
+    """The one risk that quotes a value of the file loses it where the manifest's value is masked."""
+    if hazard.kind is not HazardKind.RETYPED_VALUE or not _is_hidden(manifest, hazard.path):
+        return hazard
+    return replace(hazard, facts={**hazard.facts, "text": "", "value": ""})
+
+
+def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
+    """Whether the value at a path of a masked manifest, or what it stands in, is masked."""
+    return any(
+        is_masked(found)
+        for end in range(len(path), 0, -1)
+        if isinstance(found := find_value(manifest, path[:end]), str)
+    )
+
+
+def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> ObjectChange:
+    """The same change with every secret value masked.
+
+    - Equal values of one field of one object have equal tags under `tag_key`; elsewhere they do not.
+    - A server's words are withheld when any version of the object holds a masked value.
+    """
+    using = _Mask(change, tag_key, policy)
+    raw = change.versions
+    last_applied, manifest, live = (using.mask_one(obj) for obj in (raw.last_applied, raw.manifest, raw.live))
+    beside = (*_pair(raw.manifest, manifest), *_pair(raw.live, live))
+    versions = Versions(
+        last_applied, manifest, live, using.mask_one(raw.merged, beside), using.mask_one(raw.after, beside)
+    )
+    settling = SettlingMask(change, versions, tag_key=tag_key, policy=policy)
+    shown = replace(
+        change,
+        versions=versions,
+        requests=tuple(using.mask_request(request, beside) for request in change.requests),
+        hazards=tuple(_mask_hazard(hazard, manifest) for hazard in change.hazards),
+        ways=tuple(settling.mask_ways(ways) for ways in change.ways),
+        answers=tuple(settling.mask_answer(answer) for answer in change.answers),
+        patch=settling.mask_patch(change.patch, [a.edit for a in change.answers if a.edit]),
+    )
+    if not holds_masked(shown) or _is_of_the_manifest(change):
+        return shown
+    return withhold(shown, raw.manifest)
+
+
+def _is_of_the_manifest(change: ObjectChange) -> bool:
+    """Whether an error is ours and about the manifest alone, and repeats no secret of it."""
+    if not change.error or change.refusal is not None or change.versions.live is not None:
+        return False
+    manifest = change.versions.manifest or {}
+    return not Repeats(find_secrets(manifest, gvk=change.ref.gvk)).are_in(f"{change.error} {change.certainty_reason}")

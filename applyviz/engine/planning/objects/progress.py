@@ -1,0 +1,74 @@
+"""A change of several writes, some of which are done: what is left, and whether that is still what was approved.
+
+Rule: `docs/architecture.md`, invariant 1. Writes that move ownership change no value. Before a server-side apply they
+come first, so what is left after them is the same apply to the same values; after a client-side apply they come last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.ownership.client_side import find_applied
+from applyviz.engine.ownership.managed_fields import find_entries, with_entries
+from applyviz.engine.planning.digest.effects import effect
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, moves_ownership
+
+_OWNERSHIP = ["metadata", "managedFields"]
+
+
+def moved_live(change: ObjectChange, done: int | None = None) -> JSONObject | None:
+    """The live object once the ownership that a change moves first has moved.
+
+    - `done`: how many requests of the change were carried out (None: all that move ownership first).
+    """
+    live = change.versions.live
+    for request in takewhile(moves_ownership, change.requests[:done]):
+        live = with_entries(live or {}, request.body[0]["value"])
+    return live
+
+
+def has_moved(change: ObjectChange, part: int, live: JSONObject) -> bool:
+    """Whether a live object shows that a write which only moves ownership was carried out."""
+    back = [hole.managers or () for hole in change.requests[part].holes if hole.rule == CLIENT_SIDE_FIELDS]
+    if back:
+        return not find_applied(live, back[0])
+    before, after = (_list_entries(moved_live(change, done) or {}) for done in (part, part + 1))
+    present = _list_entries(live)
+    if before.keys() == after.keys():
+        return all(present.get(name) == fields for name, fields in after.items() if fields != before[name])
+    return after.keys() - before.keys() <= present.keys() and not (before.keys() - after.keys()) & present.keys()
+
+
+def _list_entries(obj: JSONObject) -> dict[tuple[str, ...], JSONValue]:
+    names = ("manager", "operation", "apiVersion", "subresource")
+    return {tuple(str(e.get(name) or "") for name in names): e.get("fieldsV1") for e in find_entries(obj) or ()}
+
+
+def is_rest(change: ObjectChange, done: int, now: ObjectChange) -> bool:
+    """Whether what would be planned now is what is left of a change once `done` of its requests were carried out.
+
+    - Estimated ownership is left out: the server's own word on it may differ in form, and decides no value.
+    """
+    is_applied = not all(map(moves_ownership, change.requests[:done]))
+    if is_applied and all(map(moves_ownership, change.requests[done:])):
+        return _only_moves_ownership(now)
+    live = moved_live(change, done)
+    rest = replace(change, requests=change.requests[done:], versions=replace(change.versions, live=live))
+    if now.operation is Operation.UNCHANGED:
+        return not _values(rest)["difference"]
+    return canonical_json(_values(rest)) == canonical_json(_values(now))
+
+
+def _only_moves_ownership(now: ObjectChange) -> bool:
+    """Whether a change leaves all values of a live object; a patch that the server ignores may be part of it."""
+    is_good = now.operation in (Operation.UPDATE, Operation.UNCHANGED)
+    return is_good and not _values(now)["difference"]
+
+
+def _values(change: ObjectChange) -> JSONObject:
+    found = effect(change)
+    kept = [entry for entry in found["difference"] if entry["path"][:2] != _OWNERSHIP]
+    return {**found, "difference": kept}

@@ -1,0 +1,192 @@
+"""Where a flow's requests are answered while its object is planned.
+
+Rule: reads are asked of the caller; the first write is tried by a dry run where that is allowed, every other
+one is calculated. A dry run persists nothing, so none can build on another: where ownership moves before the apply,
+a dry-run update with the merged object stands for the apply; it confirms the values, and ownership stays estimated.
+What the plan needs of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from applyviz.engine.objects.exchange import JSON, Answer, Request
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.ownership.managed_fields import find_entries, with_entries
+from applyviz.engine.planning.model.server_chosen import without_chosen
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.simulation.dry_run_result import Judgement, Verdict, judge_dry_run, missing_namespace
+from applyviz.engine.planning.simulation.estimated_answers import Rehearsal, status_answer
+from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, Target, moves_ownership, read_namespace
+from applyviz.engine.requests.flow import Flow, is_not_found
+from applyviz.engine.requests.members import Member
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.model import KindSchema, SchemaOrigin
+
+# What a server says of another object is no word about this one.
+_ANOTHER = Answer(0, {"message": "the server answered with something else than the object"})
+
+
+def unknown_kind(member: Member) -> KindSchema:
+    """How a kind without any schema is treated: as a custom resource that takes anything."""
+    return KindSchema(member.resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
+
+
+def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
+    """How a manifest names another object or version than the live one; "" where it does not."""
+    wanted, held = (get_at(obj, ("metadata",)) or {} for obj in (manifest, live))
+    for name in ("uid", "resourceVersion"):
+        if live is not None and wanted.get(name) and wanted[name] != held.get(name):
+            return f"the manifest names {name} {wanted[name]}, but the live object has {held.get(name)}"
+    return ""
+
+
+@dataclass
+class Desk:
+    """Answers a flow while its object is planned, and keeps what the plan needs of it."""
+
+    member: Member
+    options: ApplyOptions
+    context: PlanContext
+    rehearsal: Rehearsal
+    live: JSONObject | None = None
+    was_read: bool = False
+    read_failure: Answer | None = None
+    requests: list[Request] = field(default_factory=list)
+    refused: Request | None = None
+    judgement: Judgement | None = None
+    calculated: JSONObject | None = None
+    warnings: tuple[str, ...] = ()
+    has_moved: bool = False
+
+    def answer(self, request: Request) -> Flow[Answer]:
+        """Answer one request of the flow."""
+        if request.is_write:
+            return (yield from self._write(request))
+        if request.ref is None:
+            # The namespace check of a create: its answer decides nothing.
+            return Answer(200, {})
+        return self.rehearsal.answer(request) if self.was_read else (yield from self._read(request))
+
+    def _read(self, request: Request) -> Flow[Answer]:
+        self.was_read = True
+        gvk = self.member.resource.gvk
+        if (gvk.group, gvk.kind) in self.context.kinds_created:
+            return self.rehearsal.answer(request)
+        answer = yield request
+        if answer.is_ok and not self._is_shown_by(answer):
+            answer = _ANOTHER
+        if answer.is_ok:
+            self.live = self.rehearsal.live = dict(answer.body)
+        elif not is_not_found(answer):
+            self.read_failure = answer
+        return answer
+
+    def _is_shown_by(self, answer: Answer) -> bool:
+        """Whether an answer shows the object; that of a subresource may be of another kind."""
+        return bool(self.options.subresource) or self.member.ref.is_shown_by(answer.body)
+
+    def _write(self, request: Request) -> Flow[Answer]:
+        if not self.was_read:  # kubectl's own flow sends a server-side apply without a look
+            ref = self.member.ref
+            yield from self._read(Target(self.member.resource, ref.namespace, ref.name, self.options).read())
+        stale = self._find_stale()
+        if stale is not None:
+            self.refused, self.judgement = request, Judgement(Verdict.REFUSED, stale.message)
+            return stale
+        calculated = self.rehearsal.answer(request)
+        if calculated.is_ok and request.method != "DELETE":
+            self.calculated = dict(calculated.body)
+        if self._builds_on_nothing_tried(request):
+            self.has_moved = True
+            self.requests.append(request)
+            return calculated
+        if self.judgement is None:
+            tried = yield from self._try(request, calculated)
+        else:
+            tried = None
+            if self.judgement.verdict is not Verdict.UNTRIED:
+                self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
+        answer = (yield from self._estimate(request, calculated)) if tried is None else tried
+        if answer.is_ok:
+            self.requests.append(request)
+        else:
+            self.refused = request
+        return answer
+
+    def _builds_on_nothing_tried(self, request: Request) -> bool:
+        """Whether a write only moves ownership before or after the one that is tried; alone, it is tried itself."""
+        if not moves_ownership(request):
+            return False
+        return self.judgement is not None or self.options.mode is ApplyMode.SERVER
+
+    def _find_stale(self) -> Answer | None:
+        """Return the refusal of a manifest that is bound to another object or version than the live one.
+
+        - Our own writes are bound to what was just read, so the server would never see what the manifest says.
+        """
+        told = find_stale(self.member.obj, self.live)
+        return status_answer(409, "AlreadyExists", f"{told}: take it out of the manifest") if told else None
+
+    def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
+        """Answer a write as a server would; a new object needs its namespace, which is asked for."""
+        namespace = self.member.namespace
+        is_new = self.rehearsal.before is None and self.live is None
+        if self.rehearsal.server is not None and is_new and namespace not in ("", *self.context.namespaces_created):
+            found = yield read_namespace(namespace)
+            if is_not_found(found):
+                self.rehearsal.live = None
+                return found
+        return self.rehearsal.complete(request, calculated)
+
+    def _try(self, request: Request, calculated: Answer) -> Flow[Answer | None]:
+        """Have the first write tried by the server; None where it cannot be."""
+        reason = self._reason_against(calculated)
+        if reason:
+            self.judgement = Judgement(Verdict.UNTRIED, reason)
+            return None
+        stand_in = self._as_update(request, calculated) if self.has_moved else request
+        tried = yield stand_in.as_dry_run()
+        if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
+            tried = _ANOTHER
+        self.judgement = judge_dry_run(tried)
+        if self.judgement.verdict is Verdict.REFUSED and missing_namespace(tried) in self.context.namespaces_created:
+            name = missing_namespace(tried)
+            self.judgement = Judgement(Verdict.UNTRIED, f"namespace {name} is created by the same set")
+        gvk = self.member.resource.gvk
+        if self.judgement.verdict is Verdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
+            self.judgement = Judgement(Verdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
+        if self.judgement.verdict is Verdict.UNTRIED:
+            return None
+        if tried.is_ok:
+            body = request.body if isinstance(request.body, Mapping) else {}
+            found = without_chosen(tried.body, body, self.rehearsal.before)
+            if self.has_moved:
+                found = with_entries(found, [dict(entry) for entry in find_entries(calculated.body) or ()])
+            tried = replace(tried, body=found)
+            self.rehearsal.live = dict(tried.body)
+            self.warnings = tried.warnings
+        return tried
+
+    def _as_update(self, request: Request, calculated: Answer) -> Request:
+        """The update that leads to the same values as an apply after the ownership has moved.
+
+        - Without managedFields, which a server keeps then; bound to the object just read.
+        """
+        live = self.live or {}
+        bound = {name: live["metadata"][name] for name in (UID, RESOURCE_VERSION) if live["metadata"].get(name)}
+        body = with_entries(calculated.body, None)
+        body = {**body, "metadata": {**body["metadata"], **bound}}
+        query = {name: value for name, value in request.query.items() if name != "force"}
+        return Request("PUT", request.path, query, JSON, body, request.ref, "try")
+
+    def _reason_against(self, calculated: Answer) -> str:
+        if self.has_moved and not calculated.is_ok:
+            return "field ownership moves first, and no dry run can build on that"
+        gvk = self.member.resource.gvk
+        if (gvk.group, gvk.kind) in self.context.kinds_created:
+            return f"kind {gvk.kind} is defined by the same set"
+        if not self.context.can_dry_run:
+            return self.context.dry_run_reason or "no dry run was asked for"
+        return ""

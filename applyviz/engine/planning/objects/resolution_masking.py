@@ -1,0 +1,154 @@
+"""The ways out of conflicts and the edits of files as people may see them: nothing of a Secret, no line that holds it.
+
+Rule: `docs/architecture.md`, invariant 8. A value is masked as it would be where it stands in its object, so that its
+tag is the same as there; a patch whose lines hold anything that is masked loses its lines and keeps its sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from applyviz.engine.diff.embedded import names_secret, parse_embedded
+from applyviz.engine.diff.masking import MaskPolicy, is_masked, mask
+from applyviz.engine.objects.lookups import ABSENT, find_value
+from applyviz.engine.objects.paths import FieldPath, element_value
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, drop_lines
+from applyviz.engine.planning.conflicts.resolutions import Answered, FieldWays, WayOut
+from applyviz.engine.planning.model.plan import ObjectChange, Versions
+
+_STYLE = re.compile(r"""^[-+]|[\s"'\\]""", re.MULTILINE)
+_TELLING = 4
+_START = 8
+
+
+def _wrap(path: FieldPath, value: JSONValue) -> JSONValue:
+    """A value at its path, with as much of an object around it as masking needs to know it."""
+    for element in reversed(path):
+        named = element_value(element)
+        if element.startswith("f:"):
+            value = {named: value}
+        elif element.startswith("k:"):
+            value = [{**named, **value} if isinstance(value, Mapping) else value]
+        else:
+            value = [value]
+    return value
+
+
+def _unwrap(path: FieldPath, value: JSONValue) -> JSONValue:
+    for element in path:
+        if is_masked(value) and isinstance(value, str):
+            return value  # masked as a whole, above the field
+        value = value[element_value(element)] if element.startswith("f:") else value[0]
+    return value
+
+
+def _squash(text: str) -> str:
+    """Text without what depends on how a file or a patch writes it: blank space, quotes, escapes, marks of lines."""
+    return _STYLE.sub("", text)
+
+
+def _list_words(value: JSONValue) -> Iterator[str]:
+    """The words by which a value is known in a file, whatever lines it is folded to; short ones tell nothing alone."""
+    if isinstance(value, Mapping | list):
+        for below in value.values() if isinstance(value, Mapping) else value:
+            yield from _list_words(below)
+        return
+    text = value if isinstance(value, str) else json.dumps(value)
+    for word in [w for w in text.split() if len(w) >= _TELLING] or [text]:
+        yield from filter(None, (_squash(word), _squash(json.dumps(word))))
+
+
+def _list_hidden(raw: JSONValue, shown: JSONValue) -> Iterator[str]:
+    """The words of what masking took away."""
+    if isinstance(raw, Mapping) and isinstance(shown, Mapping):
+        for key, value in raw.items():
+            yield from _list_hidden(value, shown.get(key))
+    elif isinstance(raw, list) and isinstance(shown, list):
+        for value, other in zip(raw, shown, strict=False):
+            yield from _list_hidden(value, other)
+    elif raw != shown:
+        inner, left = (parse_embedded(text) if isinstance(text, str) else None for text in (raw, shown))
+        yield from _list_words(raw) if inner is None or left is None else _list_hidden(inner, left)
+
+
+class Hidden:
+    """The words of what was masked, made ready for looking them up in linear time; their first letters are enough."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._starts = frozenset(word[:_START] for word in words)
+
+    def are_in(self, text: str) -> bool:
+        """Whether a text has the beginning of any of them."""
+        squashed = _squash(text)
+        return bool(self._starts) and any(
+            squashed[at : at + length] in self._starts
+            for at in range(len(squashed))
+            for length in range(1, min(_START, len(squashed) - at) + 1)
+        )
+
+
+def _unwrap_whole(shown: JSONValue, path: FieldPath) -> JSONValue:
+    """What is shown where a field stands in something that is masked as a whole."""
+    ends = range(len(path) - 1, -1, -1)
+    return next((found for end in ends if (found := find_value(shown, path[:end])) is not ABSENT), None)
+
+
+class SettlingMask:
+    """Masks what was worked out about the conflicts of one object; `shown` are its versions as they are shown."""
+
+    def __init__(self, change: ObjectChange, shown: Versions, *, tag_key: bytes, policy: MaskPolicy) -> None:
+        self._gvk = change.ref.gvk
+        self._scope = "/".join(change.ref.key)
+        self._tag_key = tag_key
+        self._policy = policy
+        raw = change.versions
+        self._versions = ((raw.manifest, shown.manifest), (raw.live, shown.live))
+        has_patches = bool(change.ways or change.answers)
+        self._hidden = Hidden(_list_hidden(raw.manifest, shown.manifest) if has_patches else ())
+
+    def _mask_value(self, path: FieldPath, value: JSONValue) -> JSONValue:
+        """A value as the version shows it that it comes from; any other as it would be masked at its path."""
+        for raw, shown in self._versions:
+            if raw is not None and is_same_json(find_value(raw, path), value):
+                found: JSONValue = find_value(shown, path)
+                return _unwrap_whole(shown, path) if found is ABSENT else found
+        whole = _wrap(path, value)
+        obj = whole if isinstance(whole, Mapping) else {}
+        masked = mask(obj, gvk=self._gvk, tag_key=self._tag_key, scope=self._scope, policy=self._policy, beside=())
+        return _unwrap(path, masked) if masked else value
+
+    def _mask_edit(self, edit: FileEdit | None) -> FileEdit | None:
+        if edit is None:
+            return None
+        before, after = (self._mask_value(edit.path, value) for value in (edit.before, edit.after))
+        return replace(edit, before=before, after=None if edit.is_removed else after)
+
+    def mask_patch(self, patch: FilePatch | None, edits: Sequence[FileEdit]) -> FilePatch | None:
+        """A patch without its lines when they hold what is masked: of the manifest, or a value put in."""
+        if patch is None:
+            return None
+        shown = [self._mask_edit(edit) for edit in edits]
+        is_telling = (
+            names_secret(self._gvk.kind)
+            or any(edit is not None and (is_masked(edit.before) or is_masked(edit.after)) for edit in shown)
+            or self._hidden.are_in(patch.text + patch.reason)
+        )
+        return drop_lines(patch, edits) if is_telling else patch
+
+    def _mask_way(self, path: FieldPath, way: WayOut) -> WayOut:
+        patch = self.mask_patch(way.patch, [way.edit] if way.edit else [])
+        value = self._mask_value(path, way.value) if way.is_present else None
+        return replace(way, value=value, edit=self._mask_edit(way.edit), patch=patch)
+
+    def mask_ways(self, ways: FieldWays) -> FieldWays:
+        """The ways out of one field."""
+        return replace(ways, ways=tuple(self._mask_way(ways.path, way) for way in ways.ways))
+
+    def mask_answer(self, answer: Answered) -> Answered:
+        """One answer that a change carries."""
+        patch = self.mask_patch(answer.patch, [answer.edit] if answer.edit else [])
+        return replace(answer, edit=self._mask_edit(answer.edit), patch=patch)

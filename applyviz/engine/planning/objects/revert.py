@@ -1,0 +1,156 @@
+"""What would undo a change: a manifest for the same field manager, or the deletion of what was created.
+
+Rule: what the manager set before the change (its Apply entry, or its last-applied annotation) and every field
+that the change touched go back to their values of before; what the change added is left out of the manifest, so
+that applying it removes it. What cannot come back is named, never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.ownership.extracting import keep_fields
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING, find_value, list_leaves
+
+_IDENTITY = {("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")}
+_SERVERS = {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
+_HOLD_DATA = {
+    ("", "Namespace"): "everything that was put into it since",
+    ("", "PersistentVolumeClaim"): "the data of its volume",
+    ("", "PersistentVolume"): "the data of its volume",
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind",
+    ("apps", "StatefulSet"): "the order and identity of its pods",
+}
+_RUNS_ONCE = {("batch", "Job"), ("", "Pod")}
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """What would undo one change.
+
+    - `manifest`: what to apply, None when nothing is to be applied.
+    - `deletes`: whether the object is to be deleted; `touched`: the fields that go back, as paths.
+    - `notes`: what cannot be undone, one sentence each, without any value.
+    """
+
+    manifest: JSONObject | None = None
+    deletes: bool = False
+    touched: tuple[FieldPath, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _is_near(path: FieldPath, other: FieldPath) -> bool:
+    """Whether one path lies at or below the other."""
+    shorter = min(len(path), len(other))
+    return path[:shorter] == other[:shorter]
+
+
+def _plain(obj: JSONObject) -> dict[str, JSONValue]:
+    """An object without status and without what servers write into metadata."""
+    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in _SERVERS}
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, Mapping):
+        kept = {k: v for k, v in annotations.items() if k != last_applied.ANNOTATION}
+        metadata = (
+            {**metadata, "annotations": kept} if kept else {k: v for k, v in metadata.items() if k != "annotations"}
+        )
+    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
+
+
+def list_touched(before: JSONObject, after: JSONObject, root: Node | None) -> tuple[FieldPath, ...]:
+    """The leaves in which two versions differ, what servers write aside."""
+    left, right = list_leaves(root, _plain(without_noise(before))), list_leaves(root, _plain(without_noise(after)))
+    return tuple(path for path in dict.fromkeys((*left, *right)) if left.get(path, MISSING) != right.get(path, MISSING))
+
+
+def _intended(before: JSONObject, mode: ApplyMode, manager: str, root: Node | None) -> Collection[FieldPath]:
+    """The leaves that the manager had set before."""
+    leaves = list_leaves(root, _plain(before))
+    if mode is ApplyMode.CLIENT:
+        try:
+            last = last_applied.find(before)
+        except MergeError:
+            last = None
+        return [path for path in leaves if last is not None and find_value(root, last, path) is not MISSING]
+    owners = read_owners(before)
+    return [
+        path
+        for path in leaves
+        if any(owner.manager == manager and owner.operation == "Apply" for owner in owners.of(path))
+    ]
+
+
+def _go_back(change: ObjectChange, mode: ApplyMode, manager: str, root: Node | None) -> Inverse:
+    before, after = change.versions.live or {}, change.versions.after or change.versions.merged or {}
+    plain = _plain(before)
+    touched = list_touched(before, after, root)
+    leaves = list_leaves(root, plain)
+    intended = set(_intended(before, mode, manager, root))
+    kept = {p for p in leaves if p in intended or p in _IDENTITY or any(_is_near(p, t) for t in touched)}
+    return Inverse(keep_fields(plain, kept, root), touched=touched, notes=tuple(_note_change(change, touched)))
+
+
+def _note_change(change: ObjectChange, touched: Collection[FieldPath]) -> Iterator[str]:
+    ref, before = change.ref, change.versions.live or {}
+    if change.operation is Operation.RECREATE:
+        yield f"{ref} was deleted and created anew: it keeps its new uid, and is deleted and created once more"
+    if (ref.gvk.group, ref.gvk.kind) in _RUNS_ONCE:
+        yield f"{ref}: what ran stays done"
+    if before.get("immutable") is True:
+        yield f"{ref} is immutable: its data cannot go back without deleting it"
+    if any(path[:2] == ("f:spec", "f:volumeClaimTemplates") for path in touched):
+        yield f"{ref}: volume claims that were made meanwhile stay"
+
+
+def _note_deletion(change: ObjectChange) -> Iterator[str]:
+    kind = (change.ref.gvk.group, change.ref.gvk.kind)
+    if kind in _HOLD_DATA:
+        yield f"deleting {change.ref} deletes {_HOLD_DATA[kind]}"
+    if kind in _RUNS_ONCE:
+        yield f"{change.ref}: what ran stays done"
+
+
+def _create_again(change: ObjectChange) -> Inverse:
+    before = change.versions.live or {}
+    manifest = _plain(before)
+    notes = [f"{change.ref} is created again with another uid; its status and the history of its owners are lost"]
+    kind = (change.ref.gvk.group, change.ref.gvk.kind)
+    if kind in _HOLD_DATA:
+        notes.append(f"{change.ref} comes back without {_HOLD_DATA[kind]}")
+    spec = manifest.get("spec")
+    if kind == ("", "Service") and isinstance(spec, Mapping) and spec.get("clusterIP") not in (None, "None"):
+        manifest["spec"] = {n: v for n, v in spec.items() if n not in ("clusterIP", "clusterIPs")}
+        notes.append(f"{change.ref} gets another address")
+    if get_at(before, ("metadata", "ownerReferences")):
+        metadata = {n: v for n, v in manifest["metadata"].items() if n != "ownerReferences"}
+        manifest["metadata"] = metadata
+        notes.append(f"{change.ref} comes back without its owner")
+    if kind == ("batch", "Job"):
+        notes.append(f"{change.ref} runs again when it is created")
+    return Inverse(manifest, notes=tuple(notes))
+
+
+def invert(change: ObjectChange, *, mode: ApplyMode, manager: str, root: Node | None) -> Inverse:
+    """What would undo a change that was applied; the whole change, values of Secrets included.
+
+    - `manager`: the field manager that applied it, which is the one that undoes it.
+    """
+    match change.operation:
+        case Operation.CREATE:
+            return Inverse(deletes=True, notes=tuple(_note_deletion(change)))
+        case Operation.UPDATE | Operation.RECREATE:
+            return _go_back(change, mode, manager, root)
+        case Operation.PRUNE:
+            return _create_again(change)
+        case _:
+            return Inverse()

@@ -1,0 +1,49 @@
+"""Risks of how an object is written: replaced, or fields of others overwritten by force.
+
+Rule: read from what will be sent and from the owners before and after it, never from what a manifest calls itself.
+Rules over the versions of an object are in `engine/hazards`; deletions say so where they are planned (`prune`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.rules import sort_hazards
+
+
+def name_object(ref: ObjectRef) -> dict[str, str]:
+    """An object as facts of a risk."""
+    return {"kind": ref.gvk.kind, "name": ref.name}
+
+
+def _find_overwritten(change: ObjectChange, own: Collection[str]) -> set[str]:
+    """The other field managers that own fewer fields afterwards."""
+    lost: set[str] = set()
+    for reason in change.fields:
+        kept = {owner.manager for owner in reason.owners_after}
+        lost |= {owner.manager for owner in reason.owners_before} - kept - set(own)
+    return lost
+
+
+def _find_forced(change: ObjectChange, own: Collection[str]) -> Hazard | None:
+    if not any(r.is_write and r.query.get("force") == "true" for r in change.requests):
+        return None
+    owners = _find_overwritten(change, own)
+    severity = Severity.DANGER if owners else Severity.INFO
+    return Hazard(HazardKind.FORCED, severity, facts={"owners": ", ".join(sorted(owners))})
+
+
+def add_write_risks(change: ObjectChange, *, own: Collection[str]) -> ObjectChange:
+    """The change with the risks of how it is written; it has its fields and their owners.
+
+    - `own`: the field manager, and those whose fields it takes over without force.
+    """
+    found = [_find_forced(change, own)]
+    if change.operation is Operation.RECREATE:
+        found.append(Hazard(HazardKind.REPLACED, Severity.DANGER, facts=name_object(change.ref)))
+    hazards = sort_hazards((*change.hazards, *(hazard for hazard in found if hazard is not None)))
+    return replace(change, hazards=hazards)

@@ -1,0 +1,1 @@
+"""Planning a set: order, dependencies, prune, ApplySet parents, stages."""

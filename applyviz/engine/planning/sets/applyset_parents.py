@@ -1,0 +1,46 @@
+"""The parent of an ApplySet in a plan: written before the members (all that may be in it) and after (what is).
+
+Rule: KEP-3659. The first write covers old and new kinds and namespaces, so that nothing is forgotten when a
+run stops half way; the last one only what remains. When both say the same there is one write only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.objects.planner import plan_member
+from applyviz.engine.requests import applyset
+from applyviz.engine.requests.flow import Flow
+from applyviz.engine.requests.members import Member
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+
+
+def _options(options: ApplyOptions, parent: applyset.Parent) -> ApplyOptions:
+    """How a parent is written: by the tool's own manager, which owns these fields."""
+    return replace(
+        options,
+        mode=ApplyMode.SERVER,
+        field_manager=f"{parent.tool}-applyset",
+        takes_over=True,
+        has_preconditions=True,
+        takes_client_side=False,
+        takes_from=(),
+        subresource="",
+        is_replacing_on_error=False,
+    )
+
+
+def plan_parent(
+    parent: applyset.Parent,
+    content: applyset.Content,
+    *,
+    options: ApplyOptions,
+    context: PlanContext,
+    follows: ObjectChange | None = None,
+) -> Flow[ObjectChange]:
+    """Plan one write of the parent; `follows` is the write before it in the same plan."""
+    obj = applyset.render_parent(parent, content)
+    member = Member(obj, parent.resource, context.catalog.find_kind(parent.resource.gvk))
+    return (yield from plan_member(member, options=_options(options, parent), context=context, follows=follows))

@@ -1,0 +1,116 @@
+"""Which object comes before which: the steps of a plan.
+
+Rule: what others need comes first: namespaces, then definitions of kinds, accounts and rights, policies and
+configuration, storage, services, workloads, what watches workloads, then custom resources and webhooks last.
+Deletions go the other way round, after everything else. As-given order keeps each object a step of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.requests.options import Order
+
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_RANKS: tuple[tuple[tuple[str, str], ...], ...] = (
+    (("", "Namespace"),),
+    (_CRD,),
+    (
+        ("scheduling.k8s.io", "PriorityClass"),
+        ("storage.k8s.io", "StorageClass"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("networking.k8s.io", "IngressClass"),
+        ("", "ResourceQuota"),
+        ("", "LimitRange"),
+        ("networking.k8s.io", "NetworkPolicy"),
+    ),
+    (
+        ("", "ServiceAccount"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "Role"),
+    ),
+    (("rbac.authorization.k8s.io", "ClusterRoleBinding"), ("rbac.authorization.k8s.io", "RoleBinding")),
+    (("", "ConfigMap"), ("", "Secret")),
+    (("", "PersistentVolume"), ("", "PersistentVolumeClaim")),
+    (("", "Service"), ("", "Endpoints"), ("discovery.k8s.io", "EndpointSlice")),
+    (
+        ("apps", "Deployment"),
+        ("apps", "StatefulSet"),
+        ("apps", "DaemonSet"),
+        ("apps", "ReplicaSet"),
+        ("", "ReplicationController"),
+        ("", "Pod"),
+        ("batch", "Job"),
+        ("batch", "CronJob"),
+    ),
+    (
+        ("autoscaling", "HorizontalPodAutoscaler"),
+        ("policy", "PodDisruptionBudget"),
+        ("networking.k8s.io", "Ingress"),
+        ("apiregistration.k8s.io", "APIService"),
+    ),
+    (),
+    (
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+    ),
+)
+_RANK_OF = {kind: rank for rank, kinds in enumerate(_RANKS) for kind in kinds}
+_BUILT_IN_LAST = len(_RANKS) - 3
+_CUSTOM = len(_RANKS) - 2
+_DELETIONS = len(_RANKS)
+_LAST = 3 * _DELETIONS
+
+
+def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
+    """How late a kind comes; kinds that nobody ranked go with the built-in rest, or with custom resources."""
+    rank = _RANK_OF.get((gvk.group, gvk.kind))
+    if rank is not None:
+        return rank
+    return _CUSTOM if is_custom or ("." in gvk.group and not gvk.group.endswith(".k8s.io")) else _BUILT_IN_LAST
+
+
+def _rank(change: ObjectChange) -> int:
+    rank = rank_kind(change.ref.gvk)
+    return 2 * _DELETIONS - rank if change.operation is Operation.PRUNE else rank
+
+
+def _rank_parent(parent: ObjectRef, changes: Iterable[ObjectChange]) -> int:
+    """The first write of an ApplySet's parent comes before its members, but after a namespace it needs."""
+    namespace = ("", "Namespace", "", parent.namespace)
+    return 0 if any(c.ref.key == namespace and c.operation is Operation.CREATE for c in changes) else -1
+
+
+def _list_ranks(changes: tuple[ObjectChange, ...], parent: ObjectRef | None) -> list[tuple[int, int]]:
+    ranks = []
+    parent_rank = -1 if parent is None else _rank_parent(parent, changes)
+    for change in changes:
+        if parent is None or change.ref != parent:
+            ranks.append((_rank(change), 0))
+            continue
+        ranks.append((parent_rank, 1))
+        parent_rank = _LAST
+    return ranks
+
+
+def order_steps(
+    changes: Iterable[ObjectChange], order: Order = Order.DEPENDENCY, *, parent: ObjectRef | None = None
+) -> tuple[ObjectChange, ...]:
+    """The changes in the order in which they are applied, each with its step (from 0, none left out).
+
+    - `parent`: of an ApplySet; its first change comes before the members, its second one after everything.
+    """
+    changes = tuple(changes)
+    if order is Order.AS_GIVEN:
+        return tuple(replace(change, step=n) for n, change in enumerate(changes))
+    ranks = _list_ranks(changes, parent)
+    steps = {rank: n for n, rank in enumerate(sorted(set(ranks)))}
+    placed = [replace(change, step=steps[rank]) for change, rank in zip(changes, ranks, strict=True)]
+    return tuple(sorted(placed, key=lambda c: c.step))

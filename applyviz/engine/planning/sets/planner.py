@@ -1,0 +1,197 @@
+"""Planning a set: every document on its own, side by side, with what the set itself brings.
+
+Rule: one bad object does not stop the others; an object named twice is a problem, since only one of them
+can be what is meant. Kinds and namespaces of the set count as there soon. The planner asks and is answered,
+so whoever drives it may answer many objects at once and show each change as soon as it is ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.errors import PlanError
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.model.plan import ObjectChange, Plan, Problem
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets.order import order_steps
+from applyviz.engine.planning.sets.stages import Result, Surroundings, plan_stages
+from applyviz.engine.requests.applyset import ApplySetError, Parent, find_parent
+from applyviz.engine.requests.flow import Flow
+from applyviz.engine.requests.members import read_labels
+from applyviz.engine.requests.options import ApplyOptions, PruneMode
+from applyviz.engine.requests.selectors import parse_selector
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import SchemaOrigin
+from applyviz.engine.schema.sources import SourceChain
+
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_BATCH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request that a change waits for; `key` names the waiting change to `answer`."""
+
+    key: int
+    request: Request
+
+
+def _find_definitions(objects: Iterable[JSONObject]) -> list[JSONObject]:
+    return [o for o in objects if GroupVersionKind.from_object(o)[::2] == _CRD]
+
+
+def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument]) -> PlanContext:
+    """The context with what the set itself creates: definitions, kinds and namespaces."""
+    objects = tuple(d.obj for d in documents)
+    definitions = _find_definitions(objects)
+    namespaces = {
+        get_at(o, ("metadata", "name")) for o in objects if GroupVersionKind.from_object(o)[::2] == ("", "Namespace")
+    }
+    extended = replace(
+        context,
+        namespaces_created=context.namespaces_created | namespaces,
+        neighbours=replace(context.neighbours, manifests=(*context.neighbours.manifests, *objects)),
+    )
+    if not definitions:
+        return extended
+    source = CRDSource(definitions, origin=SchemaOrigin.SOURCE_CRD)
+    defined = source.list_resources()
+    unserved = {(r.gvk.group, r.gvk.kind) for r in defined if context.catalog.find_resource(r.gvk) is None}
+    return replace(
+        extended,
+        catalog=SourceChain(source, context.catalog),
+        kinds_created=context.kinds_created | unserved,
+        kinds_changed=context.kinds_changed | ({(r.gvk.group, r.gvk.kind) for r in defined} - unserved),
+    )
+
+
+class SetPlanner:
+    """Plans all documents of a set; asks what it needs, and hands out each change when it is ready.
+
+    - Documents come first, side by side; what is pruned is looked for when all of them are ready.
+    """
+
+    def __init__(
+        self,
+        documents: Sequence[ManifestDocument],
+        *,
+        options: ApplyOptions,
+        context: PlanContext,
+        problems: Iterable[Problem] = (),
+    ) -> None:
+        self.options = options
+        self.problems = list(problems)
+        self._flows: dict[int, Flow[Result]] = {}
+        self._asks: dict[int, Ask] = {}
+        self._results: dict[int, Result] = {}
+        self._ready: list[ObjectChange] = []
+        selector = parse_selector(options.selector)
+        chosen = [d for d in documents if selector.matches(read_labels(d.obj))]
+        around = Surroundings(options, _extend_context(context, chosen), self.problems)
+        self._parent = self._find_parent(around)
+        has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
+        self._stages = plan_stages(self._without_twins(chosen) if has_parent else (), around, self._parent)
+        self._is_started = False
+        self._go_on()
+
+    def _find_parent(self, around: Surroundings) -> Parent | None:
+        """The parent of the ApplySet; without it nothing of the set is planned."""
+        options = self.options
+        if options.prune.mode is not PruneMode.APPLYSET:
+            return None
+        try:
+            return find_parent(options.prune.applyset, namespace=options.namespace, catalog=around.context.catalog)
+        except ApplySetError as error:
+            self.problems.append(Problem(str(error)))
+            return None
+
+    def _without_twins(self, documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
+        first: dict[tuple[str, str, str, str], ManifestDocument] = {}
+        for document in documents:
+            ref = document.ref
+            key = (ref.gvk.group, ref.gvk.kind, ref.namespace or self.options.namespace, ref.name)
+            if key in first:
+                reason = f"{ref} is named twice in this set, first at {first[key].position}: this one is left out"
+                self.problems.append(Problem(reason, document.position))
+            else:
+                first[key] = document
+        return list(first.values())
+
+    def _go_on(self) -> None:
+        """Start stage after stage until one asks for something."""
+        while not self._asks:
+            try:
+                flows = self._stages.send(self._list_results()) if self._is_started else next(self._stages)
+            except StopIteration:
+                return
+            self._is_started = True
+            for flow in flows:
+                key = len(self._flows)
+                self._flows[key] = flow
+                self._advance(key, None)
+
+    def _advance(self, key: int, answer: Answer | None) -> None:
+        flow = self._flows[key]
+        try:
+            request = next(flow) if answer is None else flow.send(answer)
+        except StopIteration as stop:
+            self._asks.pop(key, None)
+            self._results[key] = stop.value
+            if isinstance(stop.value, ObjectChange):
+                self._ready.append(stop.value)
+        else:
+            self._asks[key] = Ask(key, request)
+
+    def _list_results(self) -> list[Result]:
+        return [self._results[key] for key in sorted(self._results)]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every change is ready."""
+        return not self._asks
+
+    def asks(self) -> tuple[Ask, ...]:
+        """All requests that wait for an answer, in the order of their documents."""
+        return tuple(self._asks[key] for key in sorted(self._asks))
+
+    def answer(self, key: int, answer: Answer) -> None:
+        """Give the answer to what `key` asked."""
+        if key not in self._asks:
+            raise PlanError(f"nothing was asked under {key}")
+        self._advance(key, answer)
+        self._go_on()
+
+    def take_ready(self) -> list[ObjectChange]:
+        """The changes that became ready since the last call."""
+        ready, self._ready = self._ready, []
+        return ready
+
+    def plan(self) -> Plan:
+        """The whole plan, in steps.
+
+        - Raises `PlanError` while something is not answered.
+        """
+        if not self.is_done:
+            raise PlanError(f"{len(self._asks)} objects are not planned yet")
+        changes = [r for r in self._list_results() if isinstance(r, ObjectChange)]
+        ordered = order_steps(changes, self.options.order, parent=self._parent.ref if self._parent else None)
+        return Plan(self.options, ordered, tuple(self.problems))
+
+
+def drive(
+    planner: SetPlanner, send_all: Callable[[Sequence[Request]], Iterable[Answer]], *, batch: int = _BATCH
+) -> Iterator[ObjectChange]:
+    """Answer a planner until it is done, and give each change as soon as it is ready.
+
+    - `send_all` answers in the order asked, at most `batch` at once; a thread pool's `map` will do.
+    """
+    yield from planner.take_ready()
+    while not planner.is_done:
+        asks = planner.asks()[:batch]
+        for ask, answer in zip(asks, send_all([a.request for a in asks]), strict=True):
+            planner.answer(ask.key, answer)
+            yield from planner.take_ready()

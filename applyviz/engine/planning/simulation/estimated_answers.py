@@ -1,0 +1,172 @@
+"""Answers to writes as an API server would give them, as far as they can be calculated.
+
+Merge and ownership are the engine's; defaults, validation and admission are those of the server model, where one was
+given. An answer from here is never more than *estimated*. Rule: REST semantics of
+https://kubernetes.io/docs/reference/using-api/server-side-apply/ and patches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from applyviz.engine.merge import patches
+from applyviz.engine.objects.errors import ConflictError, OwnershipError, PatchError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.fieldsets import FieldSetMemo
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.ownership import server_side, updates
+from applyviz.engine.planning.simulation.server_model import ServerModel
+from applyviz.engine.schema.model import KindSchema, Resource
+
+_PRECONDITIONS = ("uid", "resourceVersion")
+
+
+def status_answer(code: int, reason: str, message: str, causes: list[JSONValue] | None = None) -> Answer:
+    """An answer that is no success, as the API server words it."""
+    body: dict[str, JSONValue] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+    body |= {"reason": reason, "message": message}
+    if causes:
+        body["details"] = {"causes": causes}
+    return Answer(code, body)
+
+
+def _drop_preconditions(body: JSONObject) -> dict[str, JSONValue]:
+    metadata = body.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return dict(body)
+    kept = {k: v for k, v in metadata.items() if k not in _PRECONDITIONS}
+    return {**body, "metadata": kept} if kept else {k: v for k, v in body.items() if k != "metadata"}
+
+
+def _with_managed_fields(obj: JSONObject, entries: list[JSONValue]) -> dict[str, JSONValue]:
+    metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k != "managedFields"}
+    if entries:
+        metadata["managedFields"] = entries
+    return {**obj, "metadata": metadata}
+
+
+def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JSONObject:
+    """A created object without the empty Go values that nobody asked for."""
+    kept = {}
+    for key, value in result.items():
+        if key in zero and key not in asked and value in (None, {}, zero[key]):
+            continue
+        below, wanted = zero.get(key), asked.get(key)
+        is_deep = isinstance(value, Mapping) and isinstance(below, Mapping) and isinstance(wanted, Mapping)
+        kept[key] = _without_zero(value, below or {}, wanted or {}) if is_deep else value
+    return kept
+
+
+@dataclass
+class Rehearsal:
+    """One object as it would be after each write so far; `live` is None while it is absent.
+
+    - `memo`: what the owners of its versions were read as.
+    - `server`, `resource`: what `complete` asks; `before`: the object before the last write.
+    """
+
+    kind: KindSchema
+    now: str
+    live: JSONObject | None = None
+    subresource: str = ""
+    memo: FieldSetMemo = field(default_factory=FieldSetMemo)
+    server: ServerModel | None = None
+    resource: Resource | None = None
+    before: JSONObject | None = None
+
+    def answer(self, request: Request) -> Answer:
+        """Answer one request of a flow and remember what it would leave behind."""
+        if not request.is_write:
+            return self._read()
+        self.before = self.live
+        try:
+            return self._write(request)
+        except ConflictError as error:
+            causes: list[JSONValue] = [
+                {"reason": "FieldManagerConflict", "message": c.message, "field": render_path(c.path)}
+                for c in error.conflicts
+            ]
+            return status_answer(409, "Conflict", error.message, causes)
+        except OwnershipError as error:
+            return status_answer(error.code, "", str(error))
+        except PatchError as error:
+            return status_answer(error.status, "", str(error))
+
+    def complete(self, request: Request, merged: Answer) -> Answer:
+        """Answer the request that was just answered as a server would, with its defaults and its refusals.
+
+        - `merged` is that answer; it stands where the server model cannot tell.
+        """
+        if self.server is None or self.resource is None or request.method == "DELETE":
+            return merged
+        found = self.server.answer(request, self.before, kind=self.kind, resource=self.resource, now=self.now)
+        if found is None:
+            return merged
+        self.live = dict(found.body) if found.is_ok else self.before
+        return found
+
+    def _read(self) -> Answer:
+        return status_answer(404, "NotFound", "not found") if self.live is None else Answer(200, self.live)
+
+    def check_conflicts(self, request: Request | None) -> None:
+        """Raise what the engine says of an apply that was refused.
+
+        - Raises `ConflictError` when the engine sees the conflicts too.
+        """
+        if request is not None and request.content_type == APPLY_PATCH:
+            self._apply(request, is_forced=False)
+
+    def _apply(self, request: Request, *, is_forced: bool) -> JSONObject:
+        # What binds the write to an existing object also gets into last-applied where the server rewrites that.
+        body = request.body if self.live is not None else _drop_preconditions(request.body)
+        result: JSONObject = server_side.apply(
+            self.live,
+            body,
+            kind=self.kind,
+            manager=request.query.get("fieldManager", ""),
+            force=is_forced,
+            subresource=self.subresource,
+            now=self.now,
+            memo=self.memo,
+        ).result
+        return result if self.live is not None else _without_zero(result, self.kind.zero, request.body)
+
+    def _write(self, request: Request) -> Answer:
+        if request.method == "DELETE":
+            self.live = None
+            return Answer(200, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
+        is_new = self.live is None
+        if is_new and request.method == "PATCH" and request.content_type != APPLY_PATCH:
+            return status_answer(404, "NotFound", "not found")
+        self.live = self._result(request)
+        return Answer(201 if is_new else 200, self.live)
+
+    def _result(self, request: Request) -> JSONObject:
+        if request.content_type == APPLY_PATCH:
+            return self._apply(request, is_forced=request.query.get("force") == "true")
+        body: Any = request.body if isinstance(request.body, list) else _drop_preconditions(request.body)
+        new: JSONObject = body
+        if self.live is not None and request.method == "PATCH":
+            new = patches.apply(self.live, body, request.content_type, kind=self.kind)
+        return _with_managed_fields(new, self._book(request, new))
+
+    def _book(self, request: Request, new: JSONObject) -> list[JSONValue]:
+        manager = request.query.get("fieldManager", "")
+        try:
+            return list(
+                updates.update(
+                    self.live,
+                    new,
+                    kind=self.kind,
+                    manager=manager,
+                    subresource=self.subresource,
+                    now=self.now,
+                    memo=self.memo,
+                )
+            )
+        except OwnershipError:
+            # The API server logs such an error and drops the entries.
+            return []

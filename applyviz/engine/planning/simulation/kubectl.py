@@ -1,0 +1,69 @@
+"""What kubectl would send for one object of a plan, by the same rules, so that a page can show it beside the plan.
+
+Rule: kubectl binds no write to the object that it read, sends the file as it stands, and does not delete and
+create on an error unless it is told to. The flow is the plan's own, answered by calculation from the live object
+that the plan read. Left out: what a server would refuse on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.simulation.estimated_answers import Rehearsal
+from applyviz.engine.requests.client_side import apply_client_side
+from applyviz.engine.requests.flow import Flow
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions, DryRun
+from applyviz.engine.requests.server_side import apply_server_side
+from applyviz.engine.schema.model import KindSchema, Resource, SchemaOrigin
+
+T = TypeVar("T")
+_NEVER = "1970-01-01T00:00:00Z"
+
+
+def _collect(flow: Flow[T], rehearsal: Rehearsal) -> list[Request]:
+    """The writes of a flow whose requests are all answered by calculation."""
+    writes: list[Request] = []
+    try:
+        request = next(flow)
+        while True:
+            if request.is_write:
+                writes.append(request)
+            request = flow.send(rehearsal.answer(request))
+    except StopIteration:
+        return writes
+
+
+def list_kubectl_writes(
+    change: ObjectChange, *, options: ApplyOptions, resource: Resource, kind: KindSchema | None
+) -> tuple[Request, ...] | None:
+    """The writes of `kubectl apply` for the object; None when they cannot be calculated.
+
+    - Force is a property of the request: kubectl is asked for it when the plan sends the object with it.
+    """
+    manifest = change.versions.manifest
+    if manifest is None:
+        return None
+    applied = [r for r in change.requests if r.content_type == APPLY_PATCH]
+    options = replace(
+        options,
+        has_preconditions=False,
+        is_replacing_on_error=False,
+        dry_run=DryRun.NONE,
+        takes_over=any(r.query.get("force") == "true" for r in applied),
+    )
+    known = kind or KindSchema(resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
+    live = dict(change.versions.live) if change.versions.live is not None else None
+    rehearsal = Rehearsal(known, _NEVER, live, options.subresource)
+    placed = dict(manifest)
+    if resource.is_namespaced and change.ref.namespace:
+        placed["metadata"] = {**(manifest.get("metadata") or {}), "namespace": change.ref.namespace}
+    try:
+        if options.mode is ApplyMode.SERVER:
+            return tuple(_collect(apply_server_side(placed, resource=resource, options=options), rehearsal))
+        return tuple(_collect(apply_client_side(placed, resource=resource, kind=kind, options=options), rehearsal))
+    except ApplyVizError:
+        return None

@@ -1,0 +1,68 @@
+"""The server's dry run gave a field another value than the manifest asked for.
+
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/ (mutating admission runs
+in a dry run too). Only fields that the merge decided are compared; quantities by what they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import field_path, position_of
+
+_QUANTITY = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
+_FACTORS = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
+_FACTORS |= {"P": "1e15", "E": "1e18"}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_SKIPPED = frozenset(("metadata", "status", "stringData"))
+
+
+def _quantity(value: JSONValue) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    match = _QUANTITY.match(str(value))
+    if match is None:
+        return None
+    number, unit = match.groups()
+    if unit in _BINARY:
+        return Decimal(number) * (Decimal(1024) ** _BINARY[unit])
+    return Decimal(number) * Decimal(_FACTORS.get(unit or "", "1"))
+
+
+def _is_same(left: JSONValue, right: JSONValue) -> bool:
+    if is_same_json(left, right):
+        return True
+    wanted = _quantity(left)
+    return wanted is not None and wanted == _quantity(right)
+
+
+def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[PlainPath]:
+    if asked is given:
+        return
+    if isinstance(asked, Mapping) and isinstance(given, Mapping):
+        for name, value in asked.items():
+            if value is not None and not (not path and name in _SKIPPED):
+                yield from _changed(value, given.get(name), (*path, name))
+    elif isinstance(asked, list) and isinstance(given, list) and len(asked) == len(given):
+        for index, value in enumerate(asked):
+            yield from _changed(value, given[index], (*path, index))
+    elif not _is_same(asked, given) and (asked or given):
+        # Empty values (false, 0, "") may be left out by the server: they mean the same.
+        yield path
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """Fields whose value the server changed on the way."""
+    if subject.merged is None or subject.after is None or subject.merged is subject.after:
+        return
+    if subject.after == subject.live:  # refused: nothing was rehearsed
+        return
+    for path in _changed(subject.merged, subject.after, ()):
+        facts = {"field": ".".join(str(step) for step in path)}
+        position = position_of(subject, path)
+        yield Hazard(HazardKind.ADMISSION_CHANGED, Severity.WARNING, field_path(path), facts, position)

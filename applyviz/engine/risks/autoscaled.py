@@ -1,0 +1,92 @@
+"""The manifest sets a replica count that an autoscaler writes too, or drops it so that the server resets it.
+
+Rule: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/ (migrating Deployments to
+autoscaling) and https://kubernetes.io/docs/reference/using-api/server-side-apply/#transferring-ownership: whoever
+drops `spec.replicas` while nobody else owns it resets it to its default. The autoscaler is known by its object, live or
+in the set, or by what its controller wrote through the scale subresource; other writers of scale are people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.owners import is_sole_owner, list_entries, owns_at
+from applyviz.engine.risks.walking import position_of
+
+_SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+_CONTROLLERS = ("kube-controller-manager", "keda", "keda-operator")
+_SPEC, _REPLICAS = ("spec", "replicas"), fields("spec", "replicas")
+
+
+def _is_target(scaler: JSONObject, subject: Subject) -> bool:
+    target = get_at(scaler, ("spec", "scaleTargetRef"))
+    if not target or target.get("name") != subject.ref.name:
+        return False
+    kind = target.get("kind") or "Deployment"
+    group = GroupVersionKind.from_api_version(target.get("apiVersion") or "", kind).group
+    own = subject.ref.gvk
+    if kind != own.kind or (target.get("apiVersion") and group != own.group):
+        return False
+    namespace = ObjectRef.from_object(scaler).namespace
+    return not namespace or not subject.ref.namespace or namespace == subject.ref.namespace
+
+
+def _scaler_by_object(subject: Subject) -> str:
+    for kind in _SCALERS:
+        for obj in subject.neighbours.of_kind(kind):
+            if _is_target(obj, subject):
+                return f"{kind} {ObjectRef.from_object(obj).name}"
+    return ""
+
+
+def _scaler_by_owner(subject: Subject) -> str:
+    for entry in list_entries(subject.live):
+        is_scale = entry.get("subresource") == "scale" and entry.get("manager") in _CONTROLLERS
+        if is_scale and owns_at(entry, _REPLICAS):
+            return "An autoscaler"
+    return ""
+
+
+def _find_step(subject: Subject) -> str:
+    """What has to happen before the manifest can drop the field: "" nothing, or which way the value is kept."""
+    if get_at(subject.live, _SPEC) is None:
+        return "new"
+    if subject.is_server_side:
+        return "hand over" if is_sole_owner(subject, _REPLICAS) else ""
+    return "forget" if get_at(subject.last_applied, _SPEC) is not None else ""
+
+
+def _find_reset(subject: Subject) -> str:
+    """The count that a dropped field falls back to, "" when the live one stays."""
+    live, result = get_at(subject.live, _SPEC), get_at(subject.result, _SPEC)
+    if live is None or subject.result is None:
+        return ""
+    has_default = subject.ref.gvk.group in ("", "apps")
+    after = result if result is not None else 1 if has_default else "unset"
+    return "" if after == live else str(after)
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """`spec.replicas` of an object that is scaled by somebody else: set, or dropped while nobody else owns it."""
+    if subject.manifest is None:
+        return
+    wanted = get_at(subject.manifest, _SPEC)
+    reset = _find_reset(subject) if wanted is None else ""
+    if wanted is None and not reset:
+        return
+    scaler = _scaler_by_object(subject) or _scaler_by_owner(subject)
+    if not scaler:
+        return
+    live = get_at(subject.live, _SPEC)
+    facts = {"scaler": scaler, "live": "" if live is None else str(live)}
+    if wanted is None:
+        facts |= {"reset": reset, "step": "hand over" if subject.is_server_side else "forget"}
+    else:
+        facts |= {"wanted": str(wanted), "step": _find_step(subject)}
+    severity = Severity.WARNING if wanted is not None else Severity.DANGER
+    position = position_of(subject, _SPEC)
+    yield Hazard(HazardKind.AUTOSCALED_FIELD, severity, _REPLICAS, facts, position)

@@ -1,0 +1,44 @@
+"""Client-side apply without memory: no last-applied annotation, or one too long to be stored.
+
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/ (removals come from the
+annotation alone) and the limit of 262,144 bytes that the API server sets on all annotations of an object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from applyviz.engine.objects.paths import field, fields
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import texts_of
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+ANNOTATION_LIMIT = 262_144
+
+
+def find_missing(subject: Subject) -> Iterator[Hazard]:
+    """The live object was not made by client-side apply: nothing can be removed this time."""
+    if subject.is_server_side or subject.live is None or subject.manifest is None:
+        return
+    if not texts_of(subject.live, "annotations").get(LAST_APPLIED):
+        yield Hazard(HazardKind.NO_LAST_APPLIED, Severity.WARNING, fields("metadata", "annotations"))
+
+
+def find_too_long(subject: Subject) -> Iterator[Hazard]:
+    """All annotations together are longer than the server takes."""
+    annotations = texts_of(subject.result, "annotations")
+    size = sum(len(k.encode()) + len(v.encode("utf-8", "replace")) for k, v in annotations.items())
+    is_last_applied = False
+    if not subject.is_server_side and LAST_APPLIED not in annotations and subject.manifest is not None:
+        size += len(LAST_APPLIED) + len(json.dumps(subject.manifest, separators=(",", ":")))
+        is_last_applied = True
+    if size <= ANNOTATION_LIMIT:
+        return
+    longest = max(annotations, key=lambda name: len(annotations[name]), default="")
+    name = LAST_APPLIED if is_last_applied else longest
+    path = (*fields("metadata", "annotations"), field(name))
+    is_kubectls = name == LAST_APPLIED and not subject.is_server_side
+    facts = {"size": f"{size:,}", "limit": f"{ANNOTATION_LIMIT:,}", "annotation": name}
+    facts["mode"] = "client-side" if is_kubectls else ""
+    yield Hazard(HazardKind.ANNOTATION_TOO_LONG, Severity.DANGER, path, facts)

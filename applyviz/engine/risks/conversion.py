@@ -1,0 +1,60 @@
+"""A custom kind with several versions that a webhook converts between: a calculation cannot ask it.
+
+Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/
+(webhook conversion). Without a webhook only apiVersion changes, and nothing is to be told. With one, fields may have
+other names at another version, and what is owned there is taken as it is named there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.objects.paths import fields
+from applyviz.engine.objects.values import get_at
+from applyviz.engine.risks.immutable import find_definition
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import metadata_of, position_of
+
+WEBHOOK, UNKNOWN = "webhook", "unknown"
+
+
+def _list_versions(subject: Subject) -> tuple[str, tuple[str, ...]]:
+    """How the kind is converted ("" when nothing is to be told), and between which versions."""
+    definition = find_definition(subject, subject.ref.gvk)
+    if definition is None:
+        kind = subject.kind
+        return (UNKNOWN, tuple(kind.version_roots)) if kind is not None and kind.is_custom else ("", ())
+    is_webhook = get_at(definition, ("spec", "conversion", "strategy")) == "Webhook"
+    versions = get_at(definition, ("spec", "versions"))
+    names = tuple(str(get_at(v, ("name",))) for v in versions) if isinstance(versions, list) else ()
+    return WEBHOOK if is_webhook else "", names
+
+
+def _list_owned_elsewhere(subject: Subject) -> list[str]:
+    """The other apiVersions at which fields of the live object are owned."""
+    entries = metadata_of(subject.live).get("managedFields")
+    found = {str(e.get("apiVersion")) for e in entries} if isinstance(entries, list) else set()
+    return sorted(found - {subject.ref.gvk.api_version})
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """The conversion that nobody asked; loud where it matters, and the server did not say what comes of it.
+
+    - Where no definition can be read, it is told only when fields are owned at another version.
+    """
+    if subject.manifest is None:
+        return
+    how, versions = _list_versions(subject)
+    elsewhere = _list_owned_elsewhere(subject)
+    if not how or len(versions) < 2 or (how == UNKNOWN and not elsewhere):
+        return
+    is_calculated = bool(elsewhere and subject.dry_run_answer)
+    facts = {
+        "how": how,
+        "kind": subject.ref.gvk.kind,
+        "versions": ", ".join(versions),
+        "elsewhere": ", ".join(elsewhere),
+    }
+    severity = Severity.WARNING if is_calculated else Severity.INFO
+    position = position_of(subject, ("apiVersion",))
+    yield Hazard(HazardKind.CONVERSION_NOT_ASKED, severity, fields("apiVersion"), facts, position)

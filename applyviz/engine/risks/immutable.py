@@ -1,0 +1,204 @@
+"""A change to a field that cannot be changed: the server answers 422, only delete and create helps.
+
+Rule: the update validation of each kind in kube-apiserver v1.36.3, as it answered (`fixed` holds the tables);
+custom resources by rules of their CustomResourceDefinition that compare `self` with `oldSelf`. A list whose
+live entries only hold more than the manifest's (defaults) counts as equal.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
+from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import field_path, is_within, list_at, position_of
+
+# What a suspended Job that never started may still change of its pods: where they run, and what they ask for.
+_FREE_OF_SUSPENDED = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
+_MISSING: JSONValue = object()
+
+
+def _differs(live: JSONValue, result: JSONValue) -> bool:
+    return not is_same_json(live, result) and not (isinstance(result, list) and is_within(result, live))
+
+
+def _compare(live: JSONObject, result: JSONObject, where: Place) -> bool:
+    before, now = get_at(live, where, _MISSING), get_at(result, where, _MISSING)
+    if before is _MISSING and now is _MISSING:
+        return False
+    return before is _MISSING or now is _MISSING or _differs(before, now)
+
+
+def _fixed_but(live: JSONObject, result: JSONObject, key: Kind) -> Iterator[Place]:
+    part, free = FIXED_BUT[key]
+    where = (part,) if part else ()
+    before, now = get_at(live, where), get_at(result, where)
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return
+    for name in dict.fromkeys((*before, *now)):
+        if name not in free and _compare(live, result, (*where, name)):
+            yield (*where, name)
+
+
+def _service(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    types = {get_at(live, ("spec", "type"), "ClusterIP"), get_at(result, ("spec", "type"), "ClusterIP")}
+    if "ExternalName" in types:
+        return
+    before, now = get_at(live, ("spec", "clusterIP")), get_at(result, ("spec", "clusterIP"))
+    if before and now and before != now:
+        yield "spec", "clusterIP"
+    families = [get_at(obj, ("spec", "ipFamilies")) for obj in (live, result)]
+    if all(isinstance(f, list) and f for f in families) and families[0][0] != families[1][0]:
+        yield "spec", "ipFamilies"
+    if len(types) == 1 and _compare(live, result, ("spec", "loadBalancerClass")):
+        yield "spec", "loadBalancerClass"
+
+
+def _sealed(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    if live.get("immutable") is not True:
+        return
+    texts = result.get("stringData")
+    written = {k: b64encode(str(v).encode()).decode() for k, v in texts.items()} if isinstance(texts, Mapping) else {}
+    result = {**result, "data": {**(result.get("data") or {}), **written}} if written else result
+    for name in ("data", "binaryData", "immutable"):
+        if _compare(live, result, (name,)):
+            yield (name,)
+
+
+def _without_free(template: JSONValue) -> JSONValue:
+    """A pod template without what a suspended Job may change: labels, annotations, placing, resources."""
+    spec = get_at(template, ("spec",)) or {}
+    kept = {k: v for k, v in spec.items() if k not in _FREE_OF_SUSPENDED}
+    for part in ("containers", "initContainers"):
+        if isinstance(kept.get(part), list):
+            kept[part] = [{k: v for k, v in each.items() if k != "resources"} for each in kept[part]]
+    return kept
+
+
+def _job(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    template = ("spec", "template")
+    if get_at(live, ("spec", "suspend")) is True and not get_at(live, ("status", "startTime")):
+        is_changed = _differs(_without_free(get_at(live, template)), _without_free(get_at(result, template)))
+    else:
+        is_changed = _compare(live, result, template)
+    if is_changed:
+        yield template
+    # The completions of an indexed Job change only together with its parallelism.
+    is_indexed = get_at(live, ("spec", "completionMode")) == "Indexed"
+    is_whole = get_at(result, ("spec", "completions")) == get_at(result, ("spec", "parallelism"))
+    if _compare(live, result, ("spec", "completions")) and not (is_indexed and is_whole):
+        yield "spec", "completions"
+
+
+def _claim(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    # Only a bound claim may grow.
+    if get_at(live, ("status", "phase")) != "Bound":
+        for name in ("resources", "volumeAttributesClassName"):
+            if _compare(live, result, ("spec", name)):
+                yield "spec", name
+
+
+def _pod(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    """Of a pod's containers only images change; tolerations are only added."""
+    for part in ("containers", "initContainers"):
+        before, now = get_at(live, ("spec", part)) or [], get_at(result, ("spec", part)) or []
+        plain = [[{k: v for k, v in each.items() if k != "image"} for each in entries] for entries in (before, now)]
+        if _differs(*plain):
+            yield "spec", part
+    tolerated = get_at(result, ("spec", "tolerations")) or []
+    if any(each not in tolerated for each in get_at(live, ("spec", "tolerations")) or []):
+        yield "spec", "tolerations"
+    grace = ("spec", "terminationGracePeriodSeconds")
+    if get_at(live, grace, 30) >= 0 and _compare(live, result, grace):
+        yield grace
+
+
+def _ranges(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    """Address ranges of a cluster may only be added."""
+    before, now = (list_at(obj, "spec", "cidrs") for obj in (live, result))
+    if now[: len(before)] != before:
+        yield "spec", "cidrs"
+
+
+def _definition(live: JSONObject, result: JSONObject) -> Iterator[Place]:
+    """A version in which objects are stored cannot go."""
+    names = [get_at(version, ("name",)) for version in list_at(result, "spec", "versions")]
+    if any(stored not in names for stored in list_at(live, "status", "storedVersions")):
+        yield "spec", "versions"
+
+
+_BY_RULE: Mapping[Kind, Callable[[JSONObject, JSONObject], Iterator[Place]]] = {
+    ("", "Service"): _service,
+    ("", "ConfigMap"): _sealed,
+    ("", "Secret"): _sealed,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("batch", "Job"): _job,
+    ("networking.k8s.io", "ServiceCIDR"): _ranges,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+}
+
+
+def _changes(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
+    key = (subject.ref.gvk.group, subject.ref.gvk.kind)
+    yield from (where for where in FIXED.get(key, ()) if _compare(live, result, where))
+    once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where))
+    yield from (where for where in once if _compare(live, result, where))
+    if key in FIXED_BUT:
+        yield from _fixed_but(live, result, key)
+    if key in _BY_RULE:
+        yield from _BY_RULE[key](live, result)
+
+
+def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[Place]:
+    if not isinstance(schema, Mapping):
+        return
+    rules = schema.get("x-kubernetes-validations")
+    for rule in rules if isinstance(rules, list) else ():
+        text = "".join(str(rule.get("rule", "")).split()) if isinstance(rule, Mapping) else ""
+        if text in ("self==oldSelf", "oldSelf==self"):
+            yield path
+    properties = schema.get("properties")
+    for name, below in properties.items() if isinstance(properties, Mapping) else ():
+        yield from _fixed_by_rules(below, (*path, name))
+
+
+def find_definition(subject: Subject, gvk: GroupVersionKind) -> JSONObject | None:
+    """The CustomResourceDefinition of a kind among the neighbours."""
+    if "." not in gvk.group:
+        return None
+    for obj in subject.neighbours.of_kind("CustomResourceDefinition"):
+        spec = obj.get("spec")
+        if get_at(spec, ("group",)) == gvk.group and get_at(spec, ("names", "kind")) == gvk.kind:
+            return obj
+    return None
+
+
+def find_version(subject: Subject) -> JSONObject | None:
+    """What the definition among the neighbours says of the version that the object has."""
+    for version in list_at(find_definition(subject, subject.ref.gvk), "spec", "versions"):
+        if get_at(version, ("name",)) == subject.ref.gvk.version:
+            found: JSONObject = version
+            return found
+    return None
+
+
+def _custom(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
+    for where in _fixed_by_rules(get_at(find_version(subject), ("schema", "openAPIV3Schema"))):
+        if get_at(live, where, _MISSING) is not _MISSING and _compare(live, result, where):
+            yield where
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """Immutable fields whose value would change."""
+    live, result = subject.live, subject.merged or subject.after
+    if live is None or result is None or subject.manifest is None:
+        return
+    for where in dict.fromkeys((*_changes(subject, live, result), *_custom(subject, live, result))):
+        facts = {"field": ".".join(str(step) for step in where), "kind": subject.ref.gvk.kind}
+        position = position_of(subject, where)
+        yield Hazard(HazardKind.IMMUTABLE_FIELD, Severity.DANGER, field_path(where), facts, position)

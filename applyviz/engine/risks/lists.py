@@ -1,0 +1,167 @@
+"""Lists that do not merge as people expect: same keys twice, order only, entries of others lost.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy and the patch merge
+keys of strategic merge patches: `ports` of a Service merge by `port` alone there, so port 53 over TCP and UDP
+are one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.merge import last_applied
+from applyviz.engine.objects.errors import MergeError
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.owners import list_entries, owns_at
+from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
+from applyviz.engine.schema.model import ListType, Node
+
+# kubectl's own names for what the manifest applied before, and for writers that nobody knows.
+_OWN_NAMES = frozenset(("kubectl-client-side-apply", "kubectl-last-applied", "before-first-apply"))
+
+
+def _keys_of(node: Node, *, is_server_side: bool) -> tuple[str, ...]:
+    if is_server_side:
+        return node.list_map_keys if node.list_type is ListType.MAP else ()
+    is_merged = "merge" in node.patch_strategy
+    return (node.patch_merge_key,) if is_merged and node.patch_merge_key else ()
+
+
+def _identity(item: JSONValue, keys: tuple[str, ...], node: Node) -> str:
+    if not isinstance(item, dict) or not any(name in item for name in keys):
+        return ""
+    found = []
+    for name in keys:
+        if name in item:
+            found.append(item[name])
+            continue
+        shape = node.items.child(name) if node.items is not None else None
+        found.append(shape.default if shape is not None and shape.has_default else None)
+    return repr(found)
+
+
+def _is_each_named_once(value: list[JSONValue], key: str) -> bool:
+    """Whether every entry has a text for its key, and no two the same: nearly every list is so."""
+    names = {item.get(key) for item in value if type(item) is dict and type(item.get(key)) is str}
+    return len(names) == len(value)
+
+
+def find_duplicates(subject: Subject) -> Iterator[Hazard]:
+    """Two entries of a merged list with the same keys, or a set that holds a value twice."""
+    root = root_of(subject)
+    if root is None or subject.manifest is None:
+        return
+    for plain, value, node in subject.containers:
+        if isinstance(value, list) and node is not None and len(value) > 1:
+            yield from _duplicates_at(subject, plain, value, node)
+
+
+def _duplicates_at(subject: Subject, plain: PlainPath, value: list[JSONValue], node: Node) -> Iterator[Hazard]:
+    keys = _keys_of(node, is_server_side=subject.is_server_side)
+    is_set = subject.is_server_side and node.list_type is ListType.SET
+    if not keys and not is_set:
+        return
+    if len(keys) == 1 and _is_each_named_once(value, keys[0]):
+        return
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        identity = _identity(item, keys, node) if keys else canonical_json(item)
+        if not identity or identity not in seen:
+            seen.add(identity)
+            continue
+        shown = ", ".join(f"{k}={item.get(k)}" for k in keys) if keys else str(item)
+        facts = {"keys": shown, "list": str(plain[-1]), "count": str(len(value))}
+        severity = Severity.DANGER if subject.is_server_side else Severity.WARNING
+        position = position_of(subject, (*plain, index))
+        yield Hazard(HazardKind.DUPLICATE_MERGE_KEY, severity, path_of(subject, plain), facts, position)
+
+
+def _is_merged(node: Node | None, *, is_server_side: bool) -> bool:
+    if node is None:
+        return False
+    if is_server_side:
+        return node.list_type in (ListType.MAP, ListType.SET)
+    return "merge" in node.patch_strategy
+
+
+class _Pair(NamedTuple):
+    plain: PlainPath
+    node: Node | None
+    live: list[JSONValue]
+    result: list[JSONValue]
+
+
+def _pairs(subject: Subject) -> Iterator[_Pair]:
+    # Lists of the manifest that live and result both hold at the same fields; below lists nothing is
+    # paired, because positions of entries say nothing there.
+    if subject.manifest is None or subject.live is None or subject.result is None:
+        return
+    for container in subject.containers:
+        plain, value, node = container
+        if not isinstance(value, list) or container.is_below_list:
+            continue
+        names = [str(step) for step in plain]
+        live, result = get_at(subject.live, names), get_at(subject.result, names)
+        if isinstance(live, list) and isinstance(result, list) and live != result:
+            yield _Pair(plain, node, live, result)
+
+
+def _sort_texts(entries: Iterable[JSONValue]) -> list[str]:
+    return sorted(map(canonical_json, entries))
+
+
+def find_order(subject: Subject) -> Iterator[Hazard]:
+    """Lists that hold the same entries in another order: a difference without an effect."""
+    for plain, _, live, result in _pairs(subject):
+        if len(live) != len(result):
+            continue
+        moved = [(a, b) for a, b in zip(live, result, strict=True) if not is_same_json(a, b)]
+        # One entry alone cannot change its place, and telling its text is most of the cost.
+        if len(moved) > 1 and _sort_texts(a for a, _ in moved) == _sort_texts(b for _, b in moved):
+            facts = {"list": str(plain[-1]), "count": str(len(live))}
+            position = position_of(subject, plain)
+            yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, path_of(subject, plain), facts, position)
+
+
+def _find_applied(subject: Subject) -> JSONObject | None:
+    """What was applied last; under server-side apply, what kubectl once applied client-side."""
+    if not subject.is_server_side or subject.live is None:
+        return subject.last_applied
+    try:
+        return last_applied.find(subject.live)
+    except MergeError:
+        return None
+
+
+def _list_known(subject: Subject, pair: _Pair) -> list[JSONValue]:
+    before = get_at(_find_applied(subject), [str(step) for step in pair.plain])
+    return [*pair.result, *(before if isinstance(before, list) else ())]
+
+
+def _list_writers(subject: Subject, pair: _Pair) -> list[str]:
+    """The other field managers that own the live list or parts of it: who wrote it as it is now."""
+    path = path_of(subject, pair.plain)
+    own = {subject.field_manager, *_OWN_NAMES}
+    entries = [e for e in list_entries(subject.live) if owns_at(e, path)]
+    return sorted({str(e.get("manager")) for e in entries} - own)
+
+
+def find_replaced(subject: Subject) -> Iterator[Hazard]:
+    """Lists that are replaced as a whole although another field manager wrote entries of the live one.
+
+    - Only owners prove that: an entry may differ from the manifest by what the server has defaulted in it.
+    """
+    for pair in _pairs(subject):
+        if _is_merged(pair.node, is_server_side=subject.is_server_side):
+            continue
+        writers = _list_writers(subject, pair)
+        known = _list_known(subject, pair) if writers else []
+        lost = [v for v in pair.live if not any(is_within(k, v) for k in known)]
+        if not writers or not lost:
+            continue
+        facts = {"list": str(pair.plain[-1]), "lost": str(len(lost)), "owners": ", ".join(writers)}
+        path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
+        yield Hazard(HazardKind.ATOMIC_LIST_REPLACED, Severity.WARNING, path, facts, position)

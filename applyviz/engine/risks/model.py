@@ -1,0 +1,160 @@
+"""The hazard as data: a closed kind, where it is, and the facts its sentence needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.risks.containers import Container, list_containers
+from applyviz.engine.schema.model import KindSchema
+
+
+class Severity(StrEnum):
+    """The level of a risk; a high one must be acknowledged, and opened by who approves."""
+
+    INFO = "info"
+    WARNING = "medium"
+    DANGER = "high"
+
+
+class HazardKind(StrEnum):
+    """The one list of risks, for pages, acknowledgement, policies and counts; words are in `hazards/sentences.py`.
+
+    - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
+    """
+
+    NO_LAST_APPLIED = "no-last-applied"
+    REMOVAL_WILL_NOT_HAPPEN = "removal-will-not-happen"
+    DEFAULTED_SIBLING = "defaulted-sibling"
+    NULL_DEFAULTS_AGAIN = "null-defaults-again"
+    IMMUTABLE_FIELD = "immutable-field"
+    AUTOSCALED_FIELD = "autoscaled-field"
+    DUPLICATE_MERGE_KEY = "duplicate-merge-key"
+    ORDER_CHURN = "order-churn"
+    REPEATING_PATCH = "repeating-patch"
+    ATOMIC_LIST_REPLACED = "atomic-list-replaced"
+    TOPOLOGY_CHANGED = "topology-changed"
+    RETYPED_VALUE = "retyped-value"
+    DUPLICATE_KEY = "duplicate-key"
+    UNKNOWN_FIELD = "unknown-field"
+    DEPRECATED_VERSION = "deprecated-version"
+    CREATED_IN_SAME_SET = "created-in-same-set"
+    ANNOTATION_TOO_LONG = "annotation-too-long"
+    BELONGS_TO_OTHER = "belongs-to-other"
+    PRUNE_SHARE = "prune-share"
+    RBAC_CHANGED = "rbac"
+    CRD_CHANGED = "crd"
+    API_SERVICE_CHANGED = "api-service"
+    ADMISSION_RULES_CHANGED = "webhook"
+    NAMESPACE_CHANGED = "namespace"
+    CLUSTER_SCOPED = "cluster-scoped"
+    SYSTEM_NAMESPACE = "kube-system"
+    DELETED = "prune"
+    REPLACED = "replace"
+    FORCED = "force"
+    MANY_OBJECTS = "many-objects"
+    SECRET_CONTENT = "secret-content"
+    INVISIBLE_CHARACTERS = "invisible-characters"
+    ADMISSION_CHANGED = "admission-changed"
+    WEBHOOK_WITHOUT_DRY_RUN = "webhook-without-dry-run"
+    PODS_RESTART = "pods-restart"
+    CONVERSION_NOT_ASKED = "conversion-not-asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """One hazard of one object; `facts` fill its sentence and never hold values of Secrets."""
+
+    kind: HazardKind
+    severity: Severity
+    path: FieldPath = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    position: SourcePosition = field(default_factory=SourcePosition)
+
+
+@dataclass(frozen=True)  # no slots: the index is made once and kept
+class Neighbours:
+    """What else is in play: the other manifests of the set, and live objects the planner has read.
+
+    - `manifests`: every object of the set, the subject's own included (HPA, PDB, Namespace, CRD …).
+    - `live`: live objects known without asking again, mostly autoscalers.
+    """
+
+    manifests: tuple[JSONObject, ...] = ()
+    live: tuple[JSONObject, ...] = ()
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, tuple[JSONObject, ...]]:
+        found: dict[str, list[JSONObject]] = {}
+        for obj in (*self.manifests, *self.live):
+            found.setdefault(str(obj.get("kind")), []).append(obj)
+        return {kind: tuple(objects) for kind, objects in found.items()}
+
+    def of_kind(self, kind: str) -> tuple[JSONObject, ...]:
+        """All of one kind, manifests before live objects."""
+        return self._by_kind.get(kind, ())
+
+    @cached_property
+    def live_names(self) -> frozenset[tuple[str, str]]:
+        """Kind and name of every live object known."""
+        return frozenset((str(o.get("kind")), str((o.get("metadata") or {}).get("name"))) for o in self.live)
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Names of the namespaces among the manifests."""
+        spaces = (o for o in self.manifests if o.get("kind") == "Namespace")
+        return frozenset(str((o.get("metadata") or {}).get("name")) for o in spaces)
+
+
+@dataclass(frozen=True)  # no slots: the containers are listed once and kept
+class Subject:
+    """One object change as the rules see it; every field but `ref` may be missing.
+
+    - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the
+      server has them; `after` falls back to `merged` when no later stage is known.
+    - `patch`: the body of the client-side patch as it will be sent (None: create, or server-side).
+    - `kind`: None when no schema knows the kind.
+    - `document`: the parsed manifest document (positions, retyped values, duplicate keys).
+    - `applyset`: id of the ApplySet that this plan applies to, "" when none.
+    - `resource_versions`: apiVersions of this group that the cluster serves; () when not known.
+    - `taken_managers`: field managers whose Update entries this one takes over before it applies.
+    - `plural`: the resource's name; `dry_run_answer`: why the server's dry run told nothing, "" when it did.
+    """
+
+    ref: ObjectRef
+    manifest: JSONObject | None = None
+    last_applied: JSONObject | None = None
+    live: JSONObject | None = None
+    merged: JSONObject | None = None
+    after: JSONObject | None = None
+    patch: JSONValue = None
+    is_server_side: bool = True
+    field_manager: str = ""
+    is_namespaced: bool = True
+    kind: KindSchema | None = None
+    document: ManifestDocument | None = None
+    neighbours: Neighbours = field(default_factory=Neighbours)
+    applyset: str = ""
+    resource_versions: tuple[str, ...] = ()
+    plural: str = ""
+    taken_managers: tuple[str, ...] = ()
+    dry_run_answer: str = ""
+
+    @property
+    def result(self) -> JSONObject | None:
+        """The last stage known of what the object will be."""
+        return self.merged if self.after is None else self.after
+
+    @cached_property
+    def containers(self) -> tuple[Container, ...]:
+        """Every list and mapping of the manifest, from the top down; () without a manifest."""
+        if self.manifest is None:
+            return ()
+        return list_containers(self.manifest, self.kind.root if self.kind is not None else None)

@@ -1,0 +1,50 @@
+"""Who owns a place of an object, read from managedFields as it stands.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management. An entry that cannot be
+read proves nothing: it is left out here, and no rule claims anything because of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.risks.model import Subject
+from applyviz.engine.risks.walking import metadata_of
+
+
+def list_entries(obj: JSONObject | None) -> list[JSONObject]:
+    """The readable managedFields entries of an object."""
+    entries = metadata_of(obj).get("managedFields")
+    return [e for e in entries if isinstance(e, Mapping)] if isinstance(entries, list) else []
+
+
+def fields_of(entry: JSONObject) -> JSONObject:
+    """The fields that an entry owns, {} when they cannot be read."""
+    found = entry.get("fieldsV1")
+    return found if isinstance(found, Mapping) else {}
+
+
+def is_ours(entry: JSONObject, subject: Subject) -> bool:
+    """Whether an entry is what this field manager applies, or takes over before it does."""
+    manager, operation = entry.get("manager"), entry.get("operation")
+    is_applied = manager == subject.field_manager and operation == "Apply"
+    is_taken = manager in subject.taken_managers and operation == "Update"
+    return (is_applied or is_taken) and not entry.get("subresource")
+
+
+def owns_at(entry: JSONObject, path: FieldPath) -> bool:
+    """Whether an entry owns a field, or anything below it."""
+    node: object = fields_of(entry)
+    for element in path:
+        if not isinstance(node, Mapping) or element not in node:
+            return False
+        node = node[element]
+    return True
+
+
+def is_sole_owner(subject: Subject, path: FieldPath) -> bool:
+    """Whether this field manager applies a field that nobody else owns: dropping it removes it."""
+    owning = [e for e in list_entries(subject.live) if owns_at(e, path)]
+    return bool(owning) and all(is_ours(e, subject) for e in owning)

@@ -1,0 +1,32 @@
+"""Prune would remove a large share of a set, or a kind whose removal takes much with it.
+
+Rule: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#how-to-delete-objects:
+what is not in the manifests is deleted; deleting a Namespace, a CustomResourceDefinition or a volume deletes
+what is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+
+CRITICAL_KINDS = frozenset(
+    ("Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim", "StatefulSet")
+)
+LARGE_SHARE = 0.3
+SMALL_SET = 3
+
+
+def find_prune_hazards(pruned: Sequence[ObjectRef], members: int) -> tuple[Hazard, ...]:
+    """Hazards of removing `pruned` out of a set that has `members` live objects now."""
+    found = [
+        Hazard(HazardKind.PRUNE_SHARE, Severity.DANGER, (), {"what": str(ref), "kind": ref.gvk.kind})
+        for ref in pruned
+        if ref.gvk.kind in CRITICAL_KINDS
+    ]
+    if members and len(pruned) >= SMALL_SET and len(pruned) / members >= LARGE_SHARE:
+        facts = {"pruned": str(len(pruned)), "members": str(members)}
+        found.append(Hazard(HazardKind.PRUNE_SHARE, Severity.DANGER, (), facts))
+    return tuple(found)

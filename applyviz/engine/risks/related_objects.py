@@ -1,0 +1,75 @@
+"""Reads of the live objects that risk rules need beside the set, and their answers as neighbors.
+
+Autoscalers of the namespaces that the set touches; the namespaces and definitions of the set
+itself, because only what is not there yet has to come first; the definitions of its custom resources. What may not be
+read is left out: a rule then says less, never something wrong about objects it has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.risks.model import Neighbours
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.model import Resource, ResourceSource
+
+_WATCHING: Final = (GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler"),)
+_DEFINITION: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+_FOUNDATIONS: Final = frozenset((("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")))
+_WORKLOADS: Final = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController"))
+# From here on one list over all namespaces is cheaper than one list for each.
+_MANY_NAMESPACES: Final = 8
+
+
+def _list(resource: Resource, namespace: str) -> Request:
+    return Request("GET", resource.path(namespace), {"limit": "500"}, purpose="list")
+
+
+def find_neighbour_requests(
+    refs: Iterable[ObjectRef], resources: ResourceSource, *, namespace: str = "default"
+) -> tuple[Request, ...]:
+    """The reads whose answers `read_neighbours` takes; `namespace` is that of objects that name none."""
+    requests: list[Request] = []
+    namespaces: dict[str, None] = {}
+    definitions = resources.find_resource(_DEFINITION)
+    defining: dict[str, None] = {}
+    for ref in refs:
+        resource = resources.find_resource(ref.gvk)
+        if resource is None:
+            continue
+        if (ref.gvk.group, ref.gvk.kind) in _FOUNDATIONS:
+            path = resource.path("", ref.name)
+            requests.append(Request("GET", path, ref=ref, purpose="read"))
+        elif definitions is not None and bundled().find_resource(ref.gvk) is None:
+            defining[definitions.path("", f"{resource.plural}.{ref.gvk.group}")] = None
+        elif resource.is_namespaced and ref.gvk.kind in _WORKLOADS:
+            namespaces[ref.namespace or namespace] = None
+    asked = {request.path for request in requests}
+    requests.extend(Request("GET", path, purpose="read") for path in defining if path not in asked)
+    for gvk in _WATCHING:
+        resource = resources.find_resource(gvk)
+        if resource is not None and namespaces:
+            wanted = namespaces if len(namespaces) < _MANY_NAMESPACES else {"": None}
+            requests.extend(_list(resource, name) for name in wanted)
+    return tuple(requests)
+
+
+def _objects(body: object) -> list[JSONObject]:
+    if not isinstance(body, Mapping):
+        return []
+    if not isinstance(body.get("items"), list):
+        return [body]
+    # Items of a typed list leave kind and version to the list.
+    kind = str(body.get("kind", "")).removesuffix("List")
+    inherited = {"apiVersion": body.get("apiVersion"), "kind": kind}
+    return [{**inherited, **item} for item in body["items"] if isinstance(item, Mapping)]
+
+
+def read_neighbours(answers: Sequence[Answer | Exception], *, manifests: Iterable[JSONObject] = ()) -> Neighbours:
+    """The live objects of the answers that are good, beside the manifests of the set."""
+    live = [obj for a in answers if isinstance(a, Answer) and a.is_ok for obj in _objects(a.body)]
+    return Neighbours(tuple(manifests), tuple(live))

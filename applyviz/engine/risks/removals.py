@@ -1,0 +1,64 @@
+"""A field that leaves the manifest and stays in the cluster, because somebody else owns it too.
+
+Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/ (an applier that drops a field gives
+up its ownership; the value goes only when nobody else owns it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
+
+
+def _merge_tries(tries: list[JSONObject]) -> JSONObject:
+    merged: dict[str, JSONObject] = {}
+    for trie in tries:
+        for element, below in trie.items():
+            if isinstance(below, Mapping):
+                merged[element] = _merge_tries([merged[element], below]) if element in merged else below
+    return merged
+
+
+def _ours(obj: JSONObject | None, subject: Subject) -> JSONObject:
+    return _merge_tries([fields_of(e) for e in list_entries(obj) if is_ours(e, subject)])
+
+
+def _dropped(before: JSONObject, after: JSONObject, path: FieldPath = ()) -> Iterator[FieldPath]:
+    for element, below in before.items():
+        if element == ".":
+            continue
+        kept = after.get(element)
+        is_leaf = not below
+        if is_leaf and kept is None:
+            yield (*path, element)
+        elif not is_leaf:
+            yield from _dropped(below, kept if isinstance(kept, Mapping) else {}, (*path, element))
+
+
+def _owns(trie: JSONObject, path: FieldPath) -> bool:
+    node: object = trie
+    for element in path:
+        if not isinstance(node, Mapping) or element not in node:
+            return False
+        node = node[element]
+    return not node or (isinstance(node, Mapping) and "." in node)
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """Fields that this field manager gives up and others keep."""
+    if not subject.is_server_side or subject.live is None or subject.result is None:
+        return
+    before, after = _ours(subject.live, subject), _ours(subject.result, subject)
+    if not before or not after or before == after:
+        return
+    others = [e for e in list_entries(subject.result) if not is_ours(e, subject)]
+    for path in _dropped(before, after):
+        owners = [e for e in others if _owns(fields_of(e), path)]
+        if owners:
+            names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
+            facts = {"owners": names}
+            yield Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, path, facts)

@@ -1,0 +1,54 @@
+"""A patch that will be sent again at every apply, although nothing changes.
+
+Rule: recorded behaviour of kubectl: defaults inside lists that are replaced whole, `stringData` of a Secret,
+and nulls for fields that are not there make a patch that never becomes empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import field_path, is_within, position_of
+
+_DIRECTIVES = ("$patch", "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
+
+
+def _is_directive(name: str) -> bool:
+    return name.startswith(_DIRECTIVES)
+
+
+def _holds_directive(items: list[JSONValue]) -> bool:
+    return any(isinstance(i, Mapping) and any(_is_directive(k) for k in i) for i in items)
+
+
+def _repeats(patch: JSONObject, live: JSONObject, path: PlainPath) -> Iterator[tuple[PlainPath, str]]:
+    for name, value in patch.items():
+        if _is_directive(name) or name == "annotations":
+            continue
+        before = live.get(name)
+        where = (*path, name)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            yield from _repeats(value, before, where)
+        elif isinstance(value, list) and isinstance(before, list) and value:
+            if not _holds_directive(value) and is_within(value, before):
+                yield where, "the server adds defaults to its entries"
+        elif value is None and name not in live and path:
+            yield where, "it is null here and absent there"
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """Parts of a client-side patch that the next apply will send again."""
+    if subject.is_server_side or subject.live is None or subject.manifest is None:
+        return
+    found: list[tuple[PlainPath, str]] = []
+    if isinstance(subject.patch, Mapping):
+        found.extend(_repeats(subject.patch, subject.live, ()))
+        if subject.ref.gvk.kind == "Secret" and subject.patch.get("stringData"):
+            found.append((("stringData",), "the server turns it into data and never keeps it"))
+    for where, cause in found:
+        facts = {"field": ".".join(str(step) for step in where), "cause": cause}
+        position = position_of(subject, where)
+        yield Hazard(HazardKind.REPEATING_PATCH, Severity.INFO, field_path(where), facts, position)

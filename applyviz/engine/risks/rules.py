@@ -1,0 +1,76 @@
+"""All rules over one change, worst first.
+
+Rule: `product` hazards: what a reviewer must know that no diff shows. A rule is a function from a `Subject`
+to hazards; it does no I/O and says nothing when what it needs is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from applyviz.engine.risks import (
+    admission,
+    autoscaled,
+    clientside,
+    conversion,
+    defaults,
+    immutable,
+    lists,
+    removals,
+    repeating,
+    restarts,
+    set_context,
+    texts,
+    topology,
+    unknown_fields,
+    versions,
+    webhooks,
+)
+from applyviz.engine.risks.model import Hazard, Severity, Subject
+
+HazardRule: TypeAlias = Callable[[Subject], Iterator[Hazard]]
+
+RULES: tuple[HazardRule, ...] = (
+    immutable.find,
+    unknown_fields.find,
+    versions.find,
+    defaults.find_sibling,
+    lists.find_duplicates,
+    texts.find_retyped,
+    texts.find_twice,
+    texts.find_unseen,
+    clientside.find_missing,
+    clientside.find_too_long,
+    removals.find,
+    autoscaled.find,
+    lists.find_replaced,
+    topology.find,
+    restarts.find,
+    set_context.find_reach,
+    set_context.find_other_tool,
+    set_context.find_same_set,
+    set_context.find_secret,
+    admission.find,
+    webhooks.find,
+    conversion.find,
+    repeating.find,
+    defaults.find_null,
+    lists.find_order,
+)
+_LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+def find_hazards(subject: Subject) -> tuple[Hazard, ...]:
+    """Every hazard of one change; equally loud ones in the order of the rules."""
+    return sort_hazards(hazard for rule in RULES for hazard in rule(subject))
+
+
+def sort_hazards(hazards: Iterable[Hazard]) -> tuple[Hazard, ...]:
+    """The same hazards, worst first."""
+    return tuple(sorted(hazards, key=lambda hazard: _LOUDNESS[hazard.severity]))
+
+
+def needs_acknowledgement(hazard: Hazard) -> bool:
+    """Whether somebody must acknowledge a risk before what has it is approved: every high one."""
+    return hazard.severity is Severity.DANGER

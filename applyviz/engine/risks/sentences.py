@@ -1,0 +1,233 @@
+"""One plain sentence per hazard, filled with its facts, and a short title per kind.
+
+The words are for people who know YAML and not the merge rules; values of Secrets are never in the facts,
+so they are never in a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.risks.advice import ADVICE, Advice
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+
+Facts: TypeAlias = Mapping[str, str]
+Templates: TypeAlias = tuple[str, ...]
+
+_TITLES: dict[HazardKind, str] = {
+    HazardKind.NO_LAST_APPLIED: "No last-applied annotation: removals are ignored",
+    HazardKind.REMOVAL_WILL_NOT_HAPPEN: "Removal will not happen",
+    HazardKind.DEFAULTED_SIBLING: "A default blocks the change",
+    HazardKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
+    HazardKind.IMMUTABLE_FIELD: "Immutable field changes",
+    HazardKind.AUTOSCALED_FIELD: "Replicas managed by an autoscaler",
+    HazardKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
+    HazardKind.ORDER_CHURN: "Only the order changes",
+    HazardKind.REPEATING_PATCH: "Patch repeats at every apply",
+    HazardKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
+    HazardKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
+    HazardKind.RETYPED_VALUE: "Value re-typed by YAML",
+    HazardKind.DUPLICATE_KEY: "Duplicate key",
+    HazardKind.UNKNOWN_FIELD: "Unknown field",
+    HazardKind.DEPRECATED_VERSION: "Deprecated or removed API version",
+    HazardKind.CREATED_IN_SAME_SET: "Depends on another object in this set",
+    HazardKind.ANNOTATION_TOO_LONG: "Annotations too long",
+    HazardKind.BELONGS_TO_OTHER: "Managed by another tool",
+    HazardKind.PRUNE_SHARE: "Prunes a large share of the set",
+    HazardKind.RBAC_CHANGED: "RBAC changes",
+    HazardKind.CRD_CHANGED: "CRD schema changes",
+    HazardKind.API_SERVICE_CHANGED: "API service changes",
+    HazardKind.ADMISSION_RULES_CHANGED: "Admission policy or webhook changes",
+    HazardKind.NAMESPACE_CHANGED: "Namespace changes",
+    HazardKind.CLUSTER_SCOPED: "Cluster-scoped object",
+    HazardKind.SYSTEM_NAMESPACE: "In a system namespace",
+    HazardKind.DELETED: "Object deleted",
+    HazardKind.REPLACED: "Replaced (delete and re-create)",
+    HazardKind.FORCED: "Fields forced (force-conflicts)",
+    HazardKind.MANY_OBJECTS: "Large change",
+    HazardKind.SECRET_CONTENT: "Secret content changes",
+    HazardKind.INVISIBLE_CHARACTERS: "Invisible characters",
+    HazardKind.ADMISSION_CHANGED: "The server changed a value",
+    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
+    HazardKind.PODS_RESTART: "Pods restart",
+    HazardKind.CONVERSION_NOT_ASKED: "Conversion not verified",
+}
+# A workload that is not replaced step by step stops first.
+_LOUD_TITLES = {HazardKind.PODS_RESTART: "Downtime"}
+
+
+def _retyped(f: Facts) -> Templates:
+    role = "The key" if f.get("role") == "key" else "The value"
+    quote = ADVICE[Advice.QUOTE]
+    if not f.get("text"):
+        return (role + " is not parsed as written ({what}).", quote)
+    if f["what"] == "date":
+        return (role + " {text} looks like a date, and kubectl keeps it as text.", ADVICE[Advice.QUOTE_DATE])
+    if f.get("takes") == "number":
+        return (role + " {text} is read as {value} ({what}), in a field that takes a number.",)
+    return (role + " {text} is read as {value} ({what}).", quote)
+
+
+def _version(f: Facts) -> Templates:
+    instead = (ADVICE[Advice.USE_VERSION],) if f.get("instead") else ()
+    if f["state"] == "not-served":
+        return ("The cluster does not serve {kind} of {version}.", *instead)
+    if f["state"] == "removed":
+        return ("{version} {kind} was removed in Kubernetes {since}.", *instead)
+    # A definition says in its own words what to use instead.
+    return ("{version} {kind} is deprecated.", *(("{note}",) if f.get("note") else instead))
+
+
+def _prune(f: Facts) -> Templates:
+    if "what" in f:
+        return ("Prune would delete {what} and everything in it or dependent on it.",)
+    return ("Prune would delete {pruned} of the {members} live objects of this set.",)
+
+
+_RESTARTS = {
+    "": "All pods restart because the pod template changes: ",
+    "1": "{pods} pod restarts because the pod template changes: ",
+}
+
+
+def _restart(f: Facts) -> Templates:
+    pods = _RESTARTS.get(f.get("pods", ""), "{pods} pods restart because the pod template changes: ")
+    if f.get("strategy") == "Recreate":
+        return (pods + "all pods stop before new ones start (strategy Recreate).",)
+    return (pods + "rolling update.",)
+
+
+_SIBLING = {
+    "null": Advice.SIBLING_NULL,
+    "remove": Advice.SIBLING_REMOVE,
+    "own": Advice.SIBLING_OWN,
+    "replace": Advice.SIBLING_REPLACE,
+}
+_REPLICAS = {
+    "": Advice.REPLICAS_OMIT,
+    "new": Advice.REPLICAS_OMIT_NEW,
+    "hand over": Advice.REPLICAS_HAND_OVER,
+    "forget": Advice.REPLICAS_FORGET,
+}
+
+
+def _autoscaled(f: Facts) -> Templates:
+    advice = ADVICE[_REPLICAS[f["step"]]]
+    if "reset" in f:
+        first = "{scaler} scales this object, and the manifest no longer sets replicas: "
+        first += "the field is removed." if f["reset"] == "unset" else "it falls from {live} to {reset}."
+        return (first, ADVICE[Advice.REPLICAS_KEEP], advice)
+    live = ("It is {live} now.",) if f.get("live") else ()
+    return ("{scaler} scales this object, but the manifest also sets replicas: {wanted}.", *live, advice)
+
+
+def _topology(f: Facts) -> Templates:
+    outcome = {
+        "granular to atomic": "managers that own parts of it now conflict over the whole",
+        "atomic to granular": "removed entries are kept, and other managers can add entries",
+    }
+    return ("{manager} owns this under an older schema ({change}): " + outcome[f["change"]] + ".",)
+
+
+def _conversion(f: Facts) -> Templates:
+    if f["how"] == "webhook":
+        head = "A webhook converts {kind} between {versions}, and applyviz did not call it"
+    else:
+        head = "The conversion of {kind} between {versions} is unknown"
+    if f["elsewhere"]:
+        return (head + ": the estimate assumes that fields owned at {elsewhere} have the same names.",)
+    return (head + ": the estimate assumes that all versions have the same fields.",)
+
+
+_SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
+    HazardKind.NO_LAST_APPLIED: (
+        "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept."
+    ),
+    HazardKind.REMOVAL_WILL_NOT_HAPPEN: ("You no longer set this field, but it stays: {owners} still owns it."),
+    HazardKind.DEFAULTED_SIBLING: lambda f: (
+        "The server will reject type {type} together with {sibling}.",
+        ADVICE[_SIBLING[f["remedy"]]],
+    ),
+    HazardKind.NULL_DEFAULTS_AGAIN: "{field} is cleared with null, and the server sets its default again.",
+    HazardKind.IMMUTABLE_FIELD: lambda f: ("{field} of a {kind} cannot be changed.", ADVICE[Advice.RECREATE]),
+    HazardKind.AUTOSCALED_FIELD: _autoscaled,
+    HazardKind.DUPLICATE_MERGE_KEY: (
+        "{list} has two entries with the same key ({keys}); the merge treats them as one."
+    ),
+    HazardKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
+    HazardKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
+    HazardKind.ATOMIC_LIST_REPLACED: lambda f: (
+        "{list} is replaced entirely: {lost} live entry that {owners} wrote is lost."
+        if f["lost"] == "1"
+        else "{list} is replaced entirely: {lost} live entries that {owners} wrote are lost.",
+    ),
+    HazardKind.TOPOLOGY_CHANGED: _topology,
+    HazardKind.RETYPED_VALUE: _retyped,
+    HazardKind.DUPLICATE_KEY: ("{key} appears twice, in lines {first} and {second}; the last one wins silently."),
+    HazardKind.UNKNOWN_FIELD: "{kind} has no field {field} here, so strict validation rejects the object.",
+    HazardKind.DEPRECATED_VERSION: _version,
+    HazardKind.CREATED_IN_SAME_SET: ("The {what} {name} is created by this set, so the dry run is not possible yet."),
+    HazardKind.ANNOTATION_TOO_LONG: lambda f: (
+        "The annotations have {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
+        *((ADVICE[Advice.APPLY_SERVER_SIDE],) if f["mode"] == "client-side" else ()),
+    ),
+    HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may revert the change.",
+    HazardKind.PRUNE_SHARE: _prune,
+    HazardKind.RBAC_CHANGED: "{kind} {name} controls permissions.",
+    HazardKind.CRD_CHANGED: "CustomResourceDefinition {name} defines the schema of all objects of its kind.",
+    HazardKind.API_SERVICE_CHANGED: "APIService {name} determines which server handles its API group.",
+    HazardKind.ADMISSION_RULES_CHANGED: "{kind} {name} controls which requests the API server accepts.",
+    HazardKind.NAMESPACE_CHANGED: "Changes to Namespace {name} can affect everything in it.",
+    HazardKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
+    HazardKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
+    HazardKind.DELETED: "{kind} {name} is deleted.",
+    HazardKind.REPLACED: (
+        "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
+        "object is lost."
+    ),
+    HazardKind.FORCED: lambda f: (
+        "The request overwrites fields of {owners} (force-conflicts)."
+        if f.get("owners")
+        else "The request is sent with force-conflicts but overwrites no field of another manager.",
+    ),
+    HazardKind.MANY_OBJECTS: "{count} objects change in one run; the policy limit for a large change is {limit}.",
+    HazardKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
+    HazardKind.INVISIBLE_CHARACTERS: (
+        "The text contains characters that are invisible or that reorder the visible text: {characters}."
+    ),
+    HazardKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
+    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
+    HazardKind.PODS_RESTART: _restart,
+    HazardKind.CONVERSION_NOT_ASKED: _conversion,
+}
+
+
+def title(kind: HazardKind, severity: Severity | None = None) -> str:
+    """A few words for lists and badges; `severity` where a danger has a name of its own."""
+    if severity is Severity.DANGER and kind in _LOUD_TITLES:
+        return _LOUD_TITLES[kind]
+    return _TITLES[kind]
+
+
+def title_of(hazard: Hazard) -> str:
+    """A few words for one hazard."""
+    return title(hazard.kind, hazard.severity)
+
+
+def find_templates(hazard: Hazard) -> Templates:
+    """The sentences of a hazard before its facts are filled in, so that a page can translate them."""
+    sentence = _SENTENCES[hazard.kind]
+    return (sentence,) if isinstance(sentence, str) else sentence(hazard.facts)
+
+
+def describe_hazard(hazard: Hazard, translate: Callable[[str], str] = str) -> str:
+    """The sentences of a hazard, without its field; `translate` gets each template."""
+    return " ".join(translate(template).format_map(hazard.facts) for template in find_templates(hazard))
+
+
+def render_hazard(hazard: Hazard, translate: Callable[[str], str] = str) -> str:
+    """The sentences of a hazard, with its field in front where it has one."""
+    where, text = render_path(hazard.path), describe_hazard(hazard, translate)
+    return f"{where}: {text}" if where else text

@@ -1,0 +1,137 @@
+"""What surrounds an object: who else claims it, what must exist first, how far its power reaches.
+
+Rule: labels and annotations that tools write on what is theirs (ApplySet KEP-3659, Helm, Argo CD, Flux,
+controllers' ownerReferences); kinds whose change reaches beyond a namespace or decides what others may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.objects.paths import FieldPath, field, fields
+from applyviz.engine.objects.values import is_same_json
+from applyviz.engine.risks.immutable import find_definition
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
+
+PART_OF = "applyset.kubernetes.io/part-of"
+# (labels or annotations, key, whose it is)
+_MARKS = (
+    ("annotations", "meta.helm.sh/release-name", "Helm release"),
+    ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD application"),
+    ("labels", "argocd.argoproj.io/instance", "Argo CD application"),
+    ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux kustomization"),
+    ("labels", "helm.toolkit.fluxcd.io/name", "Flux Helm release"),
+    ("labels", "addon.kops.k8s.io/name", "kOps addon"),
+)
+_SYSTEM_PREFIX = "kube-"
+_RBAC = frozenset(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"))
+_WEBHOOKS = frozenset(
+    (
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    )
+)
+
+
+def find_other_tool(subject: Subject) -> Iterator[Hazard]:
+    """The live object belongs to another ApplySet, a release, an application or a controller."""
+    labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
+    part_of = labels.get(PART_OF, "")
+    if part_of and part_of != subject.applyset:
+        yield _belongs(fields("metadata", "labels"), PART_OF, "ApplySet", part_of)
+    told: set[str] = set()
+    for where, mark, tool in _MARKS:
+        name = (labels if where == "labels" else annotations).get(mark, "")
+        if name and tool not in told:
+            told.add(tool)
+            yield _belongs(fields("metadata", where), mark, tool, name.partition(":")[0])
+    references = metadata_of(subject.live).get("ownerReferences")
+    for reference in references if isinstance(references, list) else ():
+        if reference.get("controller") is True:
+            facts = {"tool": str(reference.get("kind")), "name": str(reference.get("name"))}
+            path = fields("metadata", "ownerReferences")
+            yield Hazard(HazardKind.BELONGS_TO_OTHER, Severity.WARNING, path, facts)
+
+
+def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Hazard:
+    facts = {"tool": tool, "name": name}
+    return Hazard(HazardKind.BELONGS_TO_OTHER, Severity.WARNING, (*path, field(mark)), facts)
+
+
+def find_same_set(subject: Subject) -> Iterator[Hazard]:
+    """The namespace or the definition that an object needs is created by the same set.
+
+    - Nothing is said when the server has rehearsed the object: what it needs is there then.
+    """
+    if subject.live is not None or subject.manifest is None or metadata_of(subject.after).get("uid"):
+        return
+    beside, namespace = subject.neighbours, subject.ref.namespace
+    if namespace in beside.namespaces and ("Namespace", namespace) not in beside.live_names:
+        facts = {"what": "namespace", "name": namespace}
+        path = fields("metadata", "namespace")
+        position = position_of(subject, ("metadata", "namespace"))
+        yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, path, facts, position)
+    definition = find_definition(subject, subject.ref.gvk)
+    name = str(metadata_of(definition).get("name"))
+    if definition is not None and ("CustomResourceDefinition", name) not in beside.live_names:
+        facts = {"what": "CustomResourceDefinition", "name": name}
+        yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, fields("kind"), facts)
+
+
+def _reach_of(subject: Subject) -> tuple[HazardKind, Severity] | None:
+    group, kind = subject.ref.gvk.group, subject.ref.gvk.kind
+    if kind in _RBAC and group == "rbac.authorization.k8s.io":
+        return HazardKind.RBAC_CHANGED, Severity.DANGER
+    if kind in _WEBHOOKS and group == "admissionregistration.k8s.io":
+        return HazardKind.ADMISSION_RULES_CHANGED, Severity.DANGER
+    if kind == "CustomResourceDefinition" and group == "apiextensions.k8s.io":
+        return HazardKind.CRD_CHANGED, Severity.DANGER
+    if kind == "APIService" and group == "apiregistration.k8s.io":
+        return HazardKind.API_SERVICE_CHANGED, Severity.DANGER
+    if kind == "Namespace" and not group:
+        return HazardKind.NAMESPACE_CHANGED, Severity.WARNING
+    return (HazardKind.CLUSTER_SCOPED, Severity.WARNING) if not subject.is_namespaced else None
+
+
+def _is_changed(subject: Subject) -> bool:
+    if subject.manifest is None or subject.live is None or subject.result is None:
+        return True
+    own = ("metadata", "status")
+    before = {k: v for k, v in subject.live.items() if k not in own}
+    return not is_same_json(before, {k: v for k, v in subject.result.items() if k not in own})
+
+
+def find_reach(subject: Subject) -> Iterator[Hazard]:
+    """A change that reaches beyond a namespace, decides what others may do, or touches what Kubernetes runs on."""
+    if not _is_changed(subject):
+        return
+    facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
+    reach = _reach_of(subject)
+    if reach is not None:
+        yield Hazard(reach[0], reach[1], (), facts)
+    is_namespace = reach is not None and reach[0] is HazardKind.NAMESPACE_CHANGED
+    namespace = subject.ref.name if is_namespace else subject.ref.namespace
+    if namespace.startswith(_SYSTEM_PREFIX):
+        yield Hazard(HazardKind.SYSTEM_NAMESPACE, Severity.WARNING, (), {**facts, "namespace": namespace})
+
+
+def find_secret(subject: Subject) -> Iterator[Hazard]:
+    """Content of a Secret changes; the facts hold names of entries and never values."""
+    if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None:
+        return
+    live, result = subject.live or {}, subject.result or subject.manifest
+    changed = [
+        name
+        for part in ("data", "stringData")
+        for name in dict.fromkeys((*map_at(live, part), *map_at(result, part)))
+        if map_at(live, part).get(name) != map_at(result, part).get(name)
+    ]
+    if changed:
+        facts = {"entries": ", ".join(sorted(set(changed))), "count": str(len(set(changed)))}
+        position = position_of(subject, ("data",))
+        yield Hazard(HazardKind.SECRET_CONTENT, Severity.INFO, fields("data"), facts, position)

@@ -1,0 +1,114 @@
+"""What the file says otherwise than it looks: retyped values, keys written twice, unseen characters.
+
+Rule: YAML 1.1 as kubectl reads it (`manifests`), and Trojan Source (CVE-2021-42574): bidirectional and
+invisible characters make a reviewer see another text than the one that is applied.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+
+from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import (
+    Place,
+    find_place,
+    path_of,
+    position_of,
+)
+
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Control, format, private and unassigned characters; blanks that look like nothing or like a space.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e"
+    "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000e0000-\U000e0fff\U0001d173-\U0001d17a]"
+)
+
+_ESCAPED_CONTROL = re.compile(r"\\(?:u00[01]|[bf])")
+
+
+def _takes_number(note: Retyped, place: Place | None) -> bool:
+    return not note.is_key and place is not None and place.node is not None and place.node.type in ("integer", "number")
+
+
+def _severity_of(note: Retyped, place: Place | None) -> Severity:
+    wants_text = place is not None and place.node is not None and place.node.type == "string"
+    if note.is_key or (wants_text and not isinstance(note.value, str)):
+        return Severity.DANGER
+    if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and place is not None:
+        return Severity.INFO if _takes_number(note, place) or note.retyping is Retyping.DATE else Severity.WARNING
+    return Severity.WARNING
+
+
+def _show(value: object) -> str:
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value))
+        if isinstance(value, (bool, type(None)))
+        else str(value)
+    )
+
+
+def find_retyped(subject: Subject) -> Iterator[Hazard]:
+    """Values and keys that YAML reads as something else than their text."""
+    document = subject.document
+    is_secret = subject.ref.gvk.kind == "Secret"
+    for note in document.retyped if document is not None else ():
+        place = find_place(subject, note.path)
+        path = path_of(subject, note.path)
+        facts = {
+            "text": "" if is_secret else note.text[:60],
+            "value": "" if is_secret else _show(note.value)[:60],
+            "what": note.retyping.value,
+            "role": "key" if note.is_key else "value",
+            "takes": "number" if _takes_number(note, place) else "",
+        }
+        severity = _severity_of(note, place)
+        yield Hazard(HazardKind.RETYPED_VALUE, severity, path, facts, note.position)
+
+
+def find_twice(subject: Subject) -> Iterator[Hazard]:
+    """Keys that one mapping of the file holds twice: the last one wins, silently."""
+    document = subject.document
+    for note in document.duplicates if document is not None else ():
+        path = path_of(subject, note.path)
+        facts = {
+            "key": str(note.path[-1]) if note.path else "",
+            "first": str(note.first.line),
+            "second": str(note.second.line),
+        }
+        yield Hazard(HazardKind.DUPLICATE_KEY, Severity.WARNING, path, facts, note.second)
+
+
+def _describe(character: str) -> str:
+    name = unicodedata.name(character, "control character").lower()
+    return f"U+{ord(character):04X} {name}"
+
+
+def _is_suspicious(subject: Subject) -> bool:
+    # One pass in C over the whole text settles nearly every object.
+    text = json.dumps(subject.manifest, ensure_ascii=False)
+    return not text.isascii() or _ESCAPED_CONTROL.search(text) is not None or "\x7f" in text
+
+
+def find_unseen(subject: Subject) -> Iterator[Hazard]:
+    """Text in the manifest that holds characters nobody sees, or that reorder what is seen."""
+    if subject.manifest is None or not _is_suspicious(subject):
+        return
+    for where, value, _ in subject.containers:
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for step, entry in entries:
+            texts = [text for text in (step, entry) if isinstance(text, str)]
+            found = list(dict.fromkeys(c for text in texts for c in _UNSEEN.findall(text)))
+            if found:
+                yield _unseen_at(subject, (*where, step), found)
+
+
+def _unseen_at(subject: Subject, plain: PlainPath, found: list[str]) -> Hazard:
+    facts = {"characters": ", ".join(_describe(c) for c in found[:5]), "count": str(len(found))}
+    severity = Severity.DANGER if any(c in _BIDI for c in found) else Severity.WARNING
+    path, position = path_of(subject, plain), position_of(subject, plain)
+    return Hazard(HazardKind.INVISIBLE_CHARACTERS, severity, path, facts, position)

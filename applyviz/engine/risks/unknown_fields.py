@@ -1,0 +1,33 @@
+"""Fields that the schema does not know: strict validation refuses them.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation. Maps of free keys and
+places that keep unknown fields know every name; a kind without a schema is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.walking import path_of, position_of
+from applyviz.engine.schema.model import Node
+
+_ROOT_FIELDS = frozenset(("apiVersion", "kind", "metadata"))
+
+
+def _is_open(node: Node) -> bool:
+    return node.preserves_unknown or node.additional is not None or not node.properties
+
+
+def find(subject: Subject) -> Iterator[Hazard]:
+    """Fields of the manifest that its kind does not have."""
+    for where, value, node in subject.containers:
+        if node is None or type(value) is list or _is_open(node) or value.keys() <= node.properties.keys():
+            continue
+        is_object = not where or node.is_embedded_resource
+        for name in value:
+            if not node.has_field(name) and not (is_object and name in _ROOT_FIELDS):
+                plain = (*where, name)
+                facts = {"field": name, "kind": subject.ref.gvk.kind}
+                path, position = path_of(subject, plain), position_of(subject, plain)
+                yield Hazard(HazardKind.UNKNOWN_FIELD, Severity.DANGER, path, facts, position)

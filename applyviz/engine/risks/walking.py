@@ -1,0 +1,129 @@
+"""Walk an object beside its schema: every list and mapping with its plain path and its shape.
+
+Entries of map lists are named by their keys (`k:`) as ownership names them, other entries by index; the
+plain path is what source positions are looked up by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from applyviz.engine.manifests.documents import PlainPath
+from applyviz.engine.objects.errors import SourcePosition
+from applyviz.engine.objects.paths import FieldPath, PathElement, index, key
+from applyviz.engine.objects.paths import field as field_step
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.risks.model import Subject
+from applyviz.engine.schema.model import ListType, Node
+
+
+class Place(NamedTuple):
+    """One value of an object: where it is, what it is, and its shape (None when unknown)."""
+
+    path: FieldPath
+    plain: PlainPath
+    value: JSONValue
+    node: Node | None
+
+
+def list_keys(node: Node | None) -> tuple[str, ...]:
+    """The key fields by which entries of a list are told apart, () for other lists."""
+    return node.list_map_keys if node is not None and node.list_type is ListType.MAP else ()
+
+
+def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement:
+    """The path element of a list entry: by its keys when it has them all, else by index."""
+    keys = list_keys(node)
+    if not keys or not isinstance(item, Mapping):
+        return index(position)
+    found: dict[str, JSONValue] = {}
+    for name in keys:
+        shape = node.items.child(name) if node is not None and node.items is not None else None
+        if name in item:
+            found[name] = item[name]
+        elif shape is not None and shape.has_default:
+            found[name] = shape.default
+    return key(found) if found else index(position)
+
+
+def find_place(subject: Subject, plain: PlainPath) -> Place | None:
+    """The place of a plain path in the manifest, with its shape; None when the manifest has none."""
+    value: JSONValue = subject.manifest
+    node = root_of(subject)
+    path: FieldPath = ()
+    for step in plain:
+        if isinstance(value, Mapping) and isinstance(step, str) and step in value:
+            node, path, value = (
+                node.child(step) if node is not None else None,
+                (*path, field_step(step)),
+                value[step],
+            )
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            path, value = (*path, name_entry(node, value[step], step)), value[step]
+            node = node.items if node is not None else None
+        else:
+            return None
+    return Place(path, plain, value, node)
+
+
+def path_of(subject: Subject, plain: PlainPath) -> FieldPath:
+    """The field path of a plain path of the manifest."""
+    place = find_place(subject, plain)
+    return place.path if place is not None else field_path(plain)
+
+
+def root_of(subject: Subject) -> Node | None:
+    """The shape of the subject's kind."""
+    return subject.kind.root if subject.kind is not None else None
+
+
+def position_of(subject: Subject, plain: PlainPath) -> SourcePosition:
+    """Where the manifest writes a value, or the nearest one above it; no position without a document."""
+    if subject.document is None:
+        return SourcePosition()
+    return subject.document.positions.nearest(plain)
+
+
+def field_path(plain: PlainPath) -> FieldPath:
+    """A plain path of fields and indices as a field path."""
+    return tuple(index(step) if isinstance(step, int) else field_step(step) for step in plain)
+
+
+def metadata_of(obj: JSONObject | None) -> JSONObject:
+    """The metadata of an object, {} when it has none."""
+    meta = obj.get("metadata") if obj is not None else None
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def map_at(obj: JSONValue, *keys: str) -> JSONObject:
+    """The map at a place of an object that anybody may have written, {} when there is none."""
+    found = get_at(obj, keys)
+    return found if isinstance(found, Mapping) else {}
+
+
+def list_at(obj: JSONValue, *keys: str) -> list[JSONValue]:
+    """The list at a place of an object that anybody may have written, [] when there is none."""
+    found = get_at(obj, keys)
+    return found if isinstance(found, list) else []
+
+
+def texts_of(obj: JSONObject | None, name: str) -> Mapping[str, str]:
+    """Labels or annotations of an object, only those that are text."""
+    entries = metadata_of(obj).get(name)
+    if not isinstance(entries, Mapping):
+        return {}
+    return {k: v for k, v in entries.items() if isinstance(v, str)}
+
+
+def is_within(part: JSONValue, whole: JSONValue) -> bool:
+    """Whether `whole` says all that `part` says: maps may have more, lists have as many entries."""
+    if isinstance(part, Mapping):
+        return isinstance(whole, Mapping) and all(k in whole and is_within(v, whole[k]) for k, v in part.items())
+    if isinstance(part, list):
+        return (
+            isinstance(whole, list)
+            and len(part) == len(whole)
+            and all(is_within(a, b) for a, b in zip(part, whole, strict=True))
+        )
+    return type(part) is type(whole) and bool(part == whole)

@@ -1,0 +1,325 @@
+"""The refusals of the database as data: on which table and event, under which condition, and what is said.
+
+Conditions are SQL that SQLite and PostgreSQL read alike; `guards.py` makes triggers of them.
+"""
+
+from __future__ import annotations
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.refusal import HUMAN, Guard
+from applyviz.records.trigger_rules_of_rights import OF_RIGHTS
+
+__all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "Guard"]
+
+_APPROVED = "records_approval"
+_ME = HUMAN.format("NEW.by_id")
+# Whoever had a hand in a plan: rows that name them, and the column that does.
+_PLAN = "FROM records_plan p JOIN records_review r ON r.id = p.review_id"
+_INVOLVED = (
+    (f"SELECT 1 {_PLAN} WHERE p.id = NEW.plan_id", "r.author_id"),
+    (f"SELECT 1 {_PLAN} JOIN records_plan q ON q.review_id = r.id WHERE p.id = NEW.plan_id", "q.requested_by_id"),
+    (
+        f"SELECT 1 {_PLAN} JOIN records_sourcerevision s ON s.id = p.revision_id WHERE p.id = NEW.plan_id",
+        "s.created_by_id",
+    ),
+    (f"SELECT 1 {_PLAN} JOIN records_decision d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
+)
+# A program counts as whoever owns it, whether its account is linked or not.
+_OWNED = (
+    "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0} AND "
+    "COALESCE((SELECT l.human FROM records_accountlink l WHERE l.person_id = sa.owner_id), 'account-' || sa.owner_id)"
+    " = {1})"
+)
+_IS_PROGRAM = "EXISTS (SELECT 1 FROM records_serviceaccount sa WHERE sa.person_id = {0})"
+_SAME_DIGEST = (
+    "SELECT 1 FROM records_approval a JOIN records_plan o ON o.id = a.plan_id JOIN records_plan p ON p.id = NEW.plan_id"
+    " WHERE o.review_id = p.review_id AND a.digest = NEW.digest AND a.revoked_at IS NULL AND a.spent_at IS NULL"
+)
+_SAME_RUN = "SELECT 1 FROM records_approval a WHERE a.run_id = NEW.run_id AND a.id <> NEW.id"
+_REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
+
+# A run stands on approvals that were spent on it, or on broken glass; none are asked for only by a policy's word.
+_SPENT = (
+    "(SELECT COUNT(*) FROM records_approval a JOIN records_plan o ON o.id = a.plan_id"
+    " JOIN records_plan p ON p.id = NEW.plan_id WHERE a.run_id = NEW.id AND o.review_id = p.review_id"
+    " AND a.spent_at IS NOT NULL AND a.revoked_at IS NULL AND a.digest = p.digest)"
+)
+_GLASS = (
+    "EXISTS (SELECT 1 FROM records_breakglass b JOIN records_plan p ON p.id = b.plan_id"
+    " WHERE b.plan_id = NEW.plan_id AND b.digest = p.digest)"
+)
+_ASKS_NOTHING = (
+    "EXISTS (SELECT 1 FROM records_policyversion v JOIN records_policy o ON o.id = v.policy_id"
+    " JOIN records_plan p ON p.id = NEW.plan_id WHERE CAST(v.rules ->> 'approvals' AS integer) = 0"
+    " AND (' ' || p.policy_version || ' ') LIKE ('% ' || o.slug || '@' || CAST(v.number AS text) || ' %'))"
+)
+_RUNNABLE = (
+    "EXISTS (SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
+    " AND p.state = 'complete' AND r.applied_by = '')"
+)
+
+_ENTRY = (
+    "EXISTS (SELECT 1 FROM records_auditentry e WHERE e.id = NEW.entry_id AND e.action = '{0}'"
+    " AND e.actor_id = NEW.by_id AND e.plan_digest = NEW.digest)"
+)
+
+_FIXED = (
+    *("id", "chain", "sequence", "at", "action", "actor_id", "actor_name", "roles", "session", "address"),
+    *("agent", "request_id", "cluster", "review", "plan", "run", '"group"', "kind", "namespace", "name"),
+    *("field_manager", "plan_digest", "detail_hash", "previous_hash", "hash"),
+)
+# Verification needs what these say.
+KEPT_ACTIONS = (
+    AuditAction.RUN_FINISHED,
+    AuditAction.HISTORY_ANCHORED,
+    AuditAction.HISTORY_PRUNED,
+    AuditAction.APPROVALS_CHECKED,
+)
+_ASKED = "SELECT 1 FROM records_auditentry told WHERE told.chain = 0 AND told.sequence = NEW.pruned_by"
+_PRUNED_BEFORE = f"told.action = '{AuditAction.HISTORY_PRUNED}' AND told.at >= OLD.at"
+_PRUNES = " AND ".join(
+    (
+        *(f"OLD.{name} IS NOT DISTINCT FROM NEW.{name}" for name in _FIXED),
+        "OLD.pruned_by IS NULL AND NEW.pruned_by IS NOT NULL AND NEW.salt = ''",
+        "CAST(NEW.detail AS text) = '{}'",
+        *(f"OLD.action <> '{action}'" for action in KEPT_ACTIONS),
+        f"EXISTS ({_ASKED} AND {_PRUNED_BEFORE})",
+    )
+)
+
+
+GUARDS = (
+    *OF_RIGHTS,
+    Guard("audit_no_update", "records_auditentry", "UPDATE", f"NOT ({_PRUNES})", "audit entries are never changed"),
+    Guard("audit_no_delete", "records_auditentry", "DELETE", "", "audit entries are never deleted"),
+    Guard(
+        "approval_not_ones_own",
+        _APPROVED,
+        "INSERT",
+        " OR ".join(
+            f"EXISTS ({rows} AND ({HUMAN.format(who)} = {_ME} OR {_OWNED.format(who, _ME)}))" for rows, who in _INVOLVED
+        ),
+        "nobody approves what they wrote, edited, decided or requested",
+    ),
+    Guard(
+        "approval_once_per_human",
+        _APPROVED,
+        "INSERT",
+        f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {HUMAN.format('a.by_id')} = {_ME})",
+        "one person approves once; a unique consent under any account",
+    ),
+    Guard(
+        "approval_not_expired",
+        _APPROVED,
+        "UPDATE",
+        "NEW.spent_at IS NOT NULL AND OLD.expires_at IS NOT NULL AND NEW.spent_at > OLD.expires_at",
+        "an expired approval is never spent",
+    ),
+    Guard(
+        "approval_begins_unspent",
+        _APPROVED,
+        "INSERT",
+        "NEW.spent_at IS NOT NULL OR NEW.revoked_at IS NOT NULL OR NEW.run_id IS NOT NULL",
+        "an approval begins unspent",
+    ),
+    Guard(
+        "approval_spent_by_others",
+        _APPROVED,
+        "UPDATE",
+        "NEW.spent_at IS NOT NULL AND OLD.spent_at IS NULL AND ("
+        + " OR ".join(f"EXISTS ({rows} AND {HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED)
+        + ")",
+        "nobody approves what they wrote, edited, decided or requested: such a consent is never spent",
+    ),
+    Guard(
+        "approval_once_per_run",
+        _APPROVED,
+        "UPDATE",
+        f"NEW.run_id IS NOT NULL AND EXISTS ({_SAME_RUN} AND {HUMAN.format('a.by_id')} = {_ME})",
+        "one person counts once in a run, under any account",
+    ),
+    Guard(
+        "approval_names_the_digest",
+        _APPROVED,
+        "INSERT",
+        f"NOT EXISTS ({_REVIEWED} AND p.state = 'complete' AND p.digest = NEW.digest AND p.digest <> '')",
+        "an approval names the digest of a complete plan",
+    ),
+    Guard(
+        "approval_is_fixed",
+        _APPROVED,
+        "UPDATE",
+        "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id"
+        " OR OLD.by_name <> NEW.by_name OR OLD.note <> NEW.note OR OLD.created_at <> NEW.created_at"
+        " OR OLD.spent_at IS NOT NULL OR OLD.revoked_at IS NOT NULL OR OLD.expires_at IS DISTINCT FROM NEW.expires_at"
+        " OR OLD.entry_id IS DISTINCT FROM NEW.entry_id OR OLD.mac <> NEW.mac OR OLD.is_sole <> NEW.is_sole",
+        "an approval is only ever spent or revoked, once",
+    ),
+    Guard(
+        "approval_recorded",
+        _APPROVED,
+        "INSERT",
+        f"NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.APPROVAL_GIVEN)}",
+        "an approval names the audit entry that records it",
+    ),
+    Guard(
+        "glass_recorded",
+        "records_breakglass",
+        "INSERT",
+        f"NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.GLASS_BROKEN)}",
+        "an emergency apply names the audit entry that records it",
+    ),
+    Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
+    Guard(
+        "rule_is_fixed",
+        "records_standingrule",
+        "UPDATE",
+        "OLD.proposed_by_id <> NEW.proposed_by_id OR OLD.cluster_id <> NEW.cluster_id OR OLD.way <> NEW.way"
+        " OR OLD.kind <> NEW.kind OR OLD.name <> NEW.name OR OLD.namespace <> NEW.namespace OR OLD.path <> NEW.path"
+        " OR OLD.manager <> NEW.manager OR OLD.ended_at IS NOT NULL OR NEW.agreed_by_id = NEW.proposed_by_id"
+        ' OR OLD."group" <> NEW."group" OR CAST(OLD.elements AS text) <> CAST(NEW.elements AS text)'
+        " OR OLD.number <> NEW.number OR OLD.plan_id <> NEW.plan_id OR OLD.reason <> NEW.reason"
+        " OR (OLD.agreed_by_id IS NOT NULL AND OLD.agreed_by_id IS DISTINCT FROM NEW.agreed_by_id)",
+        "a standing rule is only ever agreed to by another person, or ended, once",
+    ),
+    Guard(
+        "rule_starts_proposed",
+        "records_standingrule",
+        "INSERT",
+        "NEW.state <> 'proposed' OR NEW.agreed_by_id IS NOT NULL",
+        "a standing rule starts as a proposal",
+    ),
+    Guard("rule_no_delete", "records_standingrule", "DELETE", "", "standing rules are never deleted"),
+    Guard(
+        "objection_is_fixed",
+        "records_objection",
+        "UPDATE",
+        "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id OR OLD.note <> NEW.note"
+        " OR OLD.withdrawn_at IS NOT NULL",
+        "a request for changes is only ever withdrawn, once",
+    ),
+    Guard("objection_no_delete", "records_objection", "DELETE", "", "requests for changes are never deleted"),
+    Guard("glass_no_update", "records_breakglass", "UPDATE", "", "records of broken glass are never changed"),
+    Guard("glass_no_delete", "records_breakglass", "DELETE", "", "records of broken glass are never deleted"),
+    Guard("policy_no_update", "records_policyversion", "UPDATE", "", "versions of policies are never changed"),
+    Guard("policy_no_delete", "records_policyversion", "DELETE", "", "versions of policies are never deleted"),
+    Guard(
+        "approval_of_a_person",
+        _APPROVED,
+        "INSERT",
+        _IS_PROGRAM.format("NEW.by_id"),
+        "a program never approves",
+    ),
+    Guard(
+        "glass_of_a_person",
+        "records_breakglass",
+        "INSERT",
+        _IS_PROGRAM.format("NEW.by_id"),
+        "a program breaks no glass",
+    ),
+    Guard(
+        "rule_of_a_person",
+        "records_standingrule",
+        "UPDATE",
+        "NEW.agreed_by_id IS NOT NULL AND "
+        f"({_IS_PROGRAM.format('NEW.agreed_by_id')}"
+        f" OR {HUMAN.format('NEW.agreed_by_id')} = {HUMAN.format('NEW.proposed_by_id')}"
+        f" OR {_OWNED.format('NEW.proposed_by_id', HUMAN.format('NEW.agreed_by_id'))})",
+        "nobody agrees to a standing rule of their own, under any account; a program agrees to none",
+    ),
+    Guard(
+        "service_is_fixed",
+        "records_serviceaccount",
+        "UPDATE",
+        "OLD.person_id <> NEW.person_id OR OLD.owner_id <> NEW.owner_id",
+        "a service account stays with who made it",
+    ),
+    Guard("service_no_delete", "records_serviceaccount", "DELETE", "", "service accounts are never deleted"),
+    Guard(
+        "token_is_fixed",
+        "records_apitoken",
+        "UPDATE",
+        "OLD.person_id <> NEW.person_id OR OLD.made_by_id <> NEW.made_by_id OR OLD.scope <> NEW.scope"
+        " OR OLD.token_hash <> NEW.token_hash OR OLD.expires_at <> NEW.expires_at"
+        " OR (OLD.revoked_at IS NOT NULL AND OLD.revoked_at IS DISTINCT FROM NEW.revoked_at)",
+        "a token is only ever revoked, once",
+    ),
+    Guard("token_no_delete", "records_apitoken", "DELETE", "", "tokens are never deleted"),
+    Guard(
+        "mapping_is_fixed",
+        "records_identitymapping",
+        "UPDATE",
+        "OLD.ended_at IS NOT NULL OR NEW.ended_at IS NULL OR OLD.cluster_id <> NEW.cluster_id"
+        ' OR OLD.number <> NEW.number OR OLD."user" <> NEW."user" OR OLD.since <> NEW.since'
+        " OR CAST(OLD.groups AS text) <> CAST(NEW.groups AS text)"
+        " OR OLD.person_id IS DISTINCT FROM NEW.person_id OR OLD.team_id IS DISTINCT FROM NEW.team_id",
+        "a mapping is only ever ended, once",
+    ),
+    Guard("mapping_no_delete", "records_identitymapping", "DELETE", "", "mappings are never deleted"),
+    Guard(
+        "review_keeps_its_applier",
+        "records_review",
+        "UPDATE",
+        "OLD.applied_by <> NEW.applied_by",
+        "who applies a review never changes",
+    ),
+    Guard(
+        "run_is_possible",
+        "records_applyrun",
+        "INSERT",
+        f"NOT {_RUNNABLE}",
+        "a run is of a complete plan, and never of what another tool applies",
+    ),
+    Guard(
+        "run_begins_waiting",
+        "records_applyrun",
+        "INSERT",
+        f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_GLASS} AND NOT {_ASKS_NOTHING})",
+        "a run begins waiting for a worker, and asks for what its policy asks for",
+    ),
+    Guard(
+        "run_is_consented",
+        "records_applyrun",
+        "UPDATE",
+        f"NEW.epoch > OLD.epoch AND {_SPENT} < NEW.needed AND NOT {_GLASS}",
+        "no run without the approvals spent on it",
+    ),
+    Guard(
+        "run_is_claimed",
+        "records_applyrun",
+        "UPDATE",
+        "OLD.plan_id <> NEW.plan_id OR OLD.needed <> NEW.needed OR NEW.epoch < OLD.epoch"
+        " OR (NEW.state = 'running' AND NEW.epoch = 0)"
+        " OR (OLD.state NOT IN ('queued', 'running') AND NEW.state IN ('queued', 'running'))",
+        "a run stays with its plan, and is picked up by a worker",
+    ),
+    Guard("run_no_delete", "records_applyrun", "DELETE", "", "runs are never deleted"),
+    Guard(
+        "plan_is_fixed", "records_plan", "UPDATE", "OLD.state <> 'planning'", "a plan is immutable once it is complete"
+    ),
+    Guard("plan_no_delete", "records_plan", "DELETE", "OLD.state <> 'planning'", "a finished plan is never deleted"),
+    Guard(
+        "change_is_fixed",
+        "records_objectchange",
+        "UPDATE",
+        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
+        "changes of a finished plan are immutable",
+    ),
+    Guard(
+        "change_no_late_insert",
+        "records_objectchange",
+        "INSERT",
+        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = NEW.plan_id AND p.state = 'planning')",
+        "a finished plan takes no further change",
+    ),
+    Guard(
+        "change_no_delete",
+        "records_objectchange",
+        "DELETE",
+        "NOT EXISTS (SELECT 1 FROM records_plan p WHERE p.id = OLD.plan_id AND p.state = 'planning')",
+        "changes of a finished plan are never deleted",
+    ),
+)
+
+KEPT_TABLES = tuple(dict.fromkeys(guard.table for guard in GUARDS if guard.event == "DELETE"))
+"""The tables of which nothing is deleted, or not all."""

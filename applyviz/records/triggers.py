@@ -1,0 +1,118 @@
+"""What the database itself refuses, on SQLite and PostgreSQL: triggers, installed after each migration.
+
+- Audit entries are never changed or deleted; a body may go when an entry of the history tells which policy asked.
+- Nobody approves what they wrote, edited, decided or requested, under any account of theirs; a spent approval is
+  never changed, an expired one never spent; none is deleted. In a run one human counts once; links of accounts stay.
+- Nobody agrees to a standing rule of their own, under any account; what a rule says is never changed, none is deleted.
+- Versions of policies and records of broken glass are never changed; grants and memberships are only ever ended.
+- A plan that is complete or failed stays as it is, and so do its object changes.
+- A run is of a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
+- A program approves nothing, and its owner nothing that it asked for; tokens and mappings are only ever ended.
+Installed after every migration because SQLite loses triggers when a table is rebuilt. On PostgreSQL no table of these
+is ever emptied, and what a trigger asks is found in our schema whatever a session puts before it. Who owns the tables
+can take triggers away: `docs/configuration.md` says which role the processes should have, so that they cannot.
+"""
+
+from __future__ import annotations
+
+from django.db import connections
+
+from applyviz.records.trigger_rules import GUARDS, KEPT_ACTIONS, KEPT_TABLES, Guard
+
+__all__ = ["GUARDS", "KEPT_ACTIONS", "KEPT_TABLES", "install", "lift", "remove"]
+
+
+def _sqlite(guard: Guard) -> list[str]:
+    when = f"WHEN {guard.condition}" if guard.condition else ""
+    return [
+        f"DROP TRIGGER IF EXISTS {guard.name}",
+        f"CREATE TRIGGER {guard.name} BEFORE {guard.event} ON {guard.table} {when} "
+        f"BEGIN SELECT RAISE(ABORT, '{guard.message}'); END",
+    ]
+
+
+def _function(name: str, body: str, schema: str) -> str:
+    """A trigger's function that finds our tables, whatever a session creates or puts on its search path."""
+    return (
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp"
+        f" AS $$ BEGIN {body} END $$"
+    )
+
+
+def _postgresql(guard: Guard, schema: str) -> list[str]:
+    row = "OLD" if guard.event == "DELETE" else "NEW"
+    test = f"IF {guard.condition} THEN" if guard.condition else "IF TRUE THEN"
+    return [
+        _function(
+            guard.name,
+            f"{test} RAISE EXCEPTION '{guard.message}' USING ERRCODE = 'integrity_constraint_violation'; END IF; "
+            f"RETURN {row};",
+            schema,
+        ),
+        f"DROP TRIGGER IF EXISTS {guard.name} ON {guard.table}",
+        f"CREATE TRIGGER {guard.name} BEFORE {guard.event} ON {guard.table} "
+        f"FOR EACH ROW EXECUTE FUNCTION {guard.name}()",
+    ]
+
+
+def _truncate_guard(table: str, schema: str) -> list[str]:
+    name = f"{table}_no_truncate"
+    raised = f"RAISE EXCEPTION '{table} is never emptied' USING ERRCODE = 'integrity_constraint_violation';"
+    return [
+        _function(name, raised, schema),
+        f"DROP TRIGGER IF EXISTS {name} ON {table}",
+        f"CREATE TRIGGER {name} BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {name}()",
+    ]
+
+
+def _is_ready(using: str) -> bool:
+    with connections[using].cursor() as cursor:
+        tables = set(connections[using].introspection.table_names(cursor))
+    return {guard.table for guard in GUARDS} <= tables
+
+
+def install(using: str) -> None:
+    """Make the database refuse what it must; nothing happens while the tables are not there."""
+    connection = connections[using]
+    if not _is_ready(using):
+        return
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            statements = [text for guard in GUARDS for text in _sqlite(guard)]
+        else:
+            cursor.execute("SELECT quote_ident(current_schema())")
+            schema = cursor.fetchone()[0]
+            statements = [text for guard in GUARDS for text in _postgresql(guard, schema)]
+            statements += [text for table in KEPT_TABLES for text in _truncate_guard(table, schema)]
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def remove(using: str) -> None:
+    """Take the triggers away; for tests, which empty every table between them."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        for guard in GUARDS:
+            suffix = f" ON {guard.table}" if connection.vendor == "postgresql" else ""
+            cursor.execute(f"DROP TRIGGER IF EXISTS {guard.name}{suffix}")
+        for table in KEPT_TABLES if connection.vendor == "postgresql" else ():
+            cursor.execute(f"DROP TRIGGER IF EXISTS {table}_no_truncate ON {table}")
+
+
+def lift(using: str) -> None:
+    """Take every trigger of our tables away, those of earlier versions too, before tables are rebuilt.
+
+    SQLite refuses to rename a table that a trigger names; `install` brings back what belongs there.
+    """
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SELECT t.tgname, c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+                " WHERE NOT t.tgisinternal AND starts_with(c.relname::text, 'records_')"
+            )
+        else:
+            cursor.execute("SELECT name, '' FROM sqlite_master WHERE type = 'trigger' AND tbl_name GLOB 'records_*'")
+        for name, table in cursor.fetchall():
+            quoted = connection.ops.quote_name
+            cursor.execute(f"DROP TRIGGER {quoted(name)}{f' ON {quoted(table)}' if table else ''}")

@@ -1,0 +1,1 @@
+"""The REST API: requests, patches, reads, writes, deletes, watches, discovery, admission."""

@@ -1,0 +1,55 @@
+"""Access reviews: questions that kubectl asks before it acts; in a sandbox everything is allowed.
+
+Who may reach a sandbox at all is decided by its callers. Whom it takes a caller for follows the rule of a server:
+https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import MutableObject
+from applyviz.sandbox.storage.routing import Route
+
+_ALLOWED = frozenset({"selfsubjectaccessreviews", "subjectaccessreviews", "localsubjectaccessreviews"})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: somebody that is impersonated, or ("" for no user) the sandbox's own administrator."""
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def render(self) -> MutableObject:
+        """As `kubectl auth whoami` prints it."""
+        if not self.user:
+            return {"username": "sandbox", "groups": ["system:masters"]}
+        added = "system:unauthenticated" if self.user == "system:anonymous" else "system:authenticated"
+        groups = self.groups if added in self.groups else (*self.groups, added)
+        shown: MutableObject = {"username": self.user, "groups": list(groups)}
+        if self.uid:
+            shown["uid"] = self.uid
+        if self.extra:
+            shown["extra"] = {key: list(values) for key, values in self.extra}
+        return shown
+
+
+def answer_review(request: Request, route: Route, caller: Caller) -> Answer | None:
+    """The answer to an access review, None when the request is none."""
+    if request.method != "POST" or not isinstance(request.body, dict):
+        return None
+    status: MutableObject
+    if route.group == "authorization.k8s.io" and route.plural in _ALLOWED:
+        status = {"allowed": True, "reason": "a sandbox cluster allows everything"}
+    elif route.group == "authorization.k8s.io" and route.plural == "selfsubjectrulesreviews":
+        rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
+        status = {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
+    elif route.group == "authentication.k8s.io" and route.plural == "selfsubjectreviews":
+        status = {"userInfo": caller.render()}
+    else:
+        return None
+    return Answer(201, {**request.body, "status": status})

@@ -1,0 +1,116 @@
+"""What the default admission plugins add to an object.
+
+Rule: the plugins that a kube-apiserver v1.36.3 runs by default (DefaultTolerationSeconds, Priority, …). No webhooks,
+no quotas, no limit ranges, no Pod security; a Pod is never scheduled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.sandbox.parity.quantities import parse_quantity
+from applyviz.sandbox.parity.status import forbidden_request
+from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.store import Store
+
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+_UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def admit_create(target: Target, obj: MutableObject, store: Store) -> None:
+    """Add what admission adds to a new object.
+
+    - Raises `StatusError` (403) for a priority class that does not exist.
+    """
+    if target.struct is None:
+        return
+    if target.struct.name == "core/v1.Pod":
+        _admit_pod(obj, store)
+    elif target.plural == "persistentvolumeclaims":
+        _admit_claim(obj, store)
+    elif target.plural == "ingresses":
+        _admit_ingress(obj, store)
+
+
+def admit_update(target: Target, obj: MutableObject) -> None:
+    """Add what admission adds to a changed object."""
+    if target.struct is not None and target.struct.name == "core/v1.Pod":
+        _tolerate_unreachable(obj["spec"])
+
+
+def _tolerate_unreachable(spec: MutableObject) -> None:
+    tolerations = spec.setdefault("tolerations", [])
+    for key in _UNREACHABLE:
+        if not any(t.get("key") in (key, None) and t.get("effect", "NoExecute") == "NoExecute" for t in tolerations):
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+
+
+def _admit_pod(obj: MutableObject, store: Store) -> None:
+    spec = obj["spec"]
+    _tolerate_unreachable(spec)
+    _set_priority(obj, spec, store)
+    obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+
+
+def _set_priority(obj: MutableObject, spec: MutableObject, store: Store) -> None:
+    name, value, policy = spec.get("priorityClassName") or "", 0, "PreemptLowerPriority"
+    classes = store.list("scheduling.k8s.io", "priorityclasses")
+    if not name:
+        chosen = next((c for c in classes if c.get("globalDefault")), None)
+        if chosen is not None:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+    else:
+        chosen = next((c for c in classes if c["metadata"]["name"] == name), None)
+        if chosen is None and name not in _SYSTEM_PRIORITIES:
+            detail = f"no PriorityClass with name {name} was found"
+            raise forbidden_request("", "pods", obj["metadata"].get("name", ""), detail)
+        value = _SYSTEM_PRIORITIES.get(name, 0)
+    if chosen is not None:
+        value, policy = chosen.get("value", 0), chosen.get("preemptionPolicy", policy)
+    spec["priority"], spec["preemptionPolicy"] = value, spec.get("preemptionPolicy") or policy
+
+
+def _is_positive(text: Any) -> bool:
+    parsed = parse_quantity(str(text))
+    return parsed is not None and parsed[0] > 0
+
+
+def qos_class(spec: JSONObject) -> str:
+    """Guaranteed, Burstable or BestEffort, from the containers' cpu and memory."""
+    named, is_guaranteed = False, True
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        resources = container.get("resources") or {}
+        requests = {k: v for k, v in (resources.get("requests") or {}).items() if k in ("cpu", "memory")}
+        limits = {k: v for k, v in (resources.get("limits") or {}).items() if k in ("cpu", "memory")}
+        named = named or any(_is_positive(v) for v in (*requests.values(), *limits.values()))
+        if set(limits) != {"cpu", "memory"} or any(requests.get(k, v) != v for k, v in limits.items()):
+            is_guaranteed = False
+    if not named:
+        return "BestEffort"
+    return "Guaranteed" if is_guaranteed else "Burstable"
+
+
+def _find_default(store: Store, group: str, plural: str, annotation: str) -> str | None:
+    for item in store.list(group, plural):
+        if (item["metadata"].get("annotations") or {}).get(annotation) == "true":
+            name: str = item["metadata"]["name"]
+            return name
+    return None
+
+
+def _admit_claim(obj: MutableObject, store: Store) -> None:
+    if obj["spec"].get("storageClassName") is None:
+        name = _find_default(store, "storage.k8s.io", "storageclasses", "storageclass.kubernetes.io/is-default-class")
+        if name is not None:
+            obj["spec"]["storageClassName"] = name
+
+
+def _admit_ingress(obj: MutableObject, store: Store) -> None:
+    annotations = obj["metadata"].get("annotations") or {}
+    if obj["spec"].get("ingressClassName") is None and "kubernetes.io/ingress.class" not in annotations:
+        name = _find_default(
+            store, "networking.k8s.io", "ingressclasses", "ingressclass.kubernetes.io/is-default-class"
+        )
+        if name is not None:
+            obj["spec"]["ingressClassName"] = name

@@ -1,0 +1,330 @@
+"""ValidatingAdmissionPolicies: which of them a request meets, and what their expressions say of it.
+
+Rule: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ and
+`pkg/admission/plugin/policy` of k8s.io/apiserver. They are asked after everything else, of dry runs too. Left out: the
+authorizer, audit annotations, and policies that match an object at another of its versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.programs import Lazy, Meter, evaluate
+from applyviz.sandbox.cel.values import CelError
+from applyviz.sandbox.parity.status import StatusError
+from applyviz.sandbox.schema.schema_rules import BUDGET
+from applyviz.sandbox.storage.definitions import namespace_key
+from applyviz.sandbox.storage.resources import Registry, Target
+from applyviz.sandbox.storage.routing import Route
+from applyviz.sandbox.storage.store import Store
+from applyviz.sandbox.validation.workloads import selects
+
+_GROUP = "admissionregistration.k8s.io"
+_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "Invalid": 422, "RequestEntityTooLarge": 413}
+_NO_PARAMETERS = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+_NAMESPACE_META = (
+    "name", "generateName", "namespace", "labels", "annotations", "UID", "creationTimestamp", "finalizers",
+    "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "resourceVersion",
+)  # fmt: skip
+
+caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+"""Whom the request in hand is taken to be from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What a request is about to do: `obj` is None for a delete, `old` for a create.
+
+    - `gvk` and `obj` are those of the subresource where it has a kind of its own.
+    """
+
+    operation: str
+    target: Target
+    route: Route
+    name: str
+    gvk: GroupVersionKind
+    obj: JSONObject | None
+    old: JSONObject | None
+    is_dry_run: bool
+
+    @property
+    def namespace(self) -> str:
+        """Where it is; a namespace is not in itself."""
+        return self.route.namespace
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What a policy has against an attempt."""
+
+    message: str
+    reason: str = "Invalid"
+
+
+def judge(attempt: Attempt, store: Store, registry: Registry) -> tuple[str, ...]:
+    """The warnings of all policies that an attempt meets.
+
+    - Raises `StatusError` with what the first policy that denies it says.
+    """
+    if attempt.target.group == _GROUP and attempt.target.plural.startswith(("validating", "mutating")):
+        return ()
+    policies = store.list(_GROUP, "validatingadmissionpolicies")
+    if not policies:
+        return ()
+    warnings: list[str] = []
+    denied: list[tuple[str, _Decision]] = []
+    for policy, binding in _find_pairs(policies, attempt, store):
+        actions = binding["spec"].get("validationActions") or ()
+        names = policy["metadata"]["name"], binding["metadata"]["name"]
+        head = "ValidatingAdmissionPolicy '{}' with binding '{}'".format(*names)
+        for decision in _decide(policy["spec"], binding["spec"], attempt, store, registry):
+            if "Warn" in actions:
+                warnings.append(f"Validation failed for {head}: {decision.message}")
+            if "Deny" in actions:
+                denied.append((f"{head} denied request: {decision.message}", decision))
+    if denied:
+        raise _deny(attempt, *denied[0], tuple(warnings))
+    return tuple(warnings)
+
+
+def _find_pairs(
+    policies: Sequence[JSONObject], attempt: Attempt, store: Store
+) -> Iterator[tuple[JSONObject, JSONObject]]:
+    """Each policy that an attempt meets, with each of its bindings that it meets."""
+    bindings = store.list(_GROUP, "validatingadmissionpolicybindings")
+    for policy in policies:
+        if _matches(policy["spec"].get("matchConstraints") or {}, attempt, store, has_rules=True):
+            name = policy["metadata"]["name"]
+            mine = (b for b in bindings if b["spec"].get("policyName") == name)
+            yield from ((policy, b) for b in mine if _matches_binding(b, attempt, store))
+
+
+def _deny(attempt: Attempt, message: str, decision: _Decision, warnings: tuple[str, ...]) -> StatusError:
+    target = attempt.target
+    resource = f"{target.plural}.{target.group}" if target.group else target.plural
+    return StatusError(
+        _CODES.get(decision.reason, 422),
+        decision.reason,
+        f'{resource} "{attempt.name}" is forbidden: {message}',
+        attempt.name,
+        target.group,
+        target.plural,
+        causes=[("", message, "")],
+        warnings=warnings,
+    )
+
+
+# Matching ----------------------------------------------------------------------------------------
+def _matches_binding(binding: JSONObject, attempt: Attempt, store: Store) -> bool:
+    wanted = binding["spec"].get("matchResources")
+    return not wanted or _matches(wanted, attempt, store, has_rules=bool(wanted.get("resourceRules")))
+
+
+def _matches(wanted: JSONObject, attempt: Attempt, store: Store, *, has_rules: bool) -> bool:
+    """Whether an attempt is among the resources of a policy or a binding; without rules, every resource is."""
+    if any(_matches_rule(rule, attempt) for rule in wanted.get("excludeResourceRules") or ()):
+        return False
+    if has_rules and not any(_matches_rule(rule, attempt) for rule in wanted.get("resourceRules") or ()):
+        return False
+    return _matches_namespace(wanted.get("namespaceSelector"), attempt, store) and _matches_labels(
+        wanted.get("objectSelector"), attempt
+    )
+
+
+def _matches_rule(rule: JSONObject, attempt: Attempt) -> bool:
+    target, sub = attempt.target, attempt.route.subresource
+    names = rule.get("resourceNames") or ()
+    scope = {"Namespaced": bool(attempt.namespace), "Cluster": not attempt.namespace}.get(rule.get("scope", "*"), True)
+    return (
+        scope
+        and _is_in(target.group, rule.get("apiGroups"))
+        and _is_in(target.gvk.version, rule.get("apiVersions"))
+        and _is_in(attempt.operation, rule.get("operations"))
+        and any(_is_resource(resource, target.plural, sub) for resource in rule.get("resources") or ())
+        and (not names or attempt.name in names)
+    )
+
+
+def _is_in(value: str, choices: Sequence[str] | None) -> bool:
+    return value in (choices or ()) or "*" in (choices or ())
+
+
+def _is_resource(wanted: str, plural: str, subresource: str) -> bool:
+    if wanted == "*/*":
+        return True
+    resource, _, sub = wanted.partition("/")
+    return resource in ("*", plural) and (sub == subresource or (sub == "*" and bool(subresource)))
+
+
+def _matches_namespace(selector: JSONObject | None, attempt: Attempt, store: Store) -> bool:
+    """What has no namespace is matched by any selector; a namespace by its own labels."""
+    if not selector:
+        return True
+    if attempt.target.plural == "namespaces" and not attempt.target.group:
+        labels = ((attempt.obj or attempt.old or {}).get("metadata") or {}).get("labels")
+        return selects(selector, labels or {})
+    if not attempt.namespace:
+        return True
+    held = store.get(namespace_key(attempt.namespace)) or {}
+    return selects(selector, (held.get("metadata") or {}).get("labels") or {})
+
+
+def _matches_labels(selector: JSONObject | None, attempt: Attempt) -> bool:
+    """The object as it will be or as it was."""
+    versions = [o for o in (attempt.obj, attempt.old) if o is not None]
+    return not selector or any(selects(selector, o["metadata"].get("labels") or {}) for o in versions)
+
+
+# Deciding ----------------------------------------------------------------------------------------
+def _decide(
+    spec: JSONObject, binding: JSONObject, attempt: Attempt, store: Store, registry: Registry
+) -> Iterator[_Decision]:
+    is_lenient = spec.get("failurePolicy") == "Ignore"
+    parameters = _find_parameters(spec.get("paramKind"), binding.get("paramRef"), attempt, store, registry)
+    if parameters is None:
+        if not is_lenient:
+            yield _Decision(_NO_PARAMETERS)
+        return
+    for parameter in parameters:
+        meter = Meter(BUDGET)
+        scope = _make_scope(spec, attempt, store, parameter, meter)
+        for found in _evaluate(spec, scope, meter):
+            if isinstance(found, _Decision):
+                yield found
+            elif not is_lenient:
+                yield _Decision(found)
+
+
+def _evaluate(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) -> Iterator[_Decision | str]:
+    """What the validations refuse; a text for what cannot be evaluated."""
+    matched, problem = _meets_conditions(spec, scope, meter)
+    if problem:
+        yield problem
+    if not matched:
+        return
+    for validation in spec.get("validations") or ():
+        try:
+            is_met = _run(validation["expression"], scope, meter)
+        except _FailedError as error:
+            yield str(error)
+            continue
+        if is_met is not True:
+            yield _Decision(_message(validation, scope, meter), validation.get("reason") or "Invalid")
+
+
+class _FailedError(Exception):
+    """An expression came to no value."""
+
+
+def _run(expression: str, scope: Mapping[str, Any], meter: Meter) -> Any:
+    try:
+        return evaluate(expression, scope, meter)
+    except CelError as error:
+        raise _FailedError(f"expression '{expression}' resulted in error: {error}") from None
+
+
+def _meets_conditions(spec: JSONObject, scope: Mapping[str, Any], meter: Meter) -> tuple[bool, str]:
+    """Whether all conditions hold; one that does not makes errors of others meaningless."""
+    problem = ""
+    for condition in spec.get("matchConditions") or ():
+        try:
+            if _run(condition["expression"], scope, meter) is not True:
+                return False, ""
+        except _FailedError as error:
+            problem = problem or str(error)
+    return not problem, problem
+
+
+def _message(validation: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
+    """The message of a validation: its own expression's, its own, or the expression that failed."""
+    if validation.get("messageExpression"):
+        try:
+            made = evaluate(validation["messageExpression"], scope, meter)
+        except CelError:
+            made = ""
+        text = made.strip() if isinstance(made, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= 5 * 1024:
+            return text
+    return (validation.get("message") or "").strip() or f"failed expression: {validation['expression'].strip()}"
+
+
+def _make_scope(
+    spec: JSONObject, attempt: Attempt, store: Store, parameter: JSONObject | None, meter: Meter
+) -> dict[str, Any]:
+    scope: dict[str, Any] = {
+        "object": attempt.obj,
+        "oldObject": attempt.old,
+        "request": _describe(attempt),
+        "params": parameter,
+        "namespaceObject": _show_namespace(attempt, store),
+    }
+    variables: dict[str, Any] = _Variables()
+    scope["variables"] = variables
+    for variable in spec.get("variables") or ():
+        text = variable["expression"]
+        variables[variable["name"]] = Lazy(partial(evaluate, text, scope, meter))
+    return scope
+
+
+class _Variables(dict[str, Any]):
+    """Variables are evaluated when an expression asks for them, once."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        return found() if isinstance(found, Lazy) else found
+
+
+def _describe(attempt: Attempt) -> dict[str, Any]:
+    """What is known of the request itself."""
+    target, route, gvk = attempt.target, attempt.route, attempt.gvk
+    kind = {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}
+    resource = {"group": target.group, "version": target.gvk.version, "resource": target.plural}
+    sub = {"subResource": route.subresource, "requestSubResource": route.subresource} if route.subresource else {}
+    return {
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        **sub,
+        "name": attempt.name,
+        "namespace": route.namespace,
+        "operation": attempt.operation,
+        "userInfo": (caller.get() or Caller()).render(),
+        "dryRun": attempt.is_dry_run,
+    }
+
+
+def _show_namespace(attempt: Attempt, store: Store) -> dict[str, Any] | None:
+    held = store.get(namespace_key(attempt.namespace)) if attempt.namespace else None
+    if held is None:
+        return None
+    meta = {k: v for k, v in held["metadata"].items() if k in _NAMESPACE_META}
+    return {"metadata": meta, "spec": held.get("spec") or {}, "status": held.get("status") or {}}
+
+
+def _find_parameters(
+    kind: JSONObject | None, wanted: JSONObject | None, attempt: Attempt, store: Store, registry: Registry
+) -> Sequence[JSONObject | None] | None:
+    """What `params` stands for, one after the other; None where there should be some and there are none."""
+    if not kind or not wanted:
+        return (None,)
+    target = registry.find_kind(GroupVersionKind.from_object(kind))
+    found: Sequence[JSONObject] = ()
+    if target is not None:
+        namespace = (wanted.get("namespace") or attempt.namespace) if target.resource.is_namespaced else None
+        found = store.list(target.group, target.plural, namespace)
+        if wanted.get("name"):
+            found = [o for o in found if o["metadata"]["name"] == wanted["name"]]
+        elif wanted.get("selector") is not None:
+            found = [o for o in found if selects(wanted["selector"], o["metadata"].get("labels") or {})]
+    if found:
+        return found
+    return () if wanted.get("parameterNotFoundAction") == "Allow" else None

@@ -1,0 +1,156 @@
+"""What the controllers of a cluster do after a write: what a deletion takes along, and what it waits for.
+
+Rule: the garbage collector, the namespace controller, storage object protection (k8s.io/kubernetes `pkg/controller`),
+the finalizer of definitions (k8s.io/apiextensions-apiserver `pkg/controller/finalizer`) and, for the grace period of
+a Pod, its kubelet. Left out: everything that makes Pods.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.sandbox.api import admission_policies
+from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.api.deletes import Deleter
+from applyviz.sandbox.api.write_options import DeleteOptions
+from applyviz.sandbox.lifecycle.finalizers import find_target, is_deleted, release, update_metadata
+from applyviz.sandbox.lifecycle.garbage import GarbageCollector
+from applyviz.sandbox.lifecycle.grace_periods import has_ended, take_ended
+from applyviz.sandbox.lifecycle.namespaces import describe_rest
+from applyviz.sandbox.parity.status import StatusError
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.definitions import CLEANUP, namespace_key
+from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, Target
+from applyviz.sandbox.storage.store import Key, StoredChange
+
+_CLAIM_PROTECTION, _VOLUME_PROTECTION = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
+_CONTROLLER = Caller("system:kube-controller-manager", ("system:masters",))
+
+
+class Controllers:
+    """Reacts to the changes of a transaction, until nothing is left to do."""
+
+    def __init__(self, cluster: Cluster, deleter: Deleter) -> None:
+        self._cluster = cluster
+        self._deleter = deleter
+        self._collector = GarbageCollector(cluster, self._delete)
+
+    def run(self) -> None:
+        """React to what was written; must be inside the transaction that wrote it."""
+        cluster = self._cluster
+        containers: set[Key] = set()
+        held = admission_policies.caller.set(_CONTROLLER)
+        try:
+            while cluster.changes or containers:
+                if not cluster.changes:  # contents first: a namespace is looked at when they are seen to
+                    self._finish(containers.pop())
+                    continue
+                change = cluster.changes.popleft()
+                containers |= self._find_containers(change)
+                if cluster.has_controllers:
+                    self._collector.react(change)
+                    self._protect(change)
+        finally:
+            admission_policies.caller.reset(held)
+
+    def run_due(self) -> None:
+        """End the grace periods that are over by the clock."""
+        cluster = self._cluster
+        if not has_ended(cluster.store, cluster.clock()):
+            return
+        with cluster.store.transaction():
+            cluster.changes.clear()
+            for key in take_ended(cluster.store, cluster.clock()):
+                held = cluster.store.get(key)
+                if held is not None and is_deleted(held) and held["metadata"]["deletionTimestamp"] <= cluster.now():
+                    self._delete(key, "", grace=0)
+            self.run()
+
+    def _delete(self, key: Key, policy: str, *, grace: int | None = None) -> None:
+        """A DELETE by a controller; what an admission policy refuses stays."""
+        held = self._cluster.store.get(key)
+        target = find_target(self._cluster, key, held) if held is not None else None
+        if held is None or target is None:
+            return
+        try:
+            live = self._cluster.read(target, held)
+            self._deleter.judge(target, live, is_dry_run=False)
+        except StatusError:
+            return
+        self._deleter.remove(target, live, DeleteOptions(policy=policy, grace=grace))
+
+    def _protect(self, change: StoredChange) -> None:
+        """Claims that no Pod uses, and volumes that are not bound, need no protection."""
+        key, held = change.key, change.after
+        if key.group:
+            return
+        if key.plural == "pods":
+            for claim in _list_claims(change.before):
+                self._release_claim(Key("", "persistentvolumeclaims", key.namespace, claim))
+        elif held is None or not is_deleted(held):
+            return
+        elif key.plural == "persistentvolumeclaims":
+            self._release_claim(key)
+        elif key.plural == "persistentvolumes" and get_at(held, ("status", "phase")) != "Bound":
+            release(self._cluster, key, _VOLUME_PROTECTION)
+
+    def _release_claim(self, key: Key) -> None:
+        held = self._cluster.store.get(key)
+        if held is None or not is_deleted(held):
+            return
+        pods = self._cluster.store.list("", "pods", key.namespace)
+        if not any(key.name in _list_claims(pod) for pod in pods):
+            release(self._cluster, key, _CLAIM_PROTECTION)
+
+    def _find_containers(self, change: StoredChange) -> set[Key]:
+        """The namespace and the definition that may wait for the object, or that is the object itself."""
+        key = change.key
+        if (key.group, key.plural) in (("", "namespaces"), (CRD_GROUP, CRD_PLURAL)):
+            return {key} if change.after is not None else set()
+        found = {Key(CRD_GROUP, CRD_PLURAL, "", f"{key.plural}.{key.group}")} if "." in key.group else set()
+        return found | ({namespace_key(key.namespace)} if key.namespace else set())
+
+    def _finish(self, key: Key) -> None:
+        """Empty a deleted namespace or definition; it goes when nothing is left in it."""
+        held = self._cluster.store.get(key)
+        if held is None or not is_deleted(held):
+            return
+        if key.plural == CRD_PLURAL:
+            self._finish_definition(key, held)
+        elif self._cluster.has_controllers:
+            self._finish_namespace(key)
+
+    def _finish_definition(self, key: Key, held: JSONObject) -> None:
+        group, plural = held["spec"]["group"], held["spec"]["names"]["plural"]
+        items = self._cluster.store.list(group, plural)
+        keys = [Key(group, plural, o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items]
+        self._empty(keys)
+        if CLEANUP in (held["metadata"].get("finalizers") or ()) and not self._cluster.store.list(group, plural):
+            release(self._cluster, key, CLEANUP)
+
+    def _finish_namespace(self, key: Key) -> None:
+        store = self._cluster.store
+        self._empty(list(store.list_keys(key.name)))
+        left = [(k, held) for k in store.list_keys(key.name) if (held := store.get(k)) is not None]
+
+        def change(target: Target, obj: MutableObject) -> None:
+            if left:
+                describe_rest(obj, left, self._cluster.now())
+            else:
+                obj["spec"]["finalizers"] = [f for f in obj["spec"].get("finalizers") or () if f != "kubernetes"]
+
+        update_metadata(self._cluster, key, change, subresource="status" if left else "")
+
+    def _empty(self, keys: list[Key]) -> None:
+        for key in keys:
+            held = self._cluster.store.get(key)
+            if held is not None and not is_deleted(held):
+                self._delete(key, "Background")
+
+
+def _list_claims(pod: JSONObject | None) -> set[str]:
+    """The claims that a Pod uses: only one that was given to a node uses any."""
+    spec = (pod or {}).get("spec") or {}
+    if not spec.get("nodeName"):
+        return set()
+    found = (get_at(v, ("persistentVolumeClaim", "claimName")) for v in spec.get("volumes") or ())
+    return {str(name) for name in found if name}

@@ -1,0 +1,180 @@
+"""What an API server would make of one write, where none can be asked: a sandbox that holds one object.
+
+Implements `engine.planning.simulation.server_model.ServerModel`. Built-in kinds are those of v1.36.3:
+when the live object or the manifest has fields that only the cluster's own schema knows, there is no estimate. Left
+out of every answer is what only the real server can choose: uid, creation time, allocated addresses and ports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Lock
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, get_at
+from applyviz.engine.planning.model.server_chosen import without_chosen
+from applyviz.engine.schema.autoscalers import convert_autoscaler
+from applyviz.engine.schema.model import KindSchema, Node, Resource, SchemaOrigin
+from applyviz.engine.schema.nodes import SchemaNode
+from applyviz.sandbox.api.server import Sandbox
+from applyviz.sandbox.parity.decoding import DecodeError
+from applyviz.sandbox.storage.bodies import materialize
+from applyviz.sandbox.storage.bootstrap import MARK
+from applyviz.sandbox.storage.cluster import convert_custom
+from applyviz.sandbox.storage.definitions import namespace_key
+from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, Target
+from applyviz.sandbox.storage.routing import Route, parse_path
+from applyviz.sandbox.storage.store import Key, MemoryStore
+
+# Stands for the uid of a new object; wherever it turns up in an answer, only the real server knows the value.
+_UID = "00000000-0000-4000-8000-000000000000"
+_VERSION = "1"
+_ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
+_UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
+_STEP = re.compile(r"[^.\[\]]+")
+_TYPE_META = frozenset({"apiVersion", "kind", "metadata"})
+
+
+class EstimatingServer:
+    """A `ServerModel` over a sandbox; may be asked from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._store = MemoryStore()
+        self._store.put_meta(MARK, value=True)
+        self._time = datetime.fromtimestamp(0, UTC)
+        self._sandbox = Sandbox(self._store, lambda: self._time, new_uid=lambda: _UID, has_controllers=False)
+        self._kinds: dict[str, KindSchema] = {}
+
+    def answer(
+        self, request: Request, live: JSONObject | None, *, kind: KindSchema, resource: Resource, now: str
+    ) -> Answer | None:
+        """Return what the server would answer to the write, None where that cannot be told."""
+        route = parse_path(request.path)
+        if route is None or kind.origin is SchemaOrigin.NONE:
+            return None
+        with self._lock:
+            self._time = datetime.fromisoformat(now)
+            try:
+                return self._answer(request, route, live, kind, resource)
+            except (DecodeError, LookupError, TypeError, AttributeError, ValueError):
+                return None  # live is no object of its kind as v1.36.3 knows it
+
+    def _answer(
+        self, request: Request, route: Route, live: JSONObject | None, kind: KindSchema, resource: Resource
+    ) -> Answer | None:
+        if kind.is_custom:
+            self._define(kind, resource)
+        target = self._sandbox.registry.find(route)
+        if target is None or target.gvk != kind.gvk or (target.struct is None) is not kind.is_custom:
+            return None
+        name = route.name or get_at(request.body, ("metadata", "name"), "")
+        key, namespace = target.key(route.namespace, name), namespace_key(route.namespace)
+        held = None if live is None else _hold(target, live)
+        if live is not None and held is None:
+            return None
+        self._forget(key)
+        try:
+            with self._store.transaction():
+                self._store.put(namespace, {"metadata": {"name": route.namespace}})
+                if held is not None:
+                    self._store.put(key, held)
+            # A custom resource is read back, since its storage version may not know all that was written.
+            is_custom = target.struct is None
+            found = self._sandbox.handle(request if is_custom else request.as_dry_run())
+        finally:  # the next one finds nothing but what it needs itself
+            self._store.delete(key)
+            self._store.delete(namespace)
+        if not found.is_ok:
+            return None if _is_unsure(found, kind, route) else found
+        body = request.body if isinstance(request.body, Mapping) else {}
+        return replace(found, body=_at_version(without_chosen(found.body, body, live), live))
+
+    def _forget(self, key: Key) -> None:
+        """Remove the definition of a kind that is itself about to be written."""
+        self._store.delete(key)
+        if (key.group, key.plural) == (CRD_GROUP, CRD_PLURAL):
+            self._kinds.pop(key.name, None)
+
+    def _define(self, kind: KindSchema, resource: Resource) -> None:
+        """Serve the kind of a custom resource as its schema says."""
+        name = f"{resource.plural}.{kind.gvk.group}"
+        if self._kinds.get(name) is kind:
+            return
+        self._kinds[name] = kind
+        with self._store.transaction():
+            definition = _render_definition(name, kind, resource)
+            definition["metadata"]["resourceVersion"] = str(self._store.next_revision())
+            self._store.put(Key(CRD_GROUP, CRD_PLURAL, "", name), definition)
+
+
+def _hold(target: Target, live: JSONObject) -> MutableObject | None:
+    """The live object as the store keeps it; None when it has fields that are unknown here."""
+    metadata = {"uid": _UID, "resourceVersion": _VERSION, **live["metadata"]}
+    held: MutableObject = clone({**live, "metadata": metadata})
+    if target.struct is None:
+        return convert_custom(held, target.storage.api_version, target.storage_schema)
+    decoded = materialize(target, held)
+    if decoded.unknown:
+        return None
+    if target.storage != target.gvk:
+        return convert_autoscaler(decoded.obj, target.storage.version, has_defaults=True)
+    return decoded.obj
+
+
+def _is_unsure(answer: Answer, kind: KindSchema, route: Route) -> bool:
+    """Whether a refusal may be due to another version of Kubernetes, or is about the surroundings."""
+    if answer.status in (403, 404, 405) and not route.subresource:  # a class or an owner that is not here
+        return True
+    if kind.is_custom or kind.origin is SchemaOrigin.BUNDLED:
+        return False
+    return any(_knows(kind.root, path) for path in _UNKNOWN_FIELD.findall(answer.message))
+
+
+def _knows(node: Node | None, path: str) -> bool:
+    for step in _STEP.findall(path):
+        if node is None:
+            return False
+        node = node.items if step.isdigit() and node.items is not None else node.child(step)
+    return node is not None
+
+
+def _at_version(obj: JSONObject, live: JSONObject | None) -> JSONObject:
+    """The object at the version of the one that it was made from; a new one has none."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+    version = get_at(live, ("metadata", "resourceVersion"))
+    return {**obj, "metadata": {**metadata, "resourceVersion": version} if version else metadata}
+
+
+def _render_definition(name: str, kind: KindSchema, resource: Resource) -> MutableObject:
+    """A CustomResourceDefinition that serves a kind."""
+    scope = "Namespaced" if resource.is_namespaced else "Cluster"
+    names = {"plural": resource.plural, "kind": kind.gvk.kind}
+    versions = get_at(kind.definition, ("spec", "versions")) or [_render_version(kind)]
+    spec = {"group": kind.gvk.group, "names": names, "scope": scope, "versions": versions}
+    return {"metadata": {"name": name, "uid": _UID}, "spec": spec, "status": _ESTABLISHED}
+
+
+def _render_version(kind: KindSchema) -> MutableObject:
+    """The one version that is known of a kind without its definition."""
+    root = kind.root
+    schema = _as_written(root.raw) if isinstance(root, SchemaNode) else None
+    subresources: MutableObject = {"status": {}} if kind.has_status else {}
+    version = {"name": kind.gvk.version, "served": True, "storage": True, "subresources": subresources}
+    return {**version, "schema": {"openAPIV3Schema": schema}}
+
+
+def _as_written(schema: JSONValue) -> JSONValue:
+    """The structural schema behind a published one, which the server completes with the metadata of objects."""
+    if isinstance(schema, list):
+        return [_as_written(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {name: _as_written(part) for name, part in schema.items()}
+    properties = kept.get("properties")
+    if isinstance(properties, Mapping) and "$ref" in str(properties.get("metadata")):
+        kept["properties"] = {name: part for name, part in properties.items() if name not in _TYPE_META}
+    return kept

@@ -1,0 +1,175 @@
+"""OpenAPI v3 documents of a sandbox cluster, one per group version.
+
+Rule: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3. Definitions are the bundled ones and
+those of CustomResourceDefinitions; of the paths only PATCH is told, which is what clients look for
+(content types, `fieldValidation`). There is no OpenAPI v2: clients go on with v3.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from applyviz.engine.objects.exchange import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+)
+from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
+from applyviz.engine.schema.definitions import OBJECT_META
+from applyviz.engine.schema.model import Resource
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.resources import builtin_resources
+
+_ROOT = "/openapi/v3"
+_REF = "#/components/schemas/"
+_PARAMETERS = ("pretty", "dryRun", "fieldManager", "fieldValidation", "force")
+_SCHEMA_DATA = "applyviz.engine.schema"
+
+
+@cache
+def _load(name: str) -> Any:
+    path = resources.files(_SCHEMA_DATA).joinpath("data", f"{name}.json.gz")
+    return json.loads(gzip.decompress(path.read_bytes())) if path.is_file() else {}
+
+
+def _definition(name: str) -> MutableObject | None:
+    found: MutableObject | None = _load(name.rpartition(".")[0]).get(name)
+    return found
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key == "$ref" and isinstance(item, str):
+                yield item.rpartition("/")[2]
+            else:
+                yield from _references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _references(item)
+
+
+def _link(value: Any) -> Any:
+    """References as full pointers, as documents hold them."""
+    if isinstance(value, Mapping):
+        return {
+            k: _REF + v.rpartition("/")[2] if k == "$ref" and isinstance(v, str) else _link(v) for k, v in value.items()
+        }
+    return [_link(v) for v in value] if isinstance(value, list) else value
+
+
+def _collect(names: list[str]) -> MutableObject:
+    """Definitions and all that they refer to."""
+    found: MutableObject = {}
+    while names:
+        name = names.pop()
+        raw = _definition(name) if name not in found else None
+        if raw is not None:
+            found[name] = _link(raw)
+            names.extend(_references(raw))
+    return found
+
+
+def _describe_path(resource: Resource, *, is_strategic: bool) -> tuple[str, MutableObject]:
+    gvk = resource.gvk
+    types = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH, *([STRATEGIC_MERGE_PATCH] if is_strategic else [])]
+    path = resource.path("{namespace}" if resource.is_namespaced else "", "{name}")
+    patch = {
+        "x-kubernetes-action": "patch",
+        "x-kubernetes-group-version-kind": {"group": gvk.group, "version": gvk.version, "kind": gvk.kind},
+        "parameters": [{"name": p, "in": "query", "schema": {"type": "string"}} for p in _PARAMETERS],
+        "requestBody": {"content": {t: {"schema": {"type": "object"}} for t in types}},
+        "responses": {"200": {"description": "OK"}},
+    }
+    return path, {"patch": patch}
+
+
+def _assemble(schemas: MutableObject, paths: MutableObject) -> MutableObject:
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _mark(schema: MutableObject, resource: Resource) -> MutableObject:
+    gvk = resource.gvk
+    marks = [{"group": gvk.group, "kind": gvk.kind, "version": gvk.version}]
+    return {**schema, "x-kubernetes-group-version-kind": marks}
+
+
+@cache
+def _builtin_document(group: str, version: str) -> JSONObject | None:
+    chosen = [r for (g, v, _), r in builtin_resources().items() if (g, v) == (group, version)]
+    kinds: Mapping[str, Any] = _load("index")["kinds"]
+    named = {r.plural: (kinds[f"{r.gvk.api_version}/{r.gvk.kind}"], r) for r in chosen if _key(r) in kinds}
+    if not named:
+        return None
+    schemas = _collect([name for (name, _), _ in named.values()])
+    paths: MutableObject = {}
+    for (name, is_strategic), resource in named.values():
+        schemas[name] = _mark(schemas[name], resource)
+        path, item = _describe_path(resource, is_strategic=is_strategic)
+        paths[path] = item
+    return _assemble(schemas, paths)
+
+
+def _key(resource: Resource) -> str:
+    return f"{resource.gvk.api_version}/{resource.gvk.kind}"
+
+
+def _custom_schema(schema: JSONObject | None) -> MutableObject:
+    properties = {
+        "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
+        "kind": {"type": "string", "description": "The kind of this object."},
+        **((schema or {}).get("properties") or {}),
+        "metadata": {"allOf": [{"$ref": _REF + OBJECT_META}], "description": "Standard object's metadata."},
+    }
+    return {**(schema or {"type": "object"}), "properties": properties}
+
+
+def _custom_document(group: str, version: str, cluster: Cluster) -> JSONObject | None:
+    schemas, paths = _collect([OBJECT_META]), {}
+    for definition in cluster.registry.list_definitions():
+        spec = definition["spec"]
+        entry = next((v for v in spec["versions"] if v["name"] == version and v.get("served")), None)
+        if spec["group"] != group or entry is None:
+            continue
+        for resource in cluster.registry.list_customs():
+            if (resource.gvk.group, resource.gvk.version, resource.plural) == (group, version, spec["names"]["plural"]):
+                name = ".".join([*reversed(group.split(".")), version, resource.gvk.kind])
+                schemas[name] = _mark(_custom_schema(get_at(entry, ("schema", "openAPIV3Schema"))), resource)
+                path, item = _describe_path(resource, is_strategic=False)
+                paths[path] = item
+    return _assemble(schemas, paths) if paths else None
+
+
+def find_openapi(path: str, cluster: Cluster) -> JSONObject | None:
+    """The index or the document of a path, None when there is none."""
+    if path == _ROOT:
+        return {"paths": dict(_index(cluster))}
+    parts = path.removeprefix(_ROOT).strip("/").split("/")
+    group, version = ("", parts[1]) if parts[0] == "api" and len(parts) == 2 else ("", "")
+    if parts[0] == "apis" and len(parts) == 3:
+        group, version = parts[1], parts[2]
+    if not version:
+        return None
+    return _builtin_document(group, version) or _custom_document(group, version, cluster)
+
+
+def _index(cluster: Cluster) -> Iterator[tuple[str, JSONObject]]:
+    versions = {(g, v): "v1.36.3" for g, v, _ in builtin_resources()}
+    revisions = "".join(d["metadata"].get("resourceVersion", "") + "," for d in cluster.registry.list_definitions())
+    versions.update({(r.gvk.group, r.gvk.version): revisions for r in cluster.registry.list_customs()})
+    for (group, version), state in versions.items():
+        name = f"apis/{group}/{version}" if group else f"api/{version}"
+        digest = hashlib.sha256(f"{name} {state}".encode()).hexdigest().upper()
+        yield name, {"serverRelativeURL": f"{_ROOT}/{name}?hash={digest}"}

@@ -1,0 +1,102 @@
+"""Reading: one object, lists with selectors and pages.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/ (collections, `limit` and `continue`).
+A continue token names the last object given and the revision of the first page. The next page shows the present under
+that revision, so that a watch from it misses nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import MutableObject
+from applyviz.sandbox.api.selectors import read_field_selector, read_label_selector
+from applyviz.sandbox.parity.status import bad_request
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.routing import Route
+
+_TRIES = 5
+
+
+def read_object(cluster: Cluster, route: Route, target: Target) -> Answer:
+    """GET of one object or of its status."""
+    return Answer(200, cluster.get(target, route.namespace, route.name))
+
+
+def read_selection(target: Target, query: Mapping[str, str]) -> Callable[[MutableObject], bool]:
+    """The test of the selectors of a query, for objects at the version of the target.
+
+    - Raises `StatusError` (400) for selectors that cannot be read.
+    """
+    fits = read_label_selector(query.get("labelSelector", ""))
+    passes = read_field_selector(query["fieldSelector"], target) if query.get("fieldSelector") else None
+    return lambda obj: fits(obj["metadata"].get("labels") or {}) and (passes is None or passes(obj))
+
+
+def select_items(cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str]) -> list[MutableObject]:
+    """All objects that the selectors of a query choose."""
+    is_chosen = read_selection(target, query)
+    items = [cluster.read(target, o) for o in cluster.store.list(target.group, target.plural, namespace or None)]
+    return [o for o in items if is_chosen(o)]
+
+
+def select_at_revision(
+    cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str]
+) -> tuple[list[MutableObject], int]:
+    """The chosen objects and the revision that they are of: a watch from there misses no change and repeats none.
+
+    - Somebody may write between two reads; then both are read again, at last with the write lock held.
+    """
+    store = cluster.store
+    for _ in range(_TRIES):
+        revision = store.revision()
+        items = select_items(cluster, target, namespace, query)
+        if store.revision() == revision:
+            return items, revision
+    with store.transaction():
+        return select_items(cluster, target, namespace, query), store.revision()
+
+
+def _read_token(token: str) -> tuple[tuple[str, str], int]:
+    try:
+        namespace, name, revision = json.loads(base64.urlsafe_b64decode(token.encode()))
+        return (str(namespace), str(name)), int(revision)
+    except (ValueError, binascii.Error, TypeError) as error:
+        raise bad_request("continue key is not valid: the token cannot be read") from error
+
+
+def _place(item: MutableObject) -> tuple[str, str]:
+    meta = item["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+def list_objects(cluster: Cluster, request: Request, route: Route, target: Target) -> Answer:
+    """GET of a collection."""
+    query = request.query
+    items, revision = select_at_revision(cluster, target, route.namespace, query)
+    if query.get("continue"):
+        after, revision = _read_token(query["continue"])
+        items = [o for o in items if _place(o) > after]
+    metadata: MutableObject = {"resourceVersion": str(revision)}
+    if target.struct is None:
+        metadata["continue"] = ""
+    limit = int(query["limit"]) if query.get("limit", "").isdigit() else 0
+    if limit and len(items) > limit:
+        token = json.dumps([*_place(items[limit - 1]), revision])
+        metadata["continue"] = base64.urlsafe_b64encode(token.encode()).decode()
+        metadata["remainingItemCount"] = len(items) - limit
+        items = items[:limit]
+    if target.struct is not None:
+        items = [{k: v for k, v in o.items() if k not in ("apiVersion", "kind")} for o in items]
+    body = {
+        "kind": target.gvk.kind + "List",
+        "apiVersion": target.gvk.api_version,
+        "metadata": metadata,
+        "items": items,
+    }
+    return Answer(200, body)

@@ -1,0 +1,57 @@
+"""The form in which a client wants objects: as they are, as a table, or their metadata only.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.sandbox.api.tables import render_table
+from applyviz.sandbox.api.watches import ERROR, WatchEvent
+from applyviz.sandbox.storage.resources import Target
+
+_METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
+
+
+def find_form(accept: str) -> str:
+    """The first form that the client prefers and that is known here; "" for objects as they are."""
+    for choice in accept.split(","):
+        parts = dict(p.strip().partition("=")[::2] for p in choice.split(";")[1:])
+        if parts.get("as") == "Table" or parts.get("as") in _METADATA_KINDS:
+            return parts["as"]
+        if not parts.get("as"):
+            return ""
+    return ""
+
+
+def shape_body(target: Target, body: JSONObject, form: str, query: Mapping[str, str], now: datetime) -> JSONObject:
+    """An object or a list in a form; `now` is for the ages in tables."""
+    if form == "Table":
+        return render_table(target, body, now, include=query.get("includeObject", "Metadata"))
+    return _only_metadata(body) if form in _METADATA_KINDS else body
+
+
+def shape_event(
+    target: Target, event: WatchEvent, form: str, query: Mapping[str, str], now: datetime, *, has_columns: bool
+) -> MutableObject:
+    """A line of a watch; `has_columns`: an event before it told the columns of the table already."""
+    obj = event.object
+    if event.type != ERROR:
+        obj = shape_body(target, obj, form, query, now)
+        if form == "Table" and has_columns:
+            obj = {**obj, "columnDefinitions": None}
+    return {"type": event.type, "object": obj}
+
+
+def _only_metadata(body: JSONObject) -> JSONObject:
+    def shrink(obj: JSONObject) -> JSONObject:
+        return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+
+    if isinstance(body.get("items"), list):
+        items = [shrink(o) for o in body["items"]]
+        head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+        return {**head, "metadata": body["metadata"], "items": items}
+    return shrink(body)

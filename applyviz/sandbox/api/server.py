@@ -1,0 +1,186 @@
+"""A Kubernetes API server in a box: one request in, one answer out.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/. The verbs live in modules of their own; here
+a path finds its resource, a method its verb, and an error becomes a `Status`. A write is one transaction of
+the store; a dry run opens none. Left out: authorization (callers decide who may ask), proxies, logs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.values import JSONObject
+from applyviz.sandbox.api import admission_policies
+from applyviz.sandbox.api.access_reviews import Caller, answer_review
+from applyviz.sandbox.api.controllers import Controllers
+from applyviz.sandbox.api.deletes import Deleter
+from applyviz.sandbox.api.discovery_documents import find_aggregated, find_document
+from applyviz.sandbox.api.reads import list_objects, read_object
+from applyviz.sandbox.api.scale_writes import write_scale
+from applyviz.sandbox.api.watches import WatchStep, bookmark, continue_watch, has_bookmarks, start_watch
+from applyviz.sandbox.api.writes import Writer
+from applyviz.sandbox.parity.payloads import Payload
+from applyviz.sandbox.parity.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
+from applyviz.sandbox.storage import bootstrap
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.resources import Registry, Target
+from applyviz.sandbox.storage.routing import Route, parse_path
+from applyviz.sandbox.storage.scaling import render_scale
+from applyviz.sandbox.storage.store import Store
+
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_SELF = Caller()
+
+
+def _new_uid() -> str:
+    return str(uuid.uuid4())
+
+
+class Sandbox:
+    """A sandbox cluster over a store.
+
+    - `clock()` gives aware datetimes; `new_uid()` gives fresh uids.
+    - `has_controllers`: what controllers do about deleted namespaces, owners and protected claims is done before
+      the next request; without, they wait for somebody to take their finalizers away.
+    - A store that was never used gets the namespaces that every cluster has, with the first request.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        *,
+        new_uid: Callable[[], str] = _new_uid,
+        has_controllers: bool = True,
+    ) -> None:
+        self.registry = Registry(store)
+        self._cluster = Cluster(store, clock, new_uid, self.registry, has_controllers)
+        self._writer, self._deleter = Writer(self._cluster), Deleter(self._cluster)
+        self._controllers = Controllers(self._cluster, self._deleter)
+        self._store = store
+        self._is_started = False
+
+    def handle(
+        self, request: Request, *, user: str = "", payload: Payload | None = None, caller: Caller = _SELF
+    ) -> Answer:
+        """Answer one request; `user` names the field manager when the query does not.
+
+        - `payload`: the body as it came over the wire; without one, that of the request is the value itself.
+        - `caller`: whom it is taken for; that changes no object and no field owner.
+        """
+        held = admission_policies.caller.set(caller)
+        try:
+            self._start()
+            payload = payload if payload is not None else Payload(request.content_type, None, request.body)
+            return self._route(request, user, payload, caller)
+        except StatusError as error:
+            return Answer(error.code, error.render(), error.warnings)
+        except RecursionError:
+            return Answer(400, bad_request("the object is nested too deeply").render())
+        finally:
+            admission_policies.caller.reset(held)
+
+    def watch(self, request: Request, position: int | None = None, *, has_bookmark: bool = False) -> WatchStep:
+        """The events of a collection since a position, None: since the client says.
+
+        - `has_bookmark`: the last event tells the position, where the client wants to know it.
+        - Raises `StatusError` for what cannot be watched.
+        """
+        self._start()
+        route, target = self._find_collection(request)
+        query, namespace = request.query, route.namespace
+        if position is None:
+            step = start_watch(self._cluster, target, namespace, query)
+        else:
+            step = continue_watch(self._cluster, target, namespace, query, position)
+        if not has_bookmark or step.is_ended or not has_bookmarks(query):
+            return step
+        return replace(step, events=(*step.events, bookmark(target, step.position)))
+
+    def _start(self) -> None:
+        if not self._is_started:
+            bootstrap.ensure(self._cluster)
+            self._is_started = True
+        self._controllers.run_due()
+
+    def _find_collection(self, request: Request) -> tuple[Route, Target]:
+        route = parse_path(request.path)
+        target = self.registry.find(route) if route is not None else None
+        if route is None or target is None or route.name:
+            raise no_such_path()
+        self._check_shape(request, route, target)
+        return route, target
+
+    def discover(self, path: str) -> JSONObject | None:
+        """The aggregated discovery document of `/api` or `/apis`."""
+        return find_aggregated(path, self._cluster)
+
+    def _route(self, request: Request, user: str, payload: Payload, caller: Caller) -> Answer:
+        route = parse_path(request.path)
+        if route is None:
+            document = find_document(request.path, self._cluster)
+            if document is None or request.method not in ("GET", "HEAD"):
+                raise no_such_path()
+            return Answer(200, document)
+        review = answer_review(request, route, caller)
+        if review is not None:
+            return review
+        target = self.registry.find(route)
+        if target is None:
+            raise no_such_path()
+        self._check_shape(request, route, target)
+        if request.method not in _WRITES or request.is_dry_run:
+            return self._act(request, route, target, user, payload)
+        with self._store.transaction():
+            self._cluster.changes.clear()
+            answer = self._act(request, route, target, user, payload)
+            self._controllers.run()
+            return answer
+
+    @staticmethod
+    def _check_shape(request: Request, route: Route, target: Target) -> None:
+        """Refuse subresources and verbs that the resource does not have."""
+        if route.subresource and route.subresource not in target.resource.subresources:
+            raise no_such_path() if target.struct is not None else not_found(target.group, target.plural, route.name)
+        if route.namespace and not target.resource.is_namespaced:
+            raise no_such_path()
+        if "get" not in target.resource.verbs:
+            raise method_not_allowed(target.group, target.plural)
+        needs_namespace = target.resource.is_namespaced and not route.namespace
+        if needs_namespace and (request.method != "GET" or route.name):
+            raise method_not_allowed(target.group, target.plural)
+
+    def _act(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+        method = request.method
+        if not route.name:
+            return self._act_on_collection(request, route, target, user, payload)
+        if route.subresource == "scale":
+            if method == "GET":
+                answer = read_object(self._cluster, route, target)
+                return Answer(200, render_scale(target, answer.body))
+            if method in ("PUT", "PATCH"):
+                return write_scale(self._cluster, self._writer, request, route, target, user, payload)
+        elif method == "GET":
+            return read_object(self._cluster, route, target)
+        elif method == "PUT":
+            return self._writer.replace(request, route, target, user, payload)
+        elif method == "PATCH":
+            return self._writer.patch(request, route, target, user, payload)
+        elif method == "DELETE" and not route.subresource:
+            return self._deleter.delete(request, route, target)
+        raise method_not_allowed(target.group, target.plural)
+
+    def _act_on_collection(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+        match request.method:
+            case "GET":
+                return list_objects(self._cluster, request, route, target)
+            case "POST":
+                return self._writer.create(request, route, target, user, payload)
+            case "DELETE" if "deletecollection" in target.resource.verbs:
+                return self._deleter.delete_collection(request, route, target)
+            case _:
+                raise method_not_allowed(target.group, target.plural)

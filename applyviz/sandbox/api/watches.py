@@ -1,0 +1,141 @@
+"""Watching: what changed in a collection since a revision, as the events that the server streams.
+
+Rule: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes. A watch is read
+in steps: each gives the events since the one before and the position to go on from, so that any process may read the
+next one and nobody holds anything in between. Left out: the deprecated paths below `/api/v1/watch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.sandbox.api.reads import read_selection, select_at_revision
+from applyviz.sandbox.parity.go_types import zero_struct
+from applyviz.sandbox.parity.status import (
+    FieldError,
+    FieldErrorType,
+    StatusError,
+    bad_request,
+    forbidden,
+    invalid_object,
+)
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.store import StoredChange
+
+ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+_INITIAL_END = {"k8s.io/initial-events-end": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event; `object` has apiVersion and kind, and is a `Status` for an error."""
+
+    type: str
+    object: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStep:
+    """The events since a position, and the position to go on from; `is_ended`: nothing comes after them."""
+
+    events: tuple[WatchEvent, ...]
+    position: int
+    is_ended: bool = False
+
+
+def has_bookmarks(query: Mapping[str, str]) -> bool:
+    """Whether the client of a watch asked for bookmarks."""
+    return query.get("allowWatchBookmarks") in ("true", "1")
+
+
+def read_timeout(query: Mapping[str, str], most: float) -> float:
+    """For how many seconds a watch stays open: what its client asked for, at most what is allowed."""
+    text = query.get("timeoutSeconds", "")
+    try:
+        wanted = int(text or 0)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    return min(float(wanted), most) if wanted > 0 else most
+
+
+def start_watch(cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str]) -> WatchStep:
+    """The first step: the present where the client has seen nothing, else what it has missed.
+
+    - Raises `StatusError` for options that make no sense together, and selectors that cannot be read.
+    """
+    initial = query.get("sendInitialEvents")
+    _check_options(query, initial)
+    since = _read_revision(query.get("resourceVersion", ""))
+    if initial != "true" and (since or initial == "false"):
+        return continue_watch(cluster, target, namespace, query, since or cluster.store.revision())
+    items, revision = select_at_revision(cluster, target, namespace, query)
+    events = [WatchEvent(ADDED, _typed(target, o)) for o in items]
+    if has_bookmarks(query):
+        events.append(bookmark(target, revision, is_initial_end=True))
+    return WatchStep(tuple(events), revision)
+
+
+def continue_watch(cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str], since: int) -> WatchStep:
+    """What happened after a revision; an error and the end when the changes since then are compacted."""
+    is_chosen = read_selection(target, query)
+    reached = max(since, cluster.store.revision())  # read first: nothing up to it is committed later
+    changes = cluster.store.list_changes(since, target.group, target.plural, namespace or None)
+    if changes is None:
+        error = StatusError(410, "Expired", f"too old resource version: {since} ({cluster.store.revision()})")
+        return WatchStep((WatchEvent(ERROR, error.render()),), since, is_ended=True)
+    events = [event for c in changes if (event := _find_event(cluster, target, c, is_chosen)) is not None]
+    return WatchStep(tuple(events), max(reached, changes[-1].revision) if changes else reached)
+
+
+def bookmark(target: Target, revision: int, *, is_initial_end: bool = False) -> WatchEvent:
+    """The event that tells how far a watch is: an empty object with that revision."""
+    meta: MutableObject = {"resourceVersion": str(revision)}
+    if is_initial_end:
+        meta["annotations"] = dict(_INITIAL_END)
+    empty = zero_struct(target.struct) if target.struct is not None else {}
+    empty.pop("metadata", None)
+    return WatchEvent(BOOKMARK, _typed(target, {"metadata": meta, **empty}))
+
+
+def _find_event(
+    cluster: Cluster, target: Target, change: StoredChange, is_chosen: Callable[[MutableObject], bool]
+) -> WatchEvent | None:
+    """The event of a change for who sees only what the selectors choose: an object may come into sight, and leave."""
+    before = cluster.read(target, change.before) if change.before is not None else None
+    after = cluster.read(target, change.after) if change.after is not None else None
+    was_seen, is_seen = before is not None and is_chosen(before), after is not None and is_chosen(after)
+    if after is not None and is_seen:
+        return WatchEvent(MODIFIED if was_seen else ADDED, _typed(target, after))
+    if before is None or not was_seen:
+        return None
+    last: MutableObject = {**before, "metadata": {**before["metadata"], "resourceVersion": str(change.revision)}}
+    return WatchEvent(DELETED, _typed(target, last))
+
+
+def _typed(target: Target, obj: JSONObject) -> JSONObject:
+    return {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version, **obj}
+
+
+def _read_revision(text: str) -> int:
+    if not text or (text.isascii() and text.isdecimal()):
+        return int(text or 0)
+    detail = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+    raise StatusError(500, "", f"resourceVersion: {detail}")
+
+
+def _check_options(query: Mapping[str, str], initial: str | None) -> None:
+    """The rules of the server for options of a watch."""
+    match, errors = query.get("resourceVersionMatch", ""), []
+    path = "resourceVersionMatch"
+    if initial is not None and match != "NotOlderThan":
+        errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match and initial is None:
+        errors.append(forbidden(path, f"{path} is forbidden for watch unless sendInitialEvents is provided"))
+    if match and match != "NotOlderThan":
+        text = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
+        errors.append(FieldError(FieldErrorType.NOT_SUPPORTED, path, text))
+    if errors:
+        raise invalid_object("meta.k8s.io", "ListOptions", "", errors)

@@ -1,0 +1,120 @@
+"""What the query of a write asks for: dry run, field manager, force, field validation.
+
+Rule: `CreateOptions`, `UpdateOptions`, `PatchOptions` of meta.k8s.io/v1 and their validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.values import JSONValue, get_at
+from applyviz.sandbox.parity.status import (
+    FieldError,
+    forbidden,
+    invalid,
+    invalid_object,
+    not_supported,
+    required,
+    too_long,
+)
+
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_POLICIES = ("Foreground", "Background", "Orphan")
+_MANAGER_LIMIT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The options of one write; `validation` is Strict, Warn or Ignore."""
+
+    manager: str
+    is_dry_run: bool = False
+    is_forced: bool = False
+    validation: str = "Warn"
+    warnings: tuple[str, ...] = ()
+
+
+def _check_manager(manager: str, is_apply: bool) -> list[FieldError]:
+    if is_apply and not manager:
+        return [required("fieldManager", "is required for apply patch")]
+    if len(manager) > _MANAGER_LIMIT:
+        return [too_long("fieldManager", _MANAGER_LIMIT)]
+    return [
+        invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {at})")
+        for at, char in enumerate(manager)
+        if not char.isprintable()
+    ]
+
+
+def read_options(request: Request, user: str) -> WriteOptions:
+    """The options of a create, update or patch; `user` is the manager when the query names none.
+
+    - Raises `StatusError` (422) naming every option that cannot be used.
+    """
+    query = request.query
+    is_apply = request.content_type == APPLY_PATCH
+    errors: list[FieldError] = []
+    if query.get("dryRun", "All") not in ("All", ""):
+        errors.append(not_supported("dryRun", [query["dryRun"]], ["All"]))
+    if "force" in query and not is_apply and request.method == "PATCH":
+        errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    errors += _check_manager(query.get("fieldManager", ""), is_apply)
+    validation = query.get("fieldValidation", "")
+    if validation not in _VALIDATIONS:
+        errors.append(not_supported("fieldValidation", validation, _VALIDATIONS))
+    if errors:
+        word = {"POST": "Create", "PUT": "Update"}.get(request.method, "Patch")
+        raise invalid_object("meta.k8s.io", f"{word}Options", "", errors)
+    return WriteOptions(
+        manager=query.get("fieldManager") or user or "unknown",
+        is_dry_run=bool(query.get("dryRun")),
+        is_forced="force" in query and query["force"].lower() not in ("false", "0"),
+        validation=validation or "Warn",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """The options of a delete; uid and resource version are preconditions."""
+
+    is_dry_run: bool = False
+    policy: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
+    grace: int | None = None
+
+
+def read_delete_options(request: Request) -> DeleteOptions:
+    """The options of a delete, from its body and its query.
+
+    - Raises `StatusError` (422) naming every option that cannot be used.
+    """
+    body: Mapping[str, JSONValue] = request.body if isinstance(request.body, Mapping) else {}
+    # With options in the body the API server does not look at the query at all.
+    query = {} if body else request.query
+    policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
+    dry = body.get("dryRun") or [v for v in (query.get("dryRun"),) if v]
+    orphans = body.get("orphanDependents", query.get("orphanDependents"))
+    errors: list[FieldError] = []
+    if policy and orphans is not None:
+        errors.append(
+            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+        )
+    elif orphans is not None:
+        policy = "Orphan" if orphans in (True, "true", "1") else "Background"
+    if policy and policy not in _POLICIES:
+        errors.append(not_supported("propagationPolicy", policy, [*_POLICIES, "nil"]))
+    if dry and dry != ["All"]:
+        errors.append(not_supported("dryRun", dry, ["All"]))
+    if errors:
+        raise invalid_object("meta.k8s.io", "DeleteOptions", "", errors)
+    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
+    return DeleteOptions(
+        is_dry_run=bool(dry),
+        policy=policy,
+        uid=get_at(body, ("preconditions", "uid")),
+        resource_version=get_at(body, ("preconditions", "resourceVersion")),
+        grace=int(grace) if grace is not None else None,
+    )

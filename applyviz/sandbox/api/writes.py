@@ -1,0 +1,347 @@
+"""Creating and changing objects: POST, PUT and the four kinds of PATCH.
+
+The order is the server's: read the body, compute the object, book the ownership, prepare, admit, validate,
+check preconditions, store. A dry run does all of it but the last. Rule:
+https://kubernetes.io/docs/reference/using-api/api-concepts/ and .../server-side-apply/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from applyviz.engine.objects.errors import ConflictError, OwnershipError
+from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone, is_same_json
+from applyviz.engine.ownership import server_side, updates
+from applyviz.engine.schema.model import KindSchema
+from applyviz.sandbox.api.admission import admit_create, admit_update
+from applyviz.sandbox.api.admission_policies import Attempt, judge
+from applyviz.sandbox.api.patching import apply_patch, check_patch_type, check_repeated_keys, read_configuration
+from applyviz.sandbox.api.write_options import WriteOptions, read_options
+from applyviz.sandbox.lifecycle.finalizers import is_released
+from applyviz.sandbox.parity.name_formats import deduplicate_owners
+from applyviz.sandbox.parity.payloads import Payload
+from applyviz.sandbox.parity.status import (
+    MODIFIED,
+    FieldError,
+    StatusError,
+    already_exists,
+    conflict,
+    forbidden_request,
+    internal_error,
+    invalid,
+    invalid_object,
+    not_found,
+)
+from applyviz.sandbox.storage.bodies import Body, check_identity, read_applied, read_body
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.definitions import namespace_key, settle
+from applyviz.sandbox.storage.resources import CRD_PLURAL, Target
+from applyviz.sandbox.storage.routing import Route
+from applyviz.sandbox.storage.scaling import SCALE, render_scale
+from applyviz.sandbox.storage.service_allocation import allot_service
+from applyviz.sandbox.storage.storage_strategy import prepare_create, prepare_update
+from applyviz.sandbox.validation.objects import validate_create, validate_update
+
+_NO_UNCONDITIONAL_UPDATE = frozenset(
+    {
+        CRD_PLURAL, "runtimeclasses", "poddisruptionbudgets", "csidrivers", "csistoragecapacities", "volumeattachments",
+        "csinodes", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
+        "validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+    }
+)  # fmt: skip
+# A PUT of an absent object of these creates it (`AllowCreateOnUpdate`).
+_CREATED_BY_PUT = frozenset(
+    {
+        "endpoints", "events", "limitranges", "services", "leases", "runtimeclasses", "clusterrolebindings",
+        "clusterroles", "rolebindings", "roles",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write request, read: what it is about and how it is to be done."""
+
+    request: Request
+    route: Route
+    target: Target
+    options: WriteOptions
+    payload: Payload
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the path."""
+        return self.route.namespace
+
+
+def merge_applied(
+    write: Write, kind: KindSchema, live: JSONObject | None, applied: JSONObject, now: str
+) -> MutableObject:
+    """The object that an apply makes, with its managedFields.
+
+    - Raises `StatusError`: 409 for conflicts, else what the server answers.
+    """
+    options, subresource = write.options, write.route.subresource
+    try:
+        done = server_side.apply(
+            live,
+            applied,
+            kind=kind,
+            manager=options.manager,
+            force=options.is_forced,
+            subresource=subresource,
+            now=now,
+        )
+    except ConflictError as error:
+        causes = [("FieldManagerConflict", c.message, render_path(c.path)) for c in error.conflicts]
+        raise StatusError(409, "Conflict", error.message, causes=causes) from error
+    except OwnershipError as error:
+        reasons = {400: "BadRequest", 409: "Conflict", 422: "Invalid"}
+        raise StatusError(error.code, reasons.get(error.code, ""), error.reason) from error
+    result: MutableObject = clone(dict(done.result))
+    return result
+
+
+def book(write: Write, kind: KindSchema, live: JSONObject | None, obj: MutableObject, now: str) -> None:
+    """Put the ownership after a write that is no apply into the object."""
+    manager, subresource = write.options.manager, write.route.subresource
+    try:
+        entries = updates.update(live, obj, kind=kind, manager=manager, subresource=subresource, now=now)
+    except OwnershipError:
+        entries = []  # an object that does not fit its schema is stored without ownership
+    if entries:
+        obj["metadata"]["managedFields"] = entries
+    else:
+        obj["metadata"].pop("managedFields", None)
+
+
+@contextmanager
+def _warning(warnings: tuple[str, ...]) -> Iterator[None]:
+    """What is warned of stands beside a refusal too."""
+    try:
+        yield
+    except StatusError as error:
+        error.warnings = warnings
+        raise
+
+
+class Writer:
+    """The writing verbs of a cluster but delete."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def create(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+        """POST to a collection."""
+        payload.negotiate()
+        write = Write(request, route, target, read_options(request, user), payload)
+        body = read_body(target, payload, write.options.validation)
+        with _warning(body.warnings):
+            check_identity(route, target, body.obj, is_create=True)
+            _keep_sent_entries(body.obj, payload)
+            if body.obj["metadata"].get("resourceVersion"):
+                raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
+            book(write, write.target.kind, None, body.obj, self._cluster.now())
+            return self._store_new(write, body)
+
+    def replace(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+        """PUT of an object or of its status."""
+        write = Write(request, route, target, read_options(request, user), payload)
+        body = read_body(target, payload, write.options.validation)
+        with _warning(body.warnings):
+            check_identity(route, target, body.obj)
+            _keep_sent_entries(body.obj, payload)
+            live = self._cluster.find(target, route.namespace, route.name)
+            if live is None and (target.struct is None or target.plural not in _CREATED_BY_PUT or route.subresource):
+                raise not_found(target.group, target.plural, route.name)
+            book(write, write.target.kind, live, body.obj, self._cluster.now())
+            if live is None:
+                body.obj["metadata"].pop("resourceVersion", None)
+                return self._store_new(write, body)
+            _check_uid(write, body.obj, live)
+            return self.store_changed(write, body, live)
+
+    def patch(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+        """PATCH of any of the four types."""
+        check_patch_type(target, request.content_type)
+        write = Write(request, route, target, read_options(request, user), payload)
+        if request.content_type == APPLY_PATCH:
+            return self._apply(write)
+        live = self._cluster.get(target, route.namespace, route.name)
+        body = apply_patch(target, request.content_type, payload, live, write.options.validation)
+        with _warning(body.warnings):
+            check_identity(route, target, body.obj)
+            book(write, write.target.kind, live, body.obj, self._cluster.now())
+            return self.store_changed(write, body, live)
+
+    def _apply(self, write: Write) -> Answer:
+        live = self._cluster.find(write.target, write.namespace, write.route.name)
+        if live is None and write.route.subresource:
+            raise not_found(write.target.group, write.target.plural, write.route.name)
+        applied = read_configuration(write.payload)
+        result = merge_applied(write, write.target.kind, live, applied, self._cluster.now())
+        obj = read_applied(write.target, result, applied)
+        warnings = check_repeated_keys(write.payload, write.options.validation)
+        with _warning(warnings):
+            if live is None and obj["metadata"].get("uid"):
+                uid = obj["metadata"]["uid"]
+                detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise conflict(write.target.group, write.target.plural, write.route.name, detail)
+            check_identity(write.route, write.target, obj)
+            if live is None:
+                obj["metadata"].pop("resourceVersion", None)
+                return self._store_new(write, Body(obj, warnings))
+            return self.store_changed(write, Body(obj, warnings), live)
+
+    def _check_namespace(self, write: Write, obj: JSONObject) -> None:
+        if not write.target.resource.is_namespaced:
+            return
+        namespace = self._cluster.store.get(namespace_key(write.namespace))
+        if namespace is None:
+            raise not_found("", "namespaces", write.namespace)
+        if namespace["metadata"].get("deletionTimestamp"):
+            detail = f"unable to create new content in namespace {write.namespace} because it is being terminated"
+            name = write.route.name or obj["metadata"].get("name", "")
+            cause = ("NamespaceTerminating", f"namespace {write.namespace} is being terminated", "metadata.namespace")
+            raise forbidden_request(write.target.group, write.target.plural, name, detail, [cause])
+
+    def _store_new(self, write: Write, body: Body) -> Answer:
+        cluster, target, obj = self._cluster, write.target, body.obj
+        meta = obj["metadata"]
+        self._check_namespace(write, obj)
+        body = Body(obj, (*body.warnings, *deduplicate_owners(meta)))
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+            meta.pop(name, None)
+        meta["uid"], meta["creationTimestamp"] = cluster.new_uid(), cluster.now()
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = cluster.finish_name(meta["generateName"], meta["uid"])
+        if meta.get("name"):
+            prepare_create(target, obj)
+            admit_create(target, obj, cluster.store)
+        _refuse_invalid(write, obj, list(validate_create(target, obj)))
+        body = self._judge(write, body, None)
+        if cluster.store.get(target.key(write.namespace, meta["name"])) is not None:
+            raise already_exists(target.group, target.plural, meta["name"])
+        self._allot(write, obj, None)
+        if write.options.is_dry_run:
+            return Answer(201, obj, body.warnings)
+        answer = cluster.write(target, obj)
+        settle(cluster, target, obj)
+        return Answer(201, answer, body.warnings)
+
+    def store_changed(self, write: Write, body: Body, live: MutableObject) -> Answer:
+        cluster, target, obj = self._cluster, write.target, body.obj
+        if target.struct is None and not obj.get("apiVersion"):
+            raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+        body = Body(obj, (*body.warnings, *deduplicate_owners(obj["metadata"])))
+        _restore_server_fields(obj, live)
+        prepare_update(target, obj, live, write.route.subresource)
+        _check_version(write, obj, live)
+        admit_update(target, obj)
+        self._allot(write, obj, live)
+        problems = list(validate_update(target, obj, live, write.route.subresource))
+        body = Body(obj, (*body.warnings, *(str(p) for p in problems if p.is_warning)))
+        _refuse_invalid(write, obj, [p for p in problems if not p.is_warning])
+        body = self._judge(write, body, live)
+        obj["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        if is_unchanged(obj, live):
+            return Answer(200, live, body.warnings)
+        if write.options.is_dry_run:
+            return Answer(200, obj, body.warnings)
+        if is_released(target, obj):
+            cluster.remove(target.key(write.namespace, write.route.name))
+            return Answer(200, obj, body.warnings)
+        answer = cluster.write(target, obj)
+        settle(cluster, target, obj)
+        return Answer(200, answer, body.warnings)
+
+    def _judge(self, write: Write, body: Body, live: JSONObject | None) -> Body:
+        """Ask the admission policies; what they warn of comes after the warnings about fields."""
+        target, obj, gvk = write.target, body.obj, write.target.gvk
+        if write.route.subresource == "scale":
+            gvk, obj = SCALE, render_scale(target, obj)
+            live = render_scale(target, live) if live is not None else None
+        attempt = Attempt(
+            "CREATE" if live is None else "UPDATE",
+            *(target, write.route, body.obj["metadata"]["name"], gvk, obj, live, write.options.is_dry_run),
+        )
+        return Body(body.obj, (*body.warnings, *judge(attempt, self._cluster.store, self._cluster.registry)))
+
+    def _allot(self, write: Write, obj: MutableObject, live: JSONObject | None) -> None:
+        if write.target.plural == "services" and not write.target.group and not write.route.subresource:
+            _refuse_invalid(write, obj, allot_service(obj, live, self._cluster.store))
+
+
+def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
+    """An empty list of managedFields asks to clear them; decoding alone would lose it."""
+    sent = payload.read()
+    metadata = sent.get("metadata") if isinstance(sent, Mapping) else None
+    if isinstance(metadata, Mapping) and metadata.get("managedFields") == []:
+        obj["metadata"]["managedFields"] = []
+
+
+def is_unchanged(obj: JSONObject, live: JSONObject) -> bool:
+    """Whether an update would store nothing new; times of managedFields entries do not count."""
+    for name in {*obj, *live}:
+        if name != "metadata" and not is_same_json(obj.get(name), live.get(name)):
+            return False
+    meta, before = obj["metadata"], live["metadata"]
+    for name in {*meta, *before} - {"managedFields"}:
+        if not is_same_json(meta.get(name), before.get(name)):
+            return False
+    return _without_times(meta) == _without_times(before)
+
+
+def _without_times(meta: JSONObject) -> list[JSONObject]:
+    return [{k: v for k, v in e.items() if k != "time"} for e in meta.get("managedFields") or ()]
+
+
+def _refuse_invalid(write: Write, obj: JSONObject, errors: list[FieldError]) -> None:
+    if errors:
+        name = obj["metadata"].get("name", "")
+        # A custom resource is named by the kind that it says, even where that is what is wrong.
+        gvk = write.target.gvk if write.target.struct is not None else GroupVersionKind.from_object(obj)
+        raise invalid_object(gvk.group, gvk.kind, name, errors)
+
+
+def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
+    """Fields of metadata that no update changes; a uid or a time that was sent is compared later."""
+    meta, before = obj["metadata"], live["metadata"]
+    meta.setdefault("uid", before.get("uid"))
+    meta["generation"] = before.get("generation")
+    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        meta[name] = meta.get(name) or before.get(name)
+    for name in ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if meta[name] is None:
+            del meta[name]
+
+
+def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
+    wanted = obj["metadata"].get("resourceVersion") or ""
+    target = write.target
+    if not wanted:
+        if target.struct is None or target.plural in _NO_UNCONDITIONAL_UPDATE:
+            error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid_object(target.group, target.plural, write.route.name, [error])
+    elif wanted != live["metadata"].get("resourceVersion"):
+        raise conflict(target.group, target.plural, write.route.name, MODIFIED)
+
+
+def _check_uid(write: Write, obj: JSONObject, live: JSONObject) -> None:
+    """The uid of a PUT is a precondition."""
+    wanted, held = obj["metadata"].get("uid"), live["metadata"].get("uid")
+    if not wanted or wanted == held:
+        return
+    target, route = write.target, write.route
+    place = "/".join(p for p in (target.group if target.struct is None else "", target.plural, route.namespace) if p)
+    detail = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}/{route.name}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {held}"
+    )
+    raise conflict(target.group, target.plural, route.name, detail)

@@ -1,0 +1,139 @@
+"""The garbage collector: what becomes of dependents when their owner is deleted, and of an owner that waits for them.
+
+Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and `attemptToDeleteItem` in
+k8s.io/kubernetes `pkg/controller/garbagecollector`. Left out: waiting. What a real collector does within seconds is
+done before the next request, each step at a revision of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted, release, update_metadata
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.dependents import list_dependents, list_owners
+from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.store import Key, StoredChange
+
+Delete = Callable[[Key, str], None]
+"""Deletes the object at a key with a propagation policy, as a request of a controller."""
+
+
+class _Owner(Enum):
+    """What an owner reference leads to; UNKNOWN: a kind that is not served, so nobody can tell."""
+
+    SOLID = auto()
+    DANGLING = auto()
+    WAITING = auto()
+    UNKNOWN = auto()
+
+
+class GarbageCollector:
+    """Reacts to changes of owners and dependents."""
+
+    def __init__(self, cluster: Cluster, delete: Delete) -> None:
+        self._cluster = cluster
+        self._delete = delete
+
+    def react(self, change: StoredChange) -> None:
+        """Do what one change calls for; what that changes is reacted to in its turn."""
+        if change.after is None:
+            self._release_dependents(change.before or {})
+        else:
+            self._visit(change.key)
+        for reference in list_owners(change.before):
+            self._visit_owner(change.key, reference)
+
+    def _release_dependents(self, owner: JSONObject) -> None:
+        for key, _ in list_dependents(self._cluster.store, str(owner["metadata"].get("uid", ""))):
+            self._visit(key)
+
+    def _visit_owner(self, key: Key, reference: JSONObject) -> None:
+        """An owner may wait for the object that has just changed."""
+        owner = self._find_owner(key, reference)
+        if owner is None:
+            return
+        held = self._cluster.store.get(owner)
+        if held is not None and held["metadata"].get("uid") == reference.get("uid") and is_deleted(held):
+            self._visit(owner)
+
+    def _visit(self, key: Key) -> None:
+        held = self._cluster.store.get(key)
+        if held is None or key.plural == "events":
+            return
+        finalizers = held["metadata"].get("finalizers") or ()
+        if not is_deleted(held):
+            self._collect(key, held)
+        elif ORPHAN in finalizers:
+            self._orphan_dependents(key, held)
+        elif FOREGROUND in finalizers:
+            self._delete_dependents(key, held)
+
+    def _orphan_dependents(self, key: Key, owner: JSONObject) -> None:
+        uid = str(owner["metadata"]["uid"])
+        for dependent, held in list_dependents(self._cluster.store, uid):
+            self._keep_owners(dependent, [o for o in list_owners(held) if o.get("uid") != uid])
+        release(self._cluster, key, ORPHAN)
+
+    def _delete_dependents(self, key: Key, owner: JSONObject) -> None:
+        """Delete them first; those that block the deletion of the owner keep it until they are gone."""
+        uid = str(owner["metadata"]["uid"])
+        for dependent, held in list_dependents(self._cluster.store, uid):
+            if not is_deleted(held):
+                self._visit(dependent)
+        left = [o for _, held in list_dependents(self._cluster.store, uid) for o in list_owners(held)]
+        if not any(o.get("uid") == uid and o.get("blockOwnerDeletion") for o in left):
+            release(self._cluster, key, FOREGROUND)
+
+    def _collect(self, key: Key, held: JSONObject) -> None:
+        """Delete an object that has lost its owners, or forget those that it has lost beside others."""
+        references = list_owners(held)
+        found = [self._classify(key, reference) for reference in references]
+        if not found or _Owner.UNKNOWN in found:
+            return
+        if _Owner.SOLID in found:
+            kept = [r for r, state in zip(references, found, strict=True) if state is _Owner.SOLID]
+            if len(kept) < len(references):
+                self._keep_owners(key, kept)
+            return
+        dependents = list_dependents(self._cluster.store, str(held["metadata"].get("uid", "")))
+        if _Owner.WAITING in found and dependents:
+            if any(is_deleted(d) and FOREGROUND in (d["metadata"].get("finalizers") or ()) for _, d in dependents):
+                # A circle: nobody may wait for the other.
+                self._keep_owners(key, [{**r, "blockOwnerDeletion": False} for r in references])
+            self._delete(key, "Foreground")
+            return
+        finalizers = held["metadata"].get("finalizers") or ()
+        self._delete(
+            key, "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
+        )
+
+    def _classify(self, key: Key, reference: JSONObject) -> _Owner:
+        owner = self._find_owner(key, reference)
+        if owner is None:
+            return _Owner.UNKNOWN
+        held = self._cluster.store.get(owner)
+        if held is None or held["metadata"].get("uid") != reference.get("uid"):
+            return _Owner.DANGLING
+        is_waiting = is_deleted(held) and FOREGROUND in (held["metadata"].get("finalizers") or ())
+        return _Owner.WAITING if is_waiting else _Owner.SOLID
+
+    def _find_owner(self, key: Key, reference: JSONObject) -> Key | None:
+        """Where the owner of an object would be: in the namespace of the object, or in none."""
+        gvk = GroupVersionKind.from_object(reference)
+        target = self._cluster.registry.find_kind(gvk)
+        if target is None or (target.resource.is_namespaced and not key.namespace):
+            return None
+        return target.key(key.namespace, str(reference.get("name", "")))
+
+    def _keep_owners(self, key: Key, owners: list[JSONObject]) -> None:
+        def change(target: Target, obj: MutableObject) -> None:
+            if owners:
+                obj["metadata"]["ownerReferences"] = owners
+            else:
+                obj["metadata"].pop("ownerReferences", None)
+
+        update_metadata(self._cluster, key, change)

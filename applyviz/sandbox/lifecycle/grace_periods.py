@@ -1,0 +1,43 @@
+"""When the grace periods of deleted Pods end: what their kubelets would wait for.
+
+Rule: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination. No process waits: the ends are
+in the store, and the first request after one of them acts on it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from applyviz.sandbox.storage.store import Key, Store
+
+_ENDS = "grace-ends"
+_FORM = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def shift(moment: str, seconds: int) -> str:
+    """A time of metadata, so many seconds later."""
+    return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).astimezone(UTC).strftime(_FORM)
+
+
+def note_end(store: Store, key: Key, end: str) -> None:
+    """Remember when the grace period of an object ends; must be inside a transaction."""
+    kept = [e for e in _read(store) if tuple(e[1:]) != key]
+    store.put_meta(_ENDS, sorted([*kept, [end, *key]]))
+
+
+def has_ended(store: Store, now: datetime) -> bool:
+    """Whether a grace period is over by the clock."""
+    text = now.astimezone(UTC).strftime(_FORM)
+    return any(end <= text for end, *_ in _read(store))
+
+
+def take_ended(store: Store, now: datetime) -> list[Key]:
+    """The objects whose grace periods are over, which are then forgotten; must be inside a transaction."""
+    text, ends = now.astimezone(UTC).strftime(_FORM), _read(store)
+    store.put_meta(_ENDS, [e for e in ends if e[0] > text])
+    return [Key(*entry) for end, *entry in ends if end <= text]
+
+
+def _read(store: Store) -> list[list[str]]:
+    held = store.get_meta(_ENDS)
+    return list(held) if isinstance(held, list) else []

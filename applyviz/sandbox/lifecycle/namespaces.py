@@ -1,0 +1,52 @@
+"""What the namespace controller writes into a namespace that cannot end yet.
+
+Rule: https://kubernetes.io/docs/concepts/architecture/garbage-collection/ and k8s.io/kubernetes
+`pkg/controller/namespace/deletion/status_condition_utils.go`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.sandbox.storage.store import Key
+
+_FINE = (
+    ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    (
+        "NamespaceDeletionContentFailure",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+)
+
+
+def describe_rest(namespace: MutableObject, left: Sequence[tuple[Key, JSONObject]], now: str) -> None:
+    """Write the conditions that tell what a namespace still waits for."""
+    fresh = [_condition(kind, "False", reason, message, now) for kind, reason, message in _FINE]
+    names = Counter(f"{key.plural}.{key.group}" for key, _ in left)
+    told = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(names.items()))
+    message = f"Some resources are remaining: {told}"
+    fresh.append(_condition("NamespaceContentRemaining", "True", "SomeResourcesRemain", message, now))
+    finalizers = Counter(f for _, obj in left for f in obj["metadata"].get("finalizers") or ())
+    if finalizers:
+        told = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+        message = f"Some content in the namespace has finalizers remaining: {told}"
+        fresh.append(_condition("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", message, now))
+    else:
+        message = "All content-preserving finalizers finished"
+        fresh.append(_condition("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", message, now))
+    status = namespace["status"] = {**(namespace.get("status") or {})}
+    held = {c["type"]: c for c in status.get("conditions") or ()}
+    for condition in fresh:
+        before = held.get(condition["type"])
+        if before is not None and before["status"] == condition["status"]:
+            condition["lastTransitionTime"] = before["lastTransitionTime"]
+        held[condition["type"]] = condition
+    status["conditions"] = list(held.values())
+
+
+def _condition(kind: str, status: str, reason: str, message: str, now: str) -> MutableObject:
+    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}

@@ -1,0 +1,314 @@
+"""Reading an object of a built-in kind as the server does: JSON into a Go struct and back.
+
+Rule: sigs.k8s.io/json and k8s.io/apimachinery `runtime/serializer/json`. Wrong types are refused with Go's
+words, unknown and repeated fields are collected for `fieldValidation`, empty values are dropped or filled as the
+struct's tags say, times and bytes are written canonically. Inputs are not changed.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from applyviz.engine.manifests.metadata import name_of_type
+from applyviz.engine.objects.golang import quote
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.sandbox.parity.go_texts import GoTextError, decode_base64, parse_time, read_quantity
+from applyviz.sandbox.parity.go_types import (
+    Code,
+    GoField,
+    GoStruct,
+    go_types,
+    is_struct,
+    is_written_empty,
+    item_type,
+    zero_of,
+)
+from applyviz.sandbox.parity.json_text import Written, list_pairs, number_text, simplify
+
+_EMPTY: tuple[JSONValue, ...] = (None, "", False, 0)
+_MOST_STRICT = 100
+_PROPS = "apiextensions/v1.JSONSchemaProps"
+
+
+class DecodeError(Exception):
+    """The JSON does not fit the Go struct; the text is Go's."""
+
+
+@dataclass(eq=False)
+class WrongTypeError(DecodeError):
+    """A value of another type than the field's: `found` for `go_type`, in the field `path` of the struct `owner`."""
+
+    found: str
+    go_type: str
+    owner: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        where = f"struct field {self.owner}.{self.path}" if self.owner or self.path else "value"
+        return f"json: cannot unmarshal {self.found} into Go {where} of type {self.go_type}"
+
+
+@dataclass(slots=True)
+class Decoded:
+    """An object as the server holds it, and what strict validation says about its fields."""
+
+    obj: MutableObject
+    unknown: list[str] = field(default_factory=list)
+
+
+class Spot(NamedTuple):
+    """Where a value stands: its path with indices, and as Go's errors tell it (struct, fields, type)."""
+
+    path: str = ""
+    owner: str = ""
+    fields: str = ""
+    go_type: str = ""
+
+    def item(self, number: int, inner: Code) -> Spot:
+        """An entry of a list."""
+        return Spot(f"{self.path}[{number}]", self.owner, self.fields, item_type(self.go_type, inner))
+
+    def entry(self, key: str, inner: Code, map_type: str) -> Spot:
+        """An entry of a map."""
+        return Spot(f"{self.path}.{key}", self.owner, self.fields, item_type(map_type, inner))
+
+
+def decode(obj: JSONObject, struct: GoStruct) -> Decoded:
+    """Read an object as a struct.
+
+    - Raises `DecodeError` with the problem that Go's decoder reports.
+    """
+    decoder = Decoder()
+    result = decoder.struct(obj, struct, Spot())
+    if decoder.saved is not None:
+        raise decoder.saved
+    return Decoded(result, decoder.list_strict())
+
+
+class Decoder:
+    """One reading: a wrong type is kept and the rest is read, a text of a wrong form ends it."""
+
+    def __init__(self) -> None:
+        self.saved: DecodeError | None = None
+        self.strict: dict[tuple[str, str], None] = {}
+
+    def note(self, word: str, path: str) -> None:
+        """Keep what strict validation says, once, and not endlessly."""
+        if len(self.strict) < _MOST_STRICT:
+            self.strict.setdefault((word, path))
+
+    def list_strict(self) -> list[str]:
+        """What strict validation says, in the order of the text."""
+        return [f"{word} field {quote(path)}" for word, path in self.strict]
+
+    def save(self, error: DecodeError) -> None:
+        self.saved = self.saved or error
+
+    def wrong(self, value: JSONValue, spot: Spot, instead: JSONValue, found: str = "") -> JSONValue:
+        self.save(WrongTypeError(found or name_of_type(value), spot.go_type, spot.owner, spot.fields))
+        return instead
+
+    def struct(self, value: JSONObject, struct: GoStruct, spot: Spot) -> MutableObject:
+        result: MutableObject = {}
+        fields = struct.fields
+        seen: set[str] = set()
+        for name, item in list_pairs(value):
+            spec = fields.get(name)
+            at = f"{spot.path}.{name}" if spot.path else name
+            if spec is None:
+                self.note("unknown", at)
+                continue
+            if name in seen:
+                self.note("duplicate", at)
+            seen.add(name)
+            below = f"{spot.fields}.{spec.go_path}" if spot.fields else spec.go_path
+            written = self.value(item, spec.code, Spot(at, struct.go_name, below, spec.go_type))
+            if not _is_dropped(written, spec):
+                result[name] = written
+            else:
+                result.pop(name, None)
+        for name, spec in fields.items():
+            if name not in result and is_written_empty(spec):
+                result[name] = zero_of(spec.code)
+        return result
+
+    def value(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+        if isinstance(code, str):
+            return zero_of(code) if value is None else self.plain(value, code, spot)
+        if value is None:
+            return None
+        mark, inner = code[0], code[1]
+        if mark == "*":
+            return self.value(value, inner, spot)
+        if mark == "[":
+            return self.list(value, inner, spot)
+        return self.map(value, code, spot)
+
+    def list(self, value: JSONValue, inner: Code, spot: Spot) -> JSONValue:
+        if not isinstance(value, list):
+            return self.wrong(value, spot, None)
+        return [self.value(item, inner, spot.item(i, inner)) for i, item in enumerate(value)]
+
+    def map(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+        if not isinstance(value, Mapping):
+            return self.wrong(value, spot, None)
+        result: MutableObject = {}
+        for key, item in list_pairs(value):
+            if key in result:
+                self.note("duplicate", f"{spot.path}.{key}")
+            result[key] = self.value(item, code[1], spot.entry(key, code[1], code[2]))
+        if code[1] == "Q":  # a ResourceList is rounded when it gets its defaults, so all of it is canonical at once
+            return {key: read_quantity(text) if isinstance(text, str) else text for key, text in result.items()}
+        return result
+
+    def plain(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
+        reader = _READERS.get(code)
+        if reader is not None:
+            return getattr(self, reader)(value, spot)
+        if code.startswith(("int", "uint")):
+            return self.integer(value, code, spot)
+        struct = go_types().find_struct(code)
+        if struct is None:
+            return simplify(clone(value))
+        if not isinstance(value, Mapping):
+            return self.wrong(value, spot, zero_of(code))
+        return self.struct(value, struct, spot)
+
+    def schema_or_bool(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, Mapping):
+            return self.nested(value, _PROPS, spot)
+        if not isinstance(value, bool):
+            raise DecodeError("boolean or JSON schema expected")
+        return value
+
+    def schema_or_list(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, Mapping):
+            return self.nested(value, _PROPS, spot)
+        return self.nested(value, ["[", _PROPS], spot) if isinstance(value, list) else None
+
+    def schema_or_names(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, Mapping):
+            return self.nested(value, _PROPS, spot)
+        return self.nested(value, ["[", "s"], spot) if isinstance(value, list) else None
+
+    def nested(self, value: JSONValue, code: Code, spot: Spot) -> JSONValue:
+        """A value that Go reads by itself: no strict validation inside, and its problem ends the reading."""
+        inner = Decoder()
+        try:
+            result = inner.value(value, code, Spot(go_type="[]string" if code == ["[", "s"] else ""))
+            if inner.saved is not None:
+                raise inner.saved
+        except WrongTypeError as error:
+            raise self.placed(error, spot) from None
+        return result
+
+    def placed(self, error: WrongTypeError, spot: Spot) -> WrongTypeError:
+        """The problem of a value that was read by itself, told from outside."""
+        if not spot.owner:
+            return error
+        path = f"{spot.fields}.{error.path}" if error.path else spot.fields
+        return replace(error, owner=spot.owner, path=path)
+
+    def string(self, value: JSONValue, spot: Spot) -> JSONValue:
+        return value if isinstance(value, str) else self.wrong(value, spot, "")
+
+    def boolean(self, value: JSONValue, spot: Spot) -> JSONValue:
+        return value if isinstance(value, bool) else self.wrong(value, spot, False)
+
+    def integer(self, value: JSONValue, code: str, spot: Spot) -> JSONValue:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return self.wrong(value, spot, 0)
+        if isinstance(value, float) or not fits_integer(value, code):
+            return self.wrong(value, spot, 0, f"number {number_text(value)}")
+        return value
+
+    def number(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return self.wrong(value, spot, 0)
+        return float(value) if isinstance(value, Written) else value
+
+    def bytes(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, list):
+            octets = [self.value(item, "uint8", spot._replace(go_type="uint8")) for item in value]
+            return base64.b64encode(bytes(octets)).decode()
+        if not isinstance(value, str):
+            return self.wrong(value, spot, None)
+        try:
+            return base64.b64encode(decode_base64(value)).decode()
+        except GoTextError as error:
+            self.save(DecodeError(str(error)))
+            return None
+
+    def quantity(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, (dict, list, bool)):
+            value = "{"  # what no quantity begins with
+        text = (value if isinstance(value, str) else number_text(value)).strip()
+        self.text(read_quantity, text)
+        return text  # Go keeps it as it was written until it is stored, so that `1000m` is not owned as `1` is
+
+    def int_or_string(self, value: JSONValue, spot: Spot) -> JSONValue:
+        if isinstance(value, str) or (type(value) is int and fits_integer(value, "int32")):
+            return value
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        found = f"number {number_text(value)}" if is_number else name_of_type(value)
+        raise self.placed(WrongTypeError(found, "int32"), spot)
+
+    def time(self, value: JSONValue, spot: Spot) -> JSONValue:
+        moment = self.text(parse_time, self.time_text(value, spot))
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def micro_time(self, value: JSONValue, spot: Spot) -> JSONValue:
+        moment = self.text(lambda text: parse_time(text, has_micros=True), self.time_text(value, spot))
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def time_text(self, value: JSONValue, spot: Spot) -> str:
+        if not isinstance(value, str):
+            raise self.placed(WrongTypeError(name_of_type(value), "string"), spot)
+        return value
+
+    def text(self, read: Callable[[str], Any], text: str) -> Any:
+        try:
+            return read(text)
+        except GoTextError as error:
+            raise DecodeError(str(error)) from None
+
+    def raw(self, value: JSONValue, spot: Spot) -> JSONValue:
+        return simplify(clone(value))
+
+
+def fits_integer(value: int, code: str) -> bool:
+    """Whether a Go integer of this type holds the number."""
+    is_signed, bits = code.startswith("int"), int(code.lstrip("uint") or 64)
+    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if is_signed else (0, 1 << bits)
+    return low <= value < high
+
+
+def _is_dropped(written: JSONValue, spec: GoField) -> bool:
+    code = spec.code
+    if not isinstance(code, str):
+        if code[0] == "*":
+            return written is None and spec.drops_empty
+        return not written and spec.drops_empty
+    if spec.drops_zero and (written in _EMPTY or written == {}):
+        return True
+    return spec.drops_empty and not is_struct(code) and written in _EMPTY
+
+
+_READERS: Mapping[str, str] = {
+    "s": "string",
+    "b": "boolean",
+    "f": "number",
+    "y": "bytes",
+    "Q": "quantity",
+    "I": "int_or_string",
+    "T": "time",
+    "M": "micro_time",
+    "D": "raw",
+    "R": "raw",
+    "B": "schema_or_bool",
+    "A": "schema_or_list",
+    "S": "schema_or_names",
+}

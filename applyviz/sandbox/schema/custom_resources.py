@@ -1,0 +1,88 @@
+"""Reading a custom resource as the server does: its metadata as Go's, the rest by its structural schema.
+
+Rule: `unstructuredSchemaCoercer` of k8s.io/apiextensions-apiserver: metadata is decoded, unknown fields are pruned,
+nulls that no schema allows are dropped, embedded resources have their metadata decoded too, defaults are filled.
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.manifests.metadata import name_of_type
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
+from applyviz.sandbox.parity.decoding import Decoded, DecodeError, Decoder, Spot, WrongTypeError
+from applyviz.sandbox.parity.go_types import go_types
+from applyviz.sandbox.parity.payloads import sort_keys
+from applyviz.sandbox.parity.status import invalid
+from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
+
+_ANYTHING: JSONObject = {"x-kubernetes-preserve-unknown-fields": True}
+_OBJECT_META = "meta.ObjectMeta"
+
+
+def read_custom(
+    obj: JSONObject, schema: JSONObject | None, *, is_of_schema: bool = True, is_applied: bool = False
+) -> Decoded:
+    """An object of a custom resource as the server holds it; `is_of_schema` when its kind and version are the schema's.
+
+    - `is_applied`: it comes from a server-side apply, which drops no nulls and leaves embedded objects to validation.
+
+    - Raises `DecodeError` for metadata that is none.
+    """
+    result: MutableObject = clone({k: v for k, v in obj.items() if k != "metadata"})
+    unknown: list[str] = []
+    metadata: MutableObject = {}
+    if "metadata" in obj:
+        metadata, unknown = read_metadata(obj["metadata"], "metadata")
+    if is_of_schema:
+        unknown += [f'unknown field "{path}"' for path in sorted(prune(result, schema or _ANYTHING))]
+        if not is_applied:
+            drop_nulls(result, schema)
+            unknown += sorted(_coerce(result, schema, ""))
+        fill_defaults(result, schema)
+    return Decoded({**result, "metadata": metadata}, unknown)
+
+
+def read_metadata(value: JSONValue, path: str) -> tuple[MutableObject, list[str]]:
+    """Metadata as a Go struct, and its unknown fields; what is told of a wrong type begins at the metadata."""
+    if value is None:
+        return {}, []
+    if not isinstance(value, dict):
+        raise WrongTypeError(name_of_type(value), "v1.ObjectMeta")
+    decoder = Decoder()
+    metadata = decoder.struct(sort_keys(value), go_types().get_struct(_OBJECT_META), Spot())
+    if decoder.saved is not None:
+        raise decoder.saved
+    return metadata, [f'unknown field "{path}.{field}"' for _, field in decoder.strict]
+
+
+def _coerce(value: JSONValue, schema: JSONValue, path: str) -> list[str]:
+    """Decode the metadata of embedded resources in place; gives the fields that nobody knows."""
+    if not isinstance(schema, dict):
+        return []
+    found: list[str] = []
+    if isinstance(value, dict):
+        if path and schema.get("x-kubernetes-embedded-resource"):
+            found += _coerce_embedded(value, path)
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for name in sorted(value):
+            at = f"{path}.{name}" if path else name
+            if name in properties:
+                found += _coerce(value[name], properties[name], at)
+            elif isinstance(additional, dict):
+                found += _coerce(value[name], additional, f"{path}[{name}]" if path else name)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            found += _coerce(item, schema.get("items"), f"{path}[{number}]")
+    return found
+
+
+def _coerce_embedded(value: MutableObject, path: str) -> list[str]:
+    for name in ("apiVersion", "kind"):
+        if name in value and not isinstance(value[name], str):
+            raise DecodeError(str(invalid(f"{path}.{name}", value[name], "must be a string")))
+    if "metadata" not in value:
+        return []
+    try:
+        value["metadata"], unknown = read_metadata(value["metadata"], f"{path}.metadata")
+    except DecodeError as error:
+        raise DecodeError(str(invalid(f"{path}.metadata", value["metadata"], str(error)))) from None
+    return unknown

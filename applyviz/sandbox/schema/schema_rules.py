@@ -1,0 +1,307 @@
+"""The rules of a custom resource's schema (`x-kubernetes-validations`), those about changes included.
+
+Rule: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
+and `pkg/apiserver/schema/cel` of k8s.io/apiextensions-apiserver. Values get the types of the schema. Left out: what the
+server refuses of a rule when the definition is written (its type checker and its estimate of the cost).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
+from applyviz.sandbox.cel.programs import CALL_LIMIT, CostError, Meter, evaluate
+from applyviz.sandbox.cel.syntax import RESERVED, NotReadableError, names_in, parse
+from applyviz.sandbox.cel.values import (
+    CelError,
+    Entries,
+    NoOverloadError,
+    Optional,
+    Struct,
+    read_duration,
+    read_timestamp,
+)
+from applyviz.sandbox.parity.status import FieldError, FieldErrorType, duplicate, forbidden, invalid, required
+from applyviz.sandbox.schema.ratcheting import ABSENT, Absent, find_child, find_partner, is_kept
+
+BUDGET = 2_000_000
+"""Steps of all rules of one object together."""
+ROOT = "<nil>"
+_RESERVED: Final = RESERVED | {"true", "false", "null", "in"}
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_BLOCKING: Final = frozenset(
+    {
+        FieldErrorType.NOT_SUPPORTED, FieldErrorType.REQUIRED, FieldErrorType.TOO_LONG, FieldErrorType.TOO_MANY,
+        FieldErrorType.TYPE_INVALID,
+    }
+)  # fmt: skip
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+
+def escape(name: str) -> str | None:
+    """The name of a field as rules write it, None when they cannot."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if not re.fullmatch(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*", name):
+        return None
+    return re.sub(r"__|[-./]", lambda found: _ESCAPES[found.group()], name)
+
+
+def has_rules(schema: JSONValue) -> bool:
+    """Whether any place of a schema has rules."""
+    if not isinstance(schema, Mapping):
+        return False
+    inner = [schema.get("items"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
+    return bool(schema.get("x-kubernetes-validations")) or any(map(has_rules, [*inner, *(schema.get("allOf") or ())]))
+
+
+def is_blocked(errors: list[FieldError]) -> bool:
+    """Whether problems of an object keep its rules from being asked."""
+    return any(e.type in _BLOCKING for e in errors)
+
+
+def check_rules(
+    obj: JSONObject, schema: JSONObject | None, live: JSONObject | None, errors: list[FieldError]
+) -> Iterator[FieldError]:
+    """The problems that the rules of a schema find in an object; one alone when `errors` block them.
+
+    - `live`: the object that an update replaces. Of what stays as it was, a problem is a warning.
+    """
+    if schema is None or not has_rules(schema):
+        return
+    if is_blocked(errors):
+        yield invalid(ROOT, None, _UNCHECKED)
+        return
+    value = _convert(obj, schema, is_resource=True)
+    before = _convert(live, schema, is_resource=True) if live is not None else None
+    place = _Place(obj, live, value, before, live if live is not None else ABSENT, is_parent_kept=False)
+    try:
+        yield from _walk(place, schema, "", Meter(BUDGET))
+    except _ExhaustedError as error:
+        yield error.problem
+
+
+class _ExhaustedError(Exception):
+    """No rule is asked after this one."""
+
+    def __init__(self, path: str, schema: JSONObject, detail: str) -> None:
+        self.problem = invalid(path or ROOT, schema.get("type", ""), detail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value and what it replaces, as JSON and with the types of the schema.
+
+    - `correlated`: the value whose sameness makes problems of this one warnings; ABSENT where there is none.
+    """
+
+    raw: JSONValue
+    raw_before: JSONValue
+    value: Any
+    before: Any
+    correlated: JSONValue | Absent
+    is_parent_kept: bool
+
+    def is_kept(self, schema: JSONObject) -> bool:
+        """Whether nothing changed here, or in what is around it where this has no partner."""
+        if self.correlated is ABSENT:
+            return self.is_parent_kept
+        return is_kept(self.raw, self.correlated, schema)
+
+
+def _walk(place: _Place, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
+    if place.raw is None:
+        return
+    for rule in schema.get("x-kubernetes-validations") or ():
+        problem = _check(rule, place, schema, path, meter)
+        if problem is not None:
+            yield problem
+    for part in schema.get("allOf") or ():
+        merged = {**{k: v for k, v in schema.items() if k not in ("allOf", "x-kubernetes-validations")}, **part}
+        yield from _walk(replace(place, correlated=ABSENT), merged, path, meter)
+    if isinstance(place.raw, list):
+        yield from _walk_list(place, schema, path, meter)
+    elif isinstance(place.raw, dict):
+        yield from _walk_map(place, schema, path, meter)
+
+
+def _walk_list(place: _Place, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
+    items = schema.get("items")
+    if not isinstance(items, dict) or not has_rules(items) or not isinstance(place.raw, list):
+        return
+    kept, before = place.is_kept(schema), place.raw_before
+    held = before if isinstance(before, list) else []
+    for number, item in enumerate(place.raw):
+        partner = find_partner(item, held, schema)
+        at = next((i for i, one in enumerate(held) if one is partner), None) if partner is not ABSENT else None
+        inner = _Place(
+            item,
+            held[at] if at is not None else None,
+            place.value[number],
+            place.before[at] if at is not None else None,
+            find_partner(item, place.correlated, schema),
+            kept,
+        )
+        yield from _walk(inner, items, f"{path}[{number}]", meter)
+
+
+def _walk_map(place: _Place, schema: JSONObject, path: str, meter: Meter) -> Iterator[FieldError]:
+    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+    kept = place.is_kept(schema)
+    for name, item in place.raw.items():
+        child = properties.get(name, additional)
+        if not isinstance(child, dict) or not has_rules(child):
+            continue
+        key = (escape(name) or name) if name in properties else name
+        before = find_child(place.raw_before, name)
+        inner = _Place(
+            item,
+            None if before is ABSENT else before,
+            place.value[key],
+            place.before.get(key) if isinstance(place.before, dict) else None,
+            find_child(place.correlated, name),
+            kept,
+        )
+        at = f"{path}.{name}" if path else name
+        yield from _walk(inner, child, at if name in properties else f"{path}[{name}]", meter)
+
+
+@lru_cache(maxsize=2048)
+def _uses_old(rule: str) -> bool:
+    return "oldSelf" in names_in(parse(rule))
+
+
+def _describe(rule: JSONObject) -> str:
+    return str(rule.get("message") or rule.get("rule", "")).strip()
+
+
+def _check(rule: JSONObject, place: _Place, schema: JSONObject, path: str, meter: Meter) -> FieldError | None:
+    text, kind, at = rule.get("rule", ""), schema.get("type", ""), path or ROOT
+    if not text.strip():
+        return None
+    try:
+        is_transition = _uses_old(text)
+    except NotReadableError as error:
+        return invalid(at, kind, f"rule compile error: {error}")
+    if is_transition and place.before is None and not rule.get("optionalOldSelf"):
+        return None
+    scope = _scope(rule, place)
+    try:
+        is_met = _spend(text, scope, meter)
+    except CostError as error:
+        after = f"no further validation rules will be run due to call cost exceeds limit for rule: {_describe(rule)}"
+        raise _ExhaustedError(path, schema, f"'{error}': {after}") from None
+    except NoOverloadError as error:
+        detail = "call arguments did not match a supported operator, function or macro signature for rule"
+        return invalid(at, kind, f"'{error}': {detail}: {_describe(rule)}")
+    except CelError as error:
+        return invalid(at, kind, f"{error} evaluating rule: {_describe(rule)}")
+    if is_met is True:
+        return None
+    problem = _refuse(rule, place, schema, path, _detail(rule, scope, meter))
+    return replace(problem, is_warning=True) if not is_transition and place.is_kept(schema) else problem
+
+
+def _spend(text: str, scope: Mapping[str, Any], meter: Meter) -> Any:
+    """The value of an expression, at the cost of all rules."""
+    own = Meter(min(CALL_LIMIT, max(meter.left, 0)))
+    limit = own.left
+    try:
+        return evaluate(text, scope, own)
+    finally:
+        meter.left -= limit - max(own.left, 0)
+
+
+def _scope(rule: JSONObject, place: _Place) -> dict[str, Any]:
+    if rule.get("optionalOldSelf"):
+        has_before = place.before is not None
+        return {"self": place.value, "oldSelf": Optional(place.before, has_before)}
+    return {"self": place.value, **({"oldSelf": place.before} if place.before is not None else {})}
+
+
+def _detail(rule: JSONObject, scope: Mapping[str, Any], meter: Meter) -> str:
+    """What the rule says of itself; a message that cannot be evaluated is left out."""
+    plain = str(rule.get("message") or "").strip() or f"failed rule: {_describe(rule)}"
+    if not rule.get("messageExpression"):
+        return plain
+    try:
+        found = _spend(rule["messageExpression"], scope, meter)
+    except CelError:
+        return plain
+    text = found.strip() if isinstance(found, str) else ""
+    return text if text and "\n" not in text and len(text.encode()) <= 5 * 1024 else plain
+
+
+def _refuse(rule: JSONObject, place: _Place, schema: JSONObject, path: str, detail: str) -> FieldError:
+    field = re.sub(r"\['([^']*)'\]", r".\1", rule.get("fieldPath", "")).lstrip(".")
+    at = ".".join(p for p in (path, field) if p) or ROOT
+    has_value = schema.get("type") not in ("object", "array")
+    match rule.get("reason"):
+        case "FieldValueForbidden":
+            return forbidden(at, detail)
+        case "FieldValueRequired":
+            return required(at, detail)
+        case "FieldValueDuplicate" if has_value:
+            return duplicate(at, place.raw)
+        case "FieldValueDuplicate":
+            return FieldError(FieldErrorType.DUPLICATE, at, "Duplicate value")
+        case _ if has_value:
+            return invalid(at, place.raw, detail)
+        case _:
+            return FieldError(FieldErrorType.INVALID, at, f"Invalid value: {detail}")
+
+
+def _convert(value: JSONValue, schema: JSONValue, *, is_resource: bool = False) -> Any:
+    """A value with the types of its schema."""
+    if not isinstance(schema, Mapping) or schema.get("x-kubernetes-int-or-string"):
+        return value
+    if isinstance(value, list):
+        items = [_convert(item, schema.get("items")) for item in value]
+        kind = schema.get("x-kubernetes-list-type")
+        keys = tuple(escape(k) or k for k in schema.get("x-kubernetes-list-map-keys") or ())
+        return Entries(items, keys) if kind in ("set", "map") else items
+    if isinstance(value, dict):
+        return _convert_map(
+            value, schema, is_resource=is_resource or bool(schema.get("x-kubernetes-embedded-resource"))
+        )
+    if isinstance(value, str):
+        return _convert_text(value, schema.get("format", ""))
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(value, float) and schema.get("type") == "integer" and value.is_integer():
+        return int(value)
+    return float(value) if schema.get("type") == "number" and is_whole else value
+
+
+def _convert_map(value: JSONObject, schema: JSONObject, *, is_resource: bool) -> dict[str, Any]:
+    properties, additional = schema.get("properties"), schema.get("additionalProperties")
+    if isinstance(additional, Mapping) and not properties:
+        return {name: _convert(item, additional) for name, item in value.items()}
+    found = Struct()
+    for name, item in value.items():
+        if name in (properties or {}):
+            found[escape(name) or name] = _convert(item, (properties or {})[name])
+    if is_resource:
+        found |= {name: value[name] for name in ("apiVersion", "kind") if name in value}
+        meta = value.get("metadata")
+        shown = {n: meta[n] for n in ("name", "generateName") if n in meta} if isinstance(meta, Mapping) else {}
+        found["metadata"] = Struct({**shown, **(found.get("metadata") or {})})
+    return found
+
+
+def _convert_text(value: str, form: str) -> Any:
+    found: Any = None
+    if form == "duration":
+        found = read_duration(value)
+    elif form == "date-time":
+        found = read_timestamp(value)
+    elif form == "date":
+        found = read_timestamp(f"{value}T00:00:00Z")
+    return value if found is None else found

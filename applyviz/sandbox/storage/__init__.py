@@ -1,0 +1,1 @@
+"""What is stored and where: resources, objects, storage strategies, allocations, bootstrap objects."""

@@ -1,0 +1,116 @@
+"""What every verb of a sandbox cluster shares: store, clock, uids, resources, and objects at their versions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.schema.autoscalers import convert_autoscaler
+from applyviz.sandbox.parity.json_text import settle_numbers
+from applyviz.sandbox.parity.status import not_found
+from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
+from applyviz.sandbox.storage.dependents import index_change
+from applyviz.sandbox.storage.resources import Registry, Target
+from applyviz.sandbox.storage.store import Key, Store, StoredChange
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None) -> MutableObject:
+    """A custom resource at another version, which keeps only what that version knows."""
+    kept: MutableObject = {name: settle_numbers(value) for name, value in obj.items()} | {"apiVersion": api_version}
+    for _ in prune(kept, schema):
+        pass
+    return kept
+
+
+def _read_custom(target: Target, held: JSONObject) -> MutableObject:
+    """Nulls go and defaults come by the schema of the storage version; another version only leaves things out."""
+    obj = convert_custom(held, target.storage.api_version, target.storage_schema)
+    drop_nulls(obj, target.storage_schema)
+    fill_defaults(obj, target.storage_schema)
+    return obj if target.storage == target.gvk else convert_custom(obj, target.gvk.api_version, target.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One sandbox cluster; `clock` gives aware datetimes, `new_uid` fresh uids.
+
+    - `has_controllers`: what controllers of a real cluster do after a delete happens before the next request.
+    - `changes`: what was written in this transaction and no controller has seen yet.
+    """
+
+    store: Store
+    clock: Callable[[], datetime]
+    new_uid: Callable[[], str]
+    registry: Registry
+    has_controllers: bool = True
+    changes: deque[StoredChange] = field(default_factory=deque)
+
+    def now(self) -> str:
+        """The present second as metadata holds it."""
+        return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def find(self, target: Target, namespace: str, name: str) -> MutableObject | None:
+        """A fresh copy of an object at the version of the target."""
+        held = self.store.get(target.key(namespace, name))
+        return self.read(target, held) if held is not None else None
+
+    def get(self, target: Target, namespace: str, name: str) -> MutableObject:
+        """Like `find`; raises `StatusError` (404) when there is none."""
+        found = self.find(target, namespace, name)
+        if found is None:
+            raise not_found(target.group, target.plural, name)
+        return found
+
+    def read(self, target: Target, held: JSONObject) -> MutableObject:
+        """A stored object at the version of the target."""
+        if target.struct is None:
+            return _read_custom(target, held)
+        obj: MutableObject = clone(dict(held))
+        if target.storage != target.gvk:
+            obj = convert_autoscaler(obj, target.gvk.version, has_defaults=True)
+        return obj
+
+    def write(self, target: Target, obj: MutableObject) -> MutableObject:
+        """Store an object and give it back as it can be read from now on."""
+        self.save(target, obj)
+        meta = obj["metadata"]
+        return self.get(target, meta.get("namespace", ""), meta["name"])
+
+    def save(self, target: Target, obj: MutableObject) -> None:
+        """Store an object at its storage version with a new revision; must be inside a transaction."""
+        revision = self.store.next_revision()
+        obj["metadata"]["resourceVersion"] = str(revision)
+        kept: JSONObject = obj
+        if target.struct is None:
+            kept = convert_custom(obj, target.storage.api_version, target.storage_schema)
+        elif target.storage != target.gvk:
+            kept = convert_autoscaler(obj, target.storage.version, has_defaults=True)
+        meta = obj["metadata"]
+        key = target.key(meta.get("namespace", ""), meta["name"])
+        before = self.store.get(key)
+        self.store.put(key, kept)
+        self._keep_change(StoredChange(revision, key, before, kept))
+
+    def remove(self, key: Key) -> None:
+        """Forget an object, at a revision of its own as etcd counts it; must be inside a transaction."""
+        before = self.store.get(key)
+        if before is not None:
+            self.store.delete(key)
+            self._keep_change(StoredChange(self.store.next_revision(), key, before, None))
+
+    def _keep_change(self, change: StoredChange) -> None:
+        self.store.keep_change(change)
+        self.changes.append(change)
+        if self.has_controllers:
+            index_change(self.store, change)
+
+    def finish_name(self, prefix: str, uid: str) -> str:
+        """A name made from `generateName`."""
+        digest = hashlib.sha256(uid.encode()).digest()
+        return prefix[:58] + "".join(_SUFFIX_LETTERS[b % len(_SUFFIX_LETTERS)] for b in digest[:5])

@@ -1,0 +1,94 @@
+"""What the server's own controllers write into a definition: accepted names, conditions, that it is being deleted.
+
+A new CustomResourceDefinition is established before the next request. Rule: k8s.io/apiextensions-apiserver
+`pkg/controller` (status, establish, finalizer).
+"""
+
+from __future__ import annotations
+
+from applyviz.engine.objects.values import JSONObject, MutableObject, clone
+from applyviz.engine.ownership import updates
+from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, Target
+from applyviz.sandbox.storage.store import Key
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_SERVER = "kube-apiserver"
+_PROTECTED_GROUPS = ("k8s.io", "kubernetes.io")
+_APPROVAL = "api-approved.kubernetes.io"
+_NAME_FIELDS = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
+
+
+def namespace_key(name: str) -> Key:
+    """Where a namespace is kept."""
+    return Key("", "namespaces", "", name)
+
+
+def settle(cluster: Cluster, target: Target, obj: MutableObject) -> None:
+    """Do what controllers of the server itself would do after a create or an update."""
+    if target.group == CRD_GROUP and target.plural == CRD_PLURAL:
+        _accept_names(cluster, target, obj)
+
+
+def _condition(kind: str, status: str, reason: str, message: str, now: str) -> MutableObject:
+    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+
+
+def _find_taken(cluster: Cluster, obj: JSONObject) -> str:
+    """The name that another definition of the group holds already, else empty text."""
+    spec = obj["spec"]
+    for other in cluster.store.list(CRD_GROUP, CRD_PLURAL):
+        if other["metadata"]["name"] == obj["metadata"]["name"] or other["spec"]["group"] != spec["group"]:
+            continue
+        held = other.get("status", {}).get("acceptedNames") or {}
+        if held.get("kind") == spec["names"]["kind"]:
+            return str(held["kind"])
+    return ""
+
+
+def _judge_approval(obj: JSONObject, now: str) -> list[MutableObject]:
+    """Groups of Kubernetes itself say whether their definition was approved."""
+    group: str = obj["spec"]["group"]
+    if not any(group == g or group.endswith("." + g) for g in _PROTECTED_GROUPS):
+        return []
+    text = (obj["metadata"].get("annotations") or {}).get(_APPROVAL, "")
+    kind = "KubernetesAPIApprovalPolicyConformant"
+    if text.startswith("unapproved"):
+        return [_condition(kind, "False", "UnapprovedAnnotation", f'not approved: "{text}"', now)]
+    return [_condition(kind, "True", "ApprovedAnnotation", f"approved in {text}", now)]
+
+
+def _accept_names(cluster: Cluster, target: Target, obj: MutableObject) -> None:
+    before, status, now = clone(obj), obj.setdefault("status", {}), cluster.now()
+    names = obj["spec"]["names"]
+    taken = _find_taken(cluster, obj)
+    if taken:
+        fresh = [_condition("NamesAccepted", "False", "KindConflict", f'"{taken}" is already in use', now)]
+    else:
+        status["acceptedNames"] = {k: clone(names[k]) for k in _NAME_FIELDS if names.get(k)}
+        fresh = [
+            _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
+            _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now),
+        ]
+    fresh += _judge_approval(obj, now)
+    held = {c["type"]: c for c in status.get("conditions") or ()}
+    for condition in fresh:
+        if held.get(condition["type"], {}).get("status") != condition["status"]:
+            held[condition["type"]] = condition
+    status["conditions"] = list(held.values())
+    stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
+    kept = status.get("storedVersions") or []
+    status["storedVersions"] = [*kept, *(s for s in stored if s not in kept)]
+    if status == before.get("status"):
+        return
+    obj["metadata"]["managedFields"] = updates.update(
+        before, obj, kind=target.kind, manager=_SERVER, subresource="status", now=now
+    )
+    cluster.save(target, obj)
+
+
+def mark_terminating(obj: MutableObject, now: str) -> None:
+    """What deleting a definition writes into it before its objects go."""
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    conditions = obj["status"]["conditions"] = obj["status"].get("conditions") or []
+    conditions.append(_condition("Terminating", "True", "InstanceDeletionPending", message, now))

@@ -1,0 +1,42 @@
+"""Which objects name which owner: an index in the store, so that nobody has to read every object to find dependents.
+
+Rule: `metadata.ownerReferences`, https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.sandbox.storage.store import Key, Store, StoredChange
+
+_INDEX = "dependents"
+
+
+def list_owners(obj: JSONObject | None) -> list[JSONObject]:
+    """The owner references of an object."""
+    return list((obj or {}).get("metadata", {}).get("ownerReferences") or ())
+
+
+def index_change(store: Store, change: StoredChange) -> None:
+    """Keep the index true after a write; must be inside the transaction of the write."""
+    before, after = ({str(o.get("uid")) for o in list_owners(obj)} for obj in (change.before, change.after))
+    if before == after:
+        return
+    index, entry = _read(store), list(change.key)
+    for uid in before - after:
+        index[uid] = [e for e in index.get(uid, ()) if e != entry]
+    for uid in after - before:
+        index[uid] = sorted([*(e for e in index.get(uid, ()) if e != entry), entry])
+    store.put_meta(_INDEX, {uid: entries for uid, entries in index.items() if entries})
+
+
+def list_dependents(store: Store, uid: str) -> list[tuple[Key, JSONObject]]:
+    """The objects that name an owner, by their keys."""
+    keys = [Key(*entry) for entry in _read(store).get(uid, ())]
+    return [(key, held) for key in keys if (held := store.get(key)) is not None]
+
+
+def _read(store: Store) -> dict[str, list[list[str]]]:
+    held = store.get_meta(_INDEX)
+    return dict(held) if isinstance(held, Mapping) else {}

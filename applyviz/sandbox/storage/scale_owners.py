@@ -1,0 +1,61 @@
+"""Ownership of the number of replicas, seen through the scale subresource and written back from it.
+
+Rule: k8s.io/apimachinery `managedfields.ScaleHandler`. Only entries that own the number show on a Scale; after
+a write whoever lost it there loses it on the object, and who gained it gets an entry of its own, without a
+time. Update entries change their version on the way, so one that kept the number loses its time as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applyviz.engine.objects.fieldsets import from_paths
+from applyviz.engine.objects.paths import FieldPath, fields
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.engine.ownership.managed_fields import Identity, Managed, Owned, decode, encode
+
+SCALE_VERSION = "autoscaling/v1"
+_REPLICAS = fields("spec", "replicas")
+
+
+def entries_of_scale(entries: list[JSONObject], paths: Mapping[str, FieldPath]) -> list[MutableObject]:
+    """The managedFields of a Scale; `paths` says by apiVersion where the object keeps the number."""
+    parent = decode(entries)
+    shown = Managed()
+    for identity, owned in parent.owned.items():
+        path = paths.get(owned.api_version)
+        if path is not None and owned.fields.has(path):
+            shown.owned[identity] = Owned(from_paths([_REPLICAS]), SCALE_VERSION)
+            shown.times[identity] = parent.times.get(identity, "")
+    return encode(shown)
+
+
+def entries_of_parent(
+    entries: list[JSONObject], scale_entries: list[JSONObject], paths: Mapping[str, FieldPath], api_version: str
+) -> list[MutableObject]:
+    """The managedFields of the object after its Scale was written."""
+    parent, scale = decode(entries), decode(scale_entries)
+    gained = dict(scale.owned)
+    result = Managed()
+    for identity, owned in parent.owned.items():
+        if owned.api_version not in paths:
+            continue
+        kept = _keep(identity, owned, paths[owned.api_version], gained)
+        if kept is not None:
+            result.owned[identity], result.times[identity] = kept, parent.times.get(identity, "")
+    for identity, owned in gained.items():
+        if owned.fields.has(_REPLICAS):
+            result.owned[identity] = Owned(from_paths([paths[api_version]]), api_version)
+            result.times[identity] = parent.times.get(identity, "")
+    return encode(result)
+
+
+def _keep(identity: Identity, owned: Owned, path: FieldPath, gained: dict[Identity, Owned]) -> Owned | None:
+    """What an entry keeps; one that shows on the Scale under the same identity keeps everything."""
+    if not owned.fields.has(path):
+        return owned
+    if identity in gained:
+        del gained[identity]
+        return owned
+    rest = owned.fields.difference(from_paths([path]))
+    return Owned(rest, owned.api_version) if rest else None

@@ -1,0 +1,158 @@
+"""The addresses and node ports of Services: given once, kept, and dropped when a type needs them no more.
+
+Rule: `pkg/registry/core/service` of k8s.io/kubernetes (allocation, `dropTypeDependentFields`). An address outside
+our own range is accepted: manifests are written for other clusters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Callable, Mapping
+
+from applyviz.engine.objects.values import JSONObject, MutableObject
+from applyviz.sandbox.parity.status import FieldError, invalid
+from applyviz.sandbox.storage.store import Store
+
+SERVICE_RANGE = ipaddress.ip_network("10.96.0.0/16")
+NODE_PORTS = range(30000, 32768)
+
+
+class Allotment:
+    """The cluster addresses and node ports that Services of a store hold."""
+
+    def __init__(self, store: Store) -> None:
+        self._addresses: set[str] = set()
+        self._ports: set[int] = set()
+        for service in store.list("", "services"):
+            self._addresses.update(service["spec"].get("clusterIPs") or ())
+            self._ports.update(p["nodePort"] for p in service["spec"].get("ports") or () if p.get("nodePort"))
+            if service["spec"].get("healthCheckNodePort"):
+                self._ports.add(service["spec"]["healthCheckNodePort"])
+
+    def take_address(self, seed: str) -> str:
+        """A free address; the same seed starts at the same place."""
+        size = SERVICE_RANGE.num_addresses - 2
+        start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
+        for step in range(size):
+            address = str(SERVICE_RANGE[1 + (start + step) % size])
+            if address not in self._addresses:
+                self._addresses.add(address)
+                return address
+        return ""
+
+    def take_port(self, seed: str) -> int:
+        """A free node port; the same seed starts at the same place."""
+        start = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big")
+        for step in range(len(NODE_PORTS)):
+            port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
+            if port not in self._ports:
+                self._ports.add(port)
+                return port
+        return 0
+
+    def check(self, spec: JSONObject, own: JSONObject) -> list[FieldError]:
+        """The problems of addresses and ports that somebody else holds."""
+        errors = []
+        address = spec.get("clusterIP") or ""
+        if address not in ("", "None", own.get("clusterIP")) and address in self._addresses:
+            errors.append(
+                invalid(
+                    "spec.clusterIPs", [address], f"failed to allocate IP {address}: provided IP is already allocated"
+                )
+            )
+        mine = {p.get("nodePort") for p in own.get("ports") or ()}
+        for i, port in enumerate(spec.get("ports") or ()):
+            wanted = port.get("nodePort")
+            if wanted and wanted not in mine and wanted in self._ports:
+                errors.append(invalid(f"spec.ports[{i}].nodePort", wanted, "provided port is already allocated"))
+        return errors
+
+
+def _drop_dependents(spec: MutableObject, held: JSONObject) -> None:
+    """Fields that a former type of the Service needed go with it, unless they were changed as well."""
+    for name, needs in _NEEDED.items():
+        if name in spec and needs(held) and not needs(spec) and spec[name] == held.get(name):
+            del spec[name]
+    if needs_node_ports(held) and not needs_node_ports(spec):
+        before = {p.get("nodePort") for p in held.get("ports") or ()}
+        for port in spec.get("ports") or ():
+            if port.get("nodePort") in before:
+                port.pop("nodePort", None)
+
+
+def _follow_address(spec: MutableObject, held: JSONObject) -> None:
+    """A changed or emptied clusterIP says the same of clusterIPs."""
+    if spec.get("clusterIPs") == held.get("clusterIPs") and spec.get("clusterIP") != held.get("clusterIP"):
+        if spec.get("clusterIP"):
+            spec["clusterIPs"] = [spec["clusterIP"]]
+        else:
+            spec.pop("clusterIPs", None)
+
+
+def _needs_address(spec: JSONObject) -> bool:
+    return spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
+
+
+def needs_node_ports(spec: JSONObject) -> bool:
+    """Whether the type of a Service listens on nodes."""
+    return spec.get("type") in ("NodePort", "LoadBalancer")
+
+
+def _is_balanced(spec: JSONObject) -> bool:
+    return spec.get("type") == "LoadBalancer"
+
+
+def _is_external(spec: JSONObject) -> bool:
+    return needs_node_ports(spec) or bool(spec.get("externalIPs"))
+
+
+_NEEDED: Mapping[str, Callable[[JSONObject], bool]] = {
+    "clusterIP": _needs_address,
+    "clusterIPs": _needs_address,
+    "ipFamilies": _needs_address,
+    "ipFamilyPolicy": _needs_address,
+    "healthCheckNodePort": lambda spec: _is_balanced(spec) and spec.get("externalTrafficPolicy") == "Local",
+    "allocateLoadBalancerNodePorts": _is_balanced,
+    "loadBalancerClass": _is_balanced,
+    "externalTrafficPolicy": _is_external,
+}
+
+
+def allot_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
+    """Give a Service its addresses and ports, or keep those it holds; gives the problems of asked ones."""
+    spec, held = obj["spec"], (live or {}).get("spec") or {}
+    if live is not None:
+        _follow_address(spec, held)
+        _drop_dependents(spec, held)
+    if not _needs_address(spec):
+        return []
+    allotment = Allotment(store)
+    errors = allotment.check(spec, held)
+    seed = f"{obj['metadata'].get('namespace')}/{obj['metadata'].get('name')}"
+    if _needs_address(held):
+        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if not spec.get(name) and held.get(name):
+                spec[name] = held[name]
+    if not spec.get("clusterIP"):
+        spec["clusterIP"] = (spec.get("clusterIPs") or [""])[0] or allotment.take_address(seed)
+    spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+    is_headless_free = spec["clusterIP"] == "None" and not spec.get("selector")
+    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if is_headless_free else ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_headless_free else "SingleStack")
+    _allot_ports(spec, held, allotment, seed)
+    return errors
+
+
+def _allot_ports(spec: MutableObject, held: JSONObject, allotment: Allotment, seed: str) -> None:
+    wants = spec["type"] == "NodePort" or (
+        spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
+    )
+    before = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in held.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        kept = before.get((port.get("protocol"), port.get("port")))
+        if wants and not port.get("nodePort"):
+            port["nodePort"] = kept or allotment.take_port(f"{seed}/{port.get('port')}/{port.get('protocol')}")
+    needs_check = spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+    if needs_check and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = held.get("healthCheckNodePort") or allotment.take_port(f"{seed}/health")

@@ -1,0 +1,236 @@
+"""What a resource does to an object before it is stored: status, generation, fields that only the server sets.
+
+Rule: `PrepareForCreate` and `PrepareForUpdate` of the strategies in k8s.io/kubernetes `pkg/registry`. Field
+ownership was computed before, so nothing that happens here is owned by the writer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone, is_same_json
+from applyviz.sandbox.parity.go_texts import read_quantity
+from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types, zero_of
+from applyviz.sandbox.schema.defaults import apply_defaults
+from applyviz.sandbox.storage.bodies import TEMPLATE_GENERATION
+from applyviz.sandbox.storage.resources import CRD_PLURAL, Target
+
+_WITHOUT_GENERATION = frozenset(
+    {
+        "configmaps", "secrets", "services", "serviceaccounts", "endpoints", "events", "namespaces", "nodes",
+        "limitranges", "resourcequotas", "persistentvolumes", "persistentvolumeclaims", "componentstatuses",
+        "horizontalpodautoscalers", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "leases",
+        "storageclasses", "csidrivers", "csinodes", "csistoragecapacities", "volumeattachments", "runtimeclasses",
+        "certificatesigningrequests", "controllerrevisions", "servicecidrs", "ipaddresses", "resourceclaims",
+        "resourceclaimtemplates", "volumeattributesclasses", "apiservices",
+    }
+)  # fmt: skip
+# They begin to count and never go on.
+_FIRST_GENERATION = frozenset({"priorityclasses"})
+_STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
+
+
+def has_generation(target: Target) -> bool:
+    """Whether objects of the resource count their generations."""
+    return target.struct is None or target.plural not in _WITHOUT_GENERATION
+
+
+def _reset_status(target: Target, obj: MutableObject) -> None:
+    if target.struct is None:
+        obj.pop("status", None)
+        return
+    field = target.struct.fields.get("status")
+    if field is not None and target.plural not in _STATUS_FROM_CLIENT:
+        obj["status"] = zero_of(field.code)
+
+
+def prepare_create(target: Target, obj: MutableObject) -> None:
+    """Bring a new object into the shape in which it is stored; `metadata.uid` is set already."""
+    if target.has_status and target.plural != CRD_PLURAL:
+        _reset_status(target, obj)
+    if has_generation(target):
+        obj["metadata"]["generation"] = 1
+    rule = _CREATE.get(target.plural) if target.struct is not None else None
+    if rule is not None:
+        rule(obj)
+    if target.struct is not None:
+        apply_defaults(obj, target.struct)
+        _store_as_protobuf(target, obj)
+
+
+def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subresource: str) -> None:
+    """Undo what this kind of write may not change, and count the generation."""
+    if subresource == "status":
+        _keep_all_but_status(target, obj, live)
+    elif target.has_status:
+        _restore(obj, live, "status")
+    if target.struct is not None and (rule := _UPDATE.get(target.plural)) is not None:
+        rule(obj, live)
+    if target.struct is not None:
+        _store_as_protobuf(target, obj)
+    if subresource != "status":
+        _count_generation(target, obj, live)
+
+
+def _store_as_protobuf(target: Target, obj: MutableObject) -> None:
+    """Store values as protobuf does: an empty list comes back as null, a quantity in its canonical form."""
+    if target.struct is not None and target.plural != CRD_PLURAL:
+        _store_struct(obj, target.struct)
+
+
+def _store_struct(value: MutableObject, struct: GoStruct) -> None:
+    for name, held in value.items():
+        field = struct.fields.get(name)
+        if field is None:
+            continue
+        if isinstance(held, str) and field.code in ("Q", ["*", "Q"]):
+            value[name] = read_quantity(held)
+            continue
+        if held == [] and isinstance(field.code, list) and field.code[0] == "[" and not field.drops_empty:
+            value[name] = None
+            continue
+        inner = field.code
+        while isinstance(inner, list):
+            inner = inner[1]
+        below = go_types().find_struct(inner) if held else None
+        if below is not None:
+            _store_below(held, field.code, below)
+
+
+def _store_below(value: JSONValue, code: Code, struct: GoStruct) -> None:
+    """The structs behind pointers, in lists and in maps."""
+    mark = code[0] if isinstance(code, list) else ""
+    if mark == "*":
+        _store_below(value, code[1], struct)
+    elif isinstance(value, list) and mark == "[":
+        for item in value:
+            _store_below(item, code[1], struct)
+    elif isinstance(value, dict) and not mark:
+        _store_struct(value, struct)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _store_below(item, code[1], struct)
+
+
+def _restore(obj: MutableObject, live: JSONObject, name: str) -> None:
+    if name in live:
+        obj[name] = clone(live[name])
+    else:
+        obj.pop(name, None)
+
+
+def _keep_all_but_status(target: Target, obj: MutableObject, live: JSONObject) -> None:
+    for name in {*obj, *live} - {"status", "metadata", "apiVersion", "kind"}:
+        _restore(obj, live, name)
+    if target.struct is None:
+        managed = obj["metadata"].get("managedFields")
+        obj["metadata"] = clone(live["metadata"])
+        if managed is not None:
+            obj["metadata"]["managedFields"] = managed
+    elif target.plural == "deployments":
+        _restore(obj["metadata"], live["metadata"], "labels")
+
+
+def _count_generation(target: Target, obj: MutableObject, live: JSONObject) -> None:
+    if not has_generation(target):
+        return
+    meta, before = obj["metadata"], live["metadata"]
+    if target.struct is None:
+        is_changed = _has_other_content(obj, live)
+    else:
+        counted = {*obj, *live} - {"metadata", "status", "apiVersion", "kind"}
+        is_changed = any(not is_same_json(obj.get(name), live.get(name)) for name in counted)
+    if target.plural == "deployments" and meta.get("annotations") != before.get("annotations"):
+        is_changed = True
+    if target.plural == "endpointslices" and meta.get("labels") != before.get("labels"):
+        is_changed = True
+    meta["generation"] = before.get("generation", 1) + (is_changed and target.plural not in _FIRST_GENERATION)
+
+
+def _has_other_content(obj: JSONObject, live: JSONObject) -> bool:
+    """Of a custom resource all but metadata counts; to Go, 1 and 1.0 are different there."""
+
+    def write(value: JSONObject) -> str:
+        return json.dumps({k: v for k, v in value.items() if k != "metadata"}, sort_keys=True)
+
+    return write(obj) != write(live)
+
+
+def _create_namespace(obj: MutableObject) -> None:
+    finalizers = obj["spec"].get("finalizers") or []
+    obj["spec"]["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+
+
+def _update_namespace(obj: MutableObject, live: JSONObject) -> None:
+    obj["spec"]["finalizers"] = clone(live.get("spec", {}).get("finalizers") or [])
+    obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+
+
+def _create_daemon_set(obj: MutableObject) -> None:
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = "1"
+
+
+def _update_daemon_set(obj: MutableObject, live: JSONObject) -> None:
+    count = int(live["metadata"].get("annotations", {}).get(TEMPLATE_GENERATION, "1"))
+    is_changed = not is_same_json(obj["spec"]["template"], live["spec"]["template"])
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + is_changed)
+
+
+def _create_job(obj: MutableObject) -> None:
+    spec, uid, name = obj["spec"], obj["metadata"]["uid"], obj["metadata"]["name"]
+    if spec.get("manualSelector"):
+        return
+    labels = spec["template"]["metadata"].setdefault("labels", {})
+    for key, value in (("controller-uid", uid), ("job-name", name)):
+        labels.setdefault(key, value)  # one that somebody chose is refused later
+        labels.setdefault(f"batch.kubernetes.io/{key}", value)
+    selector = spec.setdefault("selector", {})
+    selector.setdefault("matchLabels", {})["batch.kubernetes.io/controller-uid"] = uid
+
+
+def _add_finalizer(name: str) -> Callable[[MutableObject], None]:
+    def add(obj: MutableObject) -> None:
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if name not in finalizers:
+            finalizers.append(name)
+
+    return add
+
+
+def _create_definition(obj: MutableObject) -> None:
+    stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
+    obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+
+
+def _update_secret(obj: MutableObject, live: JSONObject) -> None:
+    if not obj.get("type"):
+        obj["type"] = live.get("type", "Opaque")
+
+
+def _update_claim(obj: MutableObject, live: JSONObject) -> None:
+    for name in ("dataSource", "dataSourceRef"):
+        if live["spec"].get(name) is not None and obj["spec"].get(name) is None:
+            obj["spec"][name] = clone(live["spec"][name])
+
+
+def _create_volume(obj: MutableObject) -> None:
+    _add_finalizer("kubernetes.io/pv-protection")(obj)
+    obj["status"] = {**(obj.get("status") or {}), "lastPhaseTransitionTime": obj["metadata"]["creationTimestamp"]}
+
+
+_CREATE: Mapping[str, Callable[[MutableObject], None]] = {
+    "namespaces": _create_namespace,
+    "daemonsets": _create_daemon_set,
+    "jobs": _create_job,
+    "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
+    "persistentvolumes": _create_volume,
+    CRD_PLURAL: _create_definition,
+}
+_UPDATE: Mapping[str, Callable[[MutableObject, JSONObject], None]] = {
+    "namespaces": _update_namespace,
+    "daemonsets": _update_daemon_set,
+    "secrets": _update_secret,
+    "persistentvolumeclaims": _update_claim,
+}

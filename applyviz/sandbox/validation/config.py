@@ -1,0 +1,313 @@
+"""Validation of configuration, storage, access and definitions.
+
+Rule: `pkg/apis/core/validation`, `pkg/apis/rbac/validation`, `pkg/apis/policy/validation`,
+k8s.io/apiextensions-apiserver `pkg/apis/apiextensions/validation`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+
+from applyviz.engine.objects.values import JSONObject, is_same_json
+from applyviz.sandbox.parity.json_text import find_fault
+from applyviz.sandbox.parity.name_formats import config_key_problems, label_1035_problems
+from applyviz.sandbox.parity.status import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from applyviz.sandbox.validation.claims import validate_claim_spec
+from applyviz.sandbox.validation.workloads import IMMUTABLE, check_int_or_percent, check_whole, validate_selector
+
+_RBAC = "rbac.authorization.k8s.io"
+_CLAIM_UPDATE = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+_MEGABYTE = 1024 * 1024
+
+
+def _keys(obj: JSONObject, *maps: str) -> Iterator[FieldError]:
+    size = 0
+    for name in maps:
+        for key, value in sorted((obj.get(name) or {}).items()):
+            value = value or ""
+            for problem in config_key_problems(key):
+                yield invalid(f"{name}[{key}]", key, problem)
+            if name == "data" and key in (obj.get("binaryData") or {}):
+                yield invalid(f"{name}[{key}]", key, "duplicate of key present in binaryData")
+            size += len(value)
+    if size > _MEGABYTE * (4 / 3 if "type" in obj else 1):
+        yield too_long("" if "type" in obj else "[]", _MEGABYTE)
+
+
+def _config_map(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _keys(obj, "data", "binaryData")
+
+
+_SYSTEM_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
+_MOST_PRIORITY = 1_000_000_000
+_SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+
+
+def _secret(obj: JSONObject) -> Iterator[FieldError]:
+    yield from _keys(obj, "data")
+    data, kind = obj.get("data") or {}, obj.get("type", "")
+    for key in _SECRET_KEYS.get(kind, ()):
+        if key not in data:
+            yield required(f"data[{key}]")
+    for key in (k for k in (".dockerconfigjson", ".dockercfg") if k in data and k in _SECRET_KEYS.get(kind, ())):
+        yield from _registry_credentials(data[key], f"data[{key}]")
+    if kind == "kubernetes.io/service-account-token":
+        annotations = obj["metadata"].get("annotations") or {}
+        if not annotations.get("kubernetes.io/service-account.name"):
+            yield required("metadata.annotations[kubernetes.io/service-account.name]")
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & set(data):
+        yield required("data[username]")
+        yield required("data[password]")
+
+
+def _registry_credentials(encoded: str, path: str) -> Iterator[FieldError]:
+    """Registry credentials are a JSON object; the value itself is never shown."""
+    text = base64.b64decode(encoded)
+    problem = find_fault(text)
+    if not problem:
+        found = json.loads(text)
+        word = _GO_WORDS.get(type(found))
+        problem = f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}" if word else ""
+    if problem:
+        yield invalid(path, "<secret contents redacted>", problem)
+
+
+_GO_WORDS = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}
+
+
+def _immutable_data(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("type") != live.get("type"):
+        yield invalid("type", obj.get("type"), IMMUTABLE)
+    if not live.get("immutable"):
+        return
+    if not obj.get("immutable"):
+        yield forbidden("immutable", "field is immutable when `immutable` is set")
+    for name in ("data", "binaryData"):
+        if not is_same_json(obj.get(name) or {}, live.get(name) or {}):
+            yield forbidden(name, "field is immutable when `immutable` is set")
+
+
+def _claim(obj: JSONObject) -> Iterator[FieldError]:
+    yield from validate_claim_spec(obj["spec"], "spec")
+
+
+def _claim_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    # A claim may be bound to a volume by name once.
+    free = ("volumeAttributesClassName", "resources", *(() if live["spec"].get("volumeName") else ("volumeName",)))
+    spec = {k: v for k, v in obj["spec"].items() if k not in free}
+    before = {k: v for k, v in live["spec"].items() if k not in free}
+    is_bound = (live.get("status") or {}).get("phase") == "Bound"
+    same_size = is_same_json(obj["spec"].get("resources"), live["spec"].get("resources"))
+    if not is_same_json(spec, before) or not (same_size or is_bound):
+        yield forbidden("spec", _CLAIM_UPDATE)
+
+
+def _budget(obj: JSONObject) -> Iterator[FieldError]:
+    spec = obj["spec"]
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        shown = {
+            "MinAvailable": spec["minAvailable"],
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": spec["maxUnavailable"],
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        yield invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+    for name in ("minAvailable", "maxUnavailable"):
+        yield from check_int_or_percent(spec.get(name), f"spec.{name}")
+        yield from check_whole(spec.get(name), f"spec.{name}")
+    yield from validate_selector(spec.get("selector"), "spec.selector")
+
+
+def _role(obj: JSONObject) -> Iterator[FieldError]:
+    for i, rule in enumerate(obj.get("rules") or ()):
+        if not rule.get("verbs"):
+            yield required(f"rules[{i}].verbs", "verbs must contain at least one value")
+        urls = rule.get("nonResourceURLs")
+        if urls:
+            if obj["kind"] == "Role":
+                detail = "namespaced rules cannot apply to non-resource URLs"
+                yield invalid(f"rules[{i}].nonResourceURLs", urls, detail)
+            continue
+        if not rule.get("apiGroups"):
+            yield required(f"rules[{i}].apiGroups", "resource rules must supply at least one api group")
+        if not rule.get("resources"):
+            yield required(f"rules[{i}].resources", "resource rules must supply at least one resource")
+
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def _binding(obj: JSONObject) -> Iterator[FieldError]:
+    ref, is_namespaced = obj["roleRef"], obj["kind"] == "RoleBinding"
+    if ref.get("apiGroup") != _RBAC:
+        yield not_supported("roleRef.apiGroup", ref.get("apiGroup"), (_RBAC,))
+    kinds = ("Role", "ClusterRole") if is_namespaced else ("ClusterRole",)
+    if ref.get("kind") not in kinds:
+        yield not_supported("roleRef.kind", ref.get("kind"), kinds)
+    if not ref.get("name"):
+        yield required("roleRef.name")
+    for i, subject in enumerate(obj.get("subjects") or ()):
+        if not subject.get("name"):
+            yield required(f"subjects[{i}].name")
+        if subject.get("kind") not in ("ServiceAccount", "User", "Group"):
+            yield not_supported(f"subjects[{i}].kind", subject.get("kind"), ("ServiceAccount", "User", "Group"))
+        elif subject["kind"] != "ServiceAccount" and subject.get("apiGroup") != _RBAC:
+            yield not_supported(f"subjects[{i}].apiGroup", subject.get("apiGroup") or "", (_RBAC,))
+        elif subject["kind"] == "ServiceAccount" and subject.get("apiGroup"):
+            yield not_supported(f"subjects[{i}].apiGroup", subject["apiGroup"], ("",))
+        elif subject["kind"] == "ServiceAccount" and not is_namespaced and not subject.get("namespace"):
+            yield required(f"subjects[{i}].namespace")
+
+
+def _binding_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("roleRef") != live.get("roleRef"):
+        shown = {name[:1].upper() + name[1:]: obj["roleRef"].get(name, "") for name in ("kind", "name")}
+        yield invalid("roleRef", {"APIGroup": obj["roleRef"].get("apiGroup", ""), **shown}, "cannot change roleRef")
+
+
+def _definition(obj: JSONObject) -> Iterator[FieldError]:
+    spec, name = obj["spec"], obj["metadata"].get("name", "")
+    names, group = spec["names"], spec.get("group", "")
+    wanted = f"{names.get('plural', '')}.{group}"
+    if name != wanted:
+        yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield required("spec.group")
+    elif "." not in group:
+        yield invalid("spec.group", group, "should be a domain with at least one dot")
+    if spec.get("scope") not in ("Cluster", "Namespaced"):
+        yield not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
+    versions = spec.get("versions") or ()
+    seen: set[str] = set()
+    for i, version in enumerate(versions):
+        yield from _definition_version(version, f"spec.versions[{i}]", seen)
+    if sum(1 for v in versions if v.get("storage")) != 1:
+        yield invalid("spec.versions", versions, "must have exactly one version marked as storage version")
+    for field in ("plural", "singular", "kind", "listKind"):
+        text = names.get(field, "")
+        if not text:
+            yield required(f"spec.names.{field}")
+        for problem in label_1035_problems(text.lower()) if text else ():
+            yield invalid(f"spec.names.{field}", text, problem)
+
+
+def _definition_version(version: JSONObject, path: str, seen: set[str]) -> Iterator[FieldError]:
+    name = version.get("name", "")
+    for problem in label_1035_problems(name):
+        yield invalid(f"{path}.name", name, problem)
+    if name in seen:
+        yield duplicate(f"{path}.name", name)
+    seen.add(name)
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    if schema is None:
+        yield required(f"{path}.schema.openAPIV3Schema", "schemas are required")
+    else:
+        yield from _schema(schema, f"{path}.schema.openAPIV3Schema")
+
+
+def _schema(schema: JSONObject, path: str) -> Iterator[FieldError]:
+    if not schema.get("type"):
+        yield required(f"{path}.type", "must not be empty at the root")
+    elif schema["type"] != "object":
+        yield invalid(f"{path}.type", schema["type"], "must be object at the root")
+    yield from _inner_schema(schema, path, is_root=True)
+
+
+def _inner_schema(schema: JSONObject, path: str, *, is_root: bool = False) -> Iterator[FieldError]:
+    free = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
+    if not is_root and not schema.get("type") and not free:
+        yield required(f"{path}.type", "must not be empty for specified object fields")
+    for name, child in (schema.get("properties") or {}).items():
+        yield from _inner_schema(child, f"{path}.properties[{name}]")
+    if isinstance(schema.get("items"), Mapping):
+        yield from _inner_schema(schema["items"], f"{path}.items")
+    elif schema.get("type") == "array":
+        yield required(f"{path}.items", "must be specified")
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        yield from _inner_schema(schema["additionalProperties"], f"{path}.additionalProperties")
+
+
+def _definition_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
+        value, held = obj["spec"], live["spec"]
+        for part in path:
+            value, held = value.get(part, {}), held.get(part, {})
+        if value != held:
+            yield invalid("spec." + ".".join(path), value, IMMUTABLE)
+
+
+def _priority_class(obj: JSONObject) -> Iterator[FieldError]:
+    name, value = obj["metadata"].get("name", ""), obj.get("value") or 0
+    if name.startswith("system-") and name not in _SYSTEM_CLASSES:
+        detail = "priority class names with 'system-' prefix are reserved for system use only. error: "
+        yield forbidden("metadata.name", f"{detail}{name} is not a known system priority class")
+    elif value > _MOST_PRIORITY and name not in _SYSTEM_CLASSES:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {_MOST_PRIORITY}")
+
+
+def _priority_class_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    if obj.get("value") != live.get("value"):
+        yield forbidden("value", "may not be changed in an update.")
+    if obj.get("preemptionPolicy") != live.get("preemptionPolicy"):
+        yield invalid("preemptionPolicy", obj.get("preemptionPolicy"), IMMUTABLE)
+
+
+_VOLUME_FREE = frozenset(
+    {
+        *("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"),
+        *("mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"),
+    }
+)
+
+
+def _volume_update(obj: JSONObject, live: JSONObject) -> Iterator[FieldError]:
+    source, before = ({k: v for k, v in o["spec"].items() if k not in _VOLUME_FREE} for o in (obj, live))
+    if not is_same_json(source, before):
+        place = "spec.persistentvolumesource"
+        yield forbidden(place, f"{place} is immutable after creation")
+    if obj["spec"].get("volumeMode") != live["spec"].get("volumeMode"):
+        yield invalid("volumeMode", obj["spec"].get("volumeMode"), IMMUTABLE)
+    bound, wanted = live["spec"].get("nodeAffinity"), obj["spec"].get("nodeAffinity")
+    if bound and not is_same_json(wanted, bound):
+        yield invalid("nodeAffinity", wanted, IMMUTABLE)
+
+
+CREATE: Mapping[str, Callable[[JSONObject], Iterator[FieldError]]] = {
+    "priorityclasses": _priority_class,
+    "configmaps": _config_map,
+    "secrets": _secret,
+    "persistentvolumeclaims": _claim,
+    "poddisruptionbudgets": _budget,
+    "roles": _role,
+    "clusterroles": _role,
+    "rolebindings": _binding,
+    "clusterrolebindings": _binding,
+    "customresourcedefinitions": _definition,
+}
+UPDATE: Mapping[str, Callable[[JSONObject, JSONObject], Iterator[FieldError]]] = {
+    "configmaps": _immutable_data,
+    "secrets": _immutable_data,
+    "persistentvolumeclaims": _claim_update,
+    "rolebindings": _binding_update,
+    "clusterrolebindings": _binding_update,
+    "customresourcedefinitions": _definition_update,
+    "priorityclasses": _priority_class_update,
+    "persistentvolumes": _volume_update,
+}

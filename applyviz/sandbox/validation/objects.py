@@ -1,0 +1,153 @@
+"""What the server refuses with 422: the rules of metadata, of the kind, and of fields that may not change.
+
+Rule: `pkg/apis/*/validation` of k8s.io/kubernetes v1.36.3, for what people meet; a rule that is not here
+is not checked. Custom resources are held to their structural schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.sandbox.parity.name_formats import (
+    label_problems,
+    mask_trailing_dash,
+    path_segment_problems,
+    subdomain_problems,
+    validate_metadata,
+    validate_metadata_update,
+)
+from applyviz.sandbox.parity.status import FieldError, invalid
+from applyviz.sandbox.schema import structural
+from applyviz.sandbox.schema.ratcheting import find_child
+from applyviz.sandbox.schema.schema_rules import check_rules
+from applyviz.sandbox.schema.structural_rules import validate_embedded, validate_lists
+from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.scaling import validate_scale
+from applyviz.sandbox.validation import autoscaling, config, discovery, limits, network, storage, workloads
+
+Rule = Callable[[JSONObject], Iterator[FieldError]]
+UpdateRule = Callable[[JSONObject, JSONObject], Iterator[FieldError]]
+
+_NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {
+    "namespaces": label_problems,
+    "services": network.service_name_problems,
+    "roles": path_segment_problems,
+    "rolebindings": path_segment_problems,
+    "clusterroles": path_segment_problems,
+    "clusterrolebindings": path_segment_problems,
+    "customresourcedefinitions": lambda name: [],
+    "cronjobs": workloads.cron_job_name_problems,
+}
+_CREATE: Mapping[str, Rule] = {
+    **workloads.CREATE,
+    **network.CREATE,
+    **config.CREATE,
+    **storage.CREATE,
+    **limits.CREATE,
+    **discovery.CREATE,
+    **autoscaling.CREATE,
+}
+_UPDATE: Mapping[str, UpdateRule] = {
+    **workloads.UPDATE,
+    **network.UPDATE,
+    **config.UPDATE,
+    **storage.UPDATE,
+    **limits.UPDATE,
+    **discovery.UPDATE,
+}
+
+# Their rules for a change ask all that their rules for a new object ask, the metadata too.
+_WHOLE_ON_UPDATE = frozenset(
+    {
+        *("configmaps", "secrets", "services", "serviceaccounts", "limitranges", "ingressclasses"),
+        *("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
+    }
+)
+
+
+def _name_problems(target: Target, name: str) -> list[str]:
+    rule = _NAME_RULES.get(target.plural, subdomain_problems) if target.struct is not None else subdomain_problems
+    return rule(name) if name else []
+
+
+def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+    errors = [
+        *structural.validate(obj, target.schema),
+        *validate_scale(target, obj),
+        *_validate_structure(target, obj),
+    ]
+    yield from chain(errors, check_rules(obj, target.schema, None, errors))
+
+
+def _validate_changed_custom(
+    target: Target, obj: JSONObject, live: JSONObject, subresource: str
+) -> Iterator[FieldError]:
+    errors = list(_validate_changed_structure(target, obj, live, subresource))
+    yield from chain(errors, check_rules(obj, target.schema, live, errors))
+
+
+def _validate_changed_structure(
+    target: Target, obj: JSONObject, live: JSONObject, subresource: str
+) -> Iterator[FieldError]:
+    """What stays as it was is not refused; where entries of the live lists repeat, those of the new may."""
+    if subresource == "status":
+        schema = get_at(target.schema, ("properties", "status"))
+        if "status" in obj:
+            yield from structural.validate(obj["status"], schema, "status", find_child(live, "status"))
+        yield from validate_scale(target, obj, has_spec=False)
+    else:
+        yield from structural.validate(obj, target.schema, "", live)
+        yield from validate_scale(target, obj)
+        yield from validate_embedded(obj, target.schema)
+    if not any(validate_lists(live, target.schema)):
+        yield from validate_lists(obj, target.schema)
+
+
+def _validate_structure(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+    yield from validate_embedded(obj, target.schema)
+    yield from validate_lists(obj, target.schema)
+
+
+def _validate_type(target: Target, obj: JSONObject) -> list[FieldError]:
+    """A custom resource of another kind than the path's is not asked about what its schema says."""
+    wanted = {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version}
+    return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
+
+
+def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+    """The problems of a new object."""
+    meta = obj["metadata"]
+    if target.struct is None and (wrong := _validate_type(target, obj)):
+        yield from chain(wrong, _validate_structure(target, obj))
+        return
+    prefix = _name_problems(target, mask_trailing_dash(meta.get("generateName", "")))
+    yield from validate_metadata(
+        meta, _name_problems(target, meta.get("name", "")), problems_of_prefix=prefix, is_custom=target.struct is None
+    )
+    if target.struct is None:
+        yield from _validate_custom(target, obj)
+    elif (rule := _CREATE.get(target.plural)) is not None:
+        yield from rule(obj)
+
+
+def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresource: str) -> Iterator[FieldError]:
+    """The problems of a changed object, those of the change included."""
+    meta = obj["metadata"]
+    is_custom = target.struct is None
+    yield from validate_metadata(meta, path_segment_problems(meta.get("name", "")), is_custom=is_custom)
+    yield from validate_metadata_update(meta, live["metadata"])
+    if target.struct is None and (wrong := _validate_type(target, obj)):
+        yield from chain(wrong, _validate_structure(target, obj))
+        return
+    # The server asks what may change twice: as the rule of every object, and as that of the kind.
+    yield from validate_metadata_update(meta, live["metadata"])
+    if target.struct is None:
+        yield from _validate_changed_custom(target, obj, live, subresource)
+    elif not subresource:
+        if target.plural in _WHOLE_ON_UPDATE:
+            yield from validate_metadata(meta, _name_problems(target, meta.get("name", "")))
+        create = workloads.CHANGED.get(target.plural) or _CREATE.get(target.plural)
+        update = _UPDATE.get(target.plural)
+        yield from chain(create(obj) if create else (), update(obj, live) if update else ())

@@ -1,0 +1,1 @@
+"""Signing in, and the account of the person who signed in."""

@@ -1,0 +1,76 @@
+"""Signing in, and giving the password once more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import HttpRequest
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.web.frame.reauthentication import find_address
+from applyviz.workflow.people import sign_in
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password; what comes too soon after a failure is not even looked at."""
+
+    retry_after = 0
+
+    def clean(self) -> dict[str, Any]:
+        """Count failures; say the same whether the name exists or not."""
+        given: HttpRequest = self.request  # type: ignore[assignment]  # the view always passes it
+        name, address = str(self.cleaned_data.get("username") or ""), find_address(given)
+        until = sign_in.begin_attempt(name, address)
+        if until is not None:
+            self.retry_after = sign_in.count_seconds(until)
+            raise forms.ValidationError(
+                _("Too many wrong passwords. Wait %(count)d s, then try again."),
+                code="limited",
+                params={"count": self.retry_after},
+            )
+        try:
+            return dict(super().clean())
+        except forms.ValidationError:
+            sign_in.record_failure(name, address)
+            raise
+
+
+class ProofForm(forms.Form):
+    """The password of who is signed in, and the page to go back to."""
+
+    password = forms.CharField(label=_("Your password"), max_length=400, strip=False, widget=forms.PasswordInput)
+    next = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
+
+    def read_back(self, host: str, default: str) -> str:
+        """Where to go afterwards; only pages of this installation."""
+        given = str(self.data.get("next") or self.initial.get("next") or "")
+        return given if url_has_allowed_host_and_scheme(given, allowed_hosts={host}) else default
+
+
+def _password(label: Any, complete: str) -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": complete})
+    return forms.CharField(label=label, max_length=400, strip=False, widget=widget)
+
+
+class NewPasswordForm(forms.Form):
+    """A password that nobody else knows, twice."""
+
+    new = _password(_("New password"), "new-password")
+    again = _password(_("Repeat new password"), "new-password")
+
+    def clean(self) -> dict[str, Any]:
+        """Both must be the same."""
+        given = self.cleaned_data
+        if "new" in given and "again" in given and given["new"] != given["again"]:
+            self.add_error("again", _("The passwords do not match."))
+        return given
+
+
+class PasswordForm(NewPasswordForm):
+    """The present password and a new one."""
+
+    password = _password(_("Current password"), "current-password")
+    field_order = ("password", "new", "again")

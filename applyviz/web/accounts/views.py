@@ -1,0 +1,145 @@
+"""Signing in, proving once more that it is you, and one's own account: password and sessions."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz import audit_origin
+from applyviz.web.accounts.forms import NewPasswordForm, PasswordForm, ProofForm, SignInForm
+from applyviz.web.frame import reauthentication
+from applyviz.web.frame.view_guard import PageRequest, needs, render_refusal
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotValidError, WorkflowError
+from applyviz.workflow.people import claims, sessions
+from applyviz.workflow.people import sign_in as signing
+
+
+def remember_session(request: HttpRequest, person: Person, before: str = "") -> None:
+    """Keep that this session is theirs, so that they can end it from another one."""
+    agent = audit_origin.shorten_agent(request.headers.get("User-Agent", ""))
+    key, address = request.session.session_key or "", reauthentication.find_address(request)
+    sessions.remember(person, session=key, address=address, agent=agent, before=before)
+
+
+class _SignIn(LoginView):
+    """Django's own view, which also writes down who signed in."""
+
+    template_name = "accounts/login.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Start the session and remember the proof."""
+        answer = super().form_valid(form)
+        person = form.get_user()
+        if isinstance(person, Person):
+            signing.record_success(person, reauthentication.find_address(self.request))
+            remember_session(self.request, person)
+        reauthentication.remember(self.request)
+        return answer
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """Say what is wrong; who has to wait is told how long."""
+        answer = super().form_invalid(form)
+        seconds = getattr(form, "retry_after", 0)
+        if seconds:
+            answer.status_code, answer["Retry-After"] = 429, str(seconds)
+        return answer
+
+
+sign_in = _SignIn.as_view()
+
+
+@needs(Action.USE_ACCOUNT, "GET", "POST")
+def prove(request: PageRequest) -> HttpResponse:
+    """Ask for the password before something dangerous, then go back there."""
+    form = ProofForm(request.POST or None, initial={"next": request.GET.get("next", "")})
+    back = form.read_back(request.get_host(), reverse("home"))
+    if request.method == "POST" and form.is_valid():
+        wrong = reauthentication.prove(request, form.cleaned_data["password"])
+        if not wrong:
+            return redirect(back)
+        form.add_error("password", wrong)
+    context = {"form": form, "back": back}
+    return render(request, "accounts/reauthenticate.html", context, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.USE_ACCOUNT)
+def show_account(request: PageRequest) -> HttpResponse:
+    """One's own account: where one is signed in, and the way to a new password."""
+    context = {"sessions": sessions.list_open(request.user), "here": request.session.session_key}
+    return render(request, "accounts/account.html", context)
+
+
+@needs(Action.USE_ACCOUNT, "POST")
+def end_sessions(request: PageRequest) -> HttpResponse:
+    """Sign out everywhere but here."""
+    count = sessions.sign_out_others(request.user, keep=request.session.session_key or "")
+    text = ngettext("Signed out of %(count)d other session.", "Signed out of %(count)d other sessions.", count)
+    messages.success(request, text % {"count": count})
+    return redirect("account")
+
+
+@needs(Action.USE_ACCOUNT, "GET", "POST")
+def change_password(request: PageRequest) -> HttpResponse:
+    """Set a new password; every other session of the account ends."""
+    form = PasswordForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _change(request, form):
+        messages.success(request, _("Password changed. Your other sessions are signed out."))
+        return redirect("account")
+    status = 422 if request.method == "POST" else 200
+    return render(request, "accounts/password.html", {"form": form}, status=status)
+
+
+def _change(request: PageRequest, form: PasswordForm) -> bool:
+    wrong = reauthentication.prove(request, form.cleaned_data["password"])
+    if wrong:
+        form.add_error("password", wrong)
+        return False
+    before, address = request.session.session_key or "", reauthentication.find_address(request)
+    try:
+        signing.change_password(request.user, new=form.cleaned_data["new"], address=address, keep_session=before)
+    except NotValidError as error:
+        form.add_error("new", str(error))
+        return False
+    update_session_auth_hash(request, request.user)
+    remember_session(request, request.user, before=before)
+    return True
+
+
+def claim(request: HttpRequest, token: str) -> HttpResponse:
+    """Set the first password of an account by its one-time link; the link alone opens this page.
+
+    - Whoever is signed in signs out first, so that nobody claims another account by mistake.
+    """
+    if request.method not in ("GET", "POST"):
+        return HttpResponseNotAllowed(["GET", "POST"])
+    if request.user.is_authenticated:
+        return render_refusal(request, 403, _("You are signed in. Sign out first, then open the link again."))
+    try:
+        found = claims.find_claim(token)
+        form = NewPasswordForm(request.POST or None)
+        if request.method == "POST" and form.is_valid() and _claim(request, token, form):
+            messages.success(request, _("Account claimed. Sign in with your new password."))
+            return redirect("login")
+    except WorkflowError as error:
+        return render_refusal(request, error.status, str(error))
+    context = {"form": form, "name": found.person.get_username()}
+    return render(request, "accounts/claim.html", context, status=422 if request.method == "POST" else 200)
+
+
+def _claim(request: HttpRequest, token: str, form: NewPasswordForm) -> bool:
+    try:
+        claims.claim_account(token, password=form.cleaned_data["new"], address=reauthentication.find_address(request))
+    except NotValidError as error:
+        form.add_error("new", str(error))
+        return False
+    return True

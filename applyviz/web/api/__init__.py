@@ -1,0 +1,1 @@
+"""The API for pipelines and agents."""

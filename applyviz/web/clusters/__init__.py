@@ -1,0 +1,1 @@
+"""Clusters: the list, one cluster, what scans found, management, and the API of a sandbox."""

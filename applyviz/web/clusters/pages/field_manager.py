@@ -1,0 +1,89 @@
+"""What one field manager owns in a cluster: objects by kind, with the fields, and with whom they are shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.urls import reverse
+
+from applyviz.engine.objects.owners import Owner
+from applyviz.records.models import Cluster
+from applyviz.web.components.object_links import link_object
+from applyviz.web.components.owners import OwnerChip, present_owner
+from applyviz.workflow.live.inventory import Holding, Holdings
+
+OBJECTS_SHOWN = 500
+FIELDS_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingRow:
+    """What it owns of one object by one way of writing."""
+
+    name: str
+    namespace: str
+    url: str
+    how: OwnerChip
+    fields: tuple[str, ...]
+    field_count: int
+    shared_with: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingKind:
+    """Its objects of one kind."""
+
+    kind: str
+    rows: tuple[HoldingRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingsPage:
+    """Everything that the page prints."""
+
+    cluster: str
+    cluster_url: str
+    manager: OwnerChip
+    kinds: tuple[HoldingKind, ...]
+    object_count: int
+    field_count: int
+    is_cut: bool
+    unread: tuple[str, ...]
+    problem: str
+    history_url: str
+
+
+def _present(one: Holding, cluster: Cluster) -> HoldingRow:
+    ref = one.ref
+    others = tuple((name, reverse("clusters:field-manager", args=[cluster.slug, name])) for name in one.shared_with)
+    return HoldingRow(
+        name=ref.name,
+        namespace=ref.namespace,
+        url=link_object(cluster.slug, ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name),
+        how=present_owner(one.owner),
+        fields=one.fields[:FIELDS_SHOWN],
+        field_count=len(one.fields),
+        shared_with=others,
+    )
+
+
+def present_holdings(cluster: Cluster, manager: str, holdings: Holdings) -> HoldingsPage:
+    """The whole page."""
+    shown = holdings.held[:OBJECTS_SHOWN]
+    kinds = tuple(
+        HoldingKind(kind, tuple(_present(one, cluster) for one in held))
+        for kind, held in groupby(shown, key=lambda one: one.ref.gvk.kind)
+    )
+    return HoldingsPage(
+        cluster=cluster.name,
+        cluster_url=reverse("clusters:show-cluster", args=[cluster.slug]),
+        manager=present_owner(Owner(manager, "", "", "", "")),
+        kinds=kinds,
+        object_count=len({one.ref.key for one in holdings.held}),
+        field_count=sum(len(one.fields) for one in holdings.held),
+        is_cut=holdings.is_cut or len(shown) < len(holdings.held),
+        unread=holdings.unread,
+        problem=holdings.problem,
+        history_url=reverse("history:show-manager", args=[manager]),
+    )

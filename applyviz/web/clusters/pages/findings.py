@@ -1,0 +1,228 @@
+"""What scans of a cluster found, for pages: live changes that no run explains, drift, what is gone or unreviewed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.objects.owners import Owner
+from applyviz.records.enums import FindingSort
+from applyviz.records.models import Cluster, ClusterScan, LiveFinding
+from applyviz.web.components.badges import Look
+from applyviz.web.components.object_links import CORE, NO_NAMESPACE, link_object
+from applyviz.web.components.owners import OwnerChip, present_owner
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.live import scans
+
+SHOWN, MOST = 50, 2_000
+FIELDS_SHOWN = 6
+_LOOKS = {
+    FindingSort.CHANGED: Look("!", gettext_lazy("changed outside review"), "warn"),
+    FindingSort.DRIFTED: Look("≠", gettext_lazy("drifted"), "change"),
+    FindingSort.MISSING: Look("−", gettext_lazy("deleted outside review"), "remove"),  # noqa: RUF001 - a minus
+    FindingSort.UNREVIEWED: Look("?", gettext_lazy("unmanaged"), "calm"),
+}
+TITLES = {
+    FindingSort.CHANGED: gettext_lazy("Changed outside review"),
+    FindingSort.DRIFTED: gettext_lazy("Drift from the last run"),
+    FindingSort.MISSING: gettext_lazy("Deleted outside review"),
+    FindingSort.UNREVIEWED: gettext_lazy("Unmanaged objects"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """One field of a finding; sides are None for a change, whose values before nobody kept."""
+
+    path: str
+    promised: str | None = None
+    live: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """One finding."""
+
+    look: Look
+    cluster: str
+    object: str
+    object_url: str
+    owner: OwnerChip | None
+    manager_url: str
+    at: datetime | None
+    fields: tuple[FieldRow, ...]
+    more_fields: int
+    run: int | None
+    run_url: str
+    adopt_url: str
+    is_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """Findings of one sort, the newest of them, and how many there are."""
+
+    sort: str
+    title: Any
+    rows: tuple[FindingRow, ...]
+    total: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the last scan of a cluster found; `scan` None: nobody looked yet.
+
+    - `later_run` is the number of a run that ended after the scan was asked for, None when there is none.
+    """
+
+    scan: ClusterScan | None
+    is_looking: bool
+    groups: tuple[FindingGroup, ...]
+    can_scan: bool
+    total: int
+    later_run: int | None = None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _present_field(one: object) -> FieldRow:
+    if isinstance(one, dict):
+        sides = (_text(one[side]) if side in one else _("nothing") for side in ("promised", "live"))
+        return FieldRow(str(one.get("path")), *sides)
+    return FieldRow(str(one))
+
+
+def _adopt_url(finding: LiveFinding, slug: str) -> str:
+    parts = [finding.group or CORE, finding.kind, finding.namespace or NO_NAMESPACE, finding.name]
+    if finding.sort == FindingSort.MISSING or any("/" in part for part in parts):
+        return ""
+    return reverse("clusters:adopt-object", args=[slug, *parts])
+
+
+def present_finding(finding: LiveFinding, *, can_adopt: bool) -> FindingRow:
+    """One row."""
+    slug = finding.cluster.slug
+    where = f"{finding.namespace}/" if finding.namespace else ""
+    owner = Owner(finding.manager, finding.operation, "", finding.subresource, "")
+    return FindingRow(
+        look=_LOOKS[FindingSort(finding.sort)],
+        cluster=slug,
+        object=f"{finding.kind} {where}{finding.name}",
+        object_url=link_object(slug, finding.group, finding.kind, finding.namespace, finding.name),
+        owner=present_owner(owner) if finding.manager else None,
+        manager_url=reverse("clusters:field-manager", args=[slug, finding.manager]) if finding.manager else "",
+        at=finding.changed_at or finding.first_seen,
+        fields=tuple(_present_field(one) for one in finding.fields[:FIELDS_SHOWN]),
+        more_fields=max(len(finding.fields) - FIELDS_SHOWN, 0),
+        run=finding.run,
+        run_url=reverse("runs:show-run", args=[finding.run]) if finding.run else "",
+        adopt_url=_adopt_url(finding, slug) if can_adopt else "",
+        is_gone=finding.gone_at is not None,
+    )
+
+
+def _name(row: LiveFinding) -> tuple[str, str, str, str]:
+    return row.group, row.kind, row.namespace, row.name
+
+
+def join_drift(changed: Sequence[LiveFinding], drifted: Sequence[LiveFinding]) -> list[LiveFinding]:
+    """Give live changes the values that drift knows of their fields; gives the drift that is left.
+
+    - What somebody changed live has drifted as well: it is told once, by who did it. Rows are not saved.
+    """
+    values = {_name(row): {f["path"]: f for f in row.fields if isinstance(f, dict)} for row in drifted}
+    told: dict[tuple[str, str, str, str], set[str]] = {}
+    for row in changed:
+        known = values.get(_name(row), {})
+        found = [f for f in row.fields if f in known]
+        told.setdefault(_name(row), set()).update(found)
+        row.fields = [known.get(f, f) for f in row.fields]
+    left = []
+    for row in drifted:
+        row.fields = [f for f in row.fields if f.get("path") not in told.get(_name(row), ())]
+        if row.fields:
+            left.append(row)
+    return left
+
+
+def present_rows(found: Iterable[LiveFinding], *, for_user: Person) -> tuple[FindingRow, ...]:
+    """Rows of findings."""
+    can_adopt = access.can(for_user, Action.WRITE)
+    return tuple(present_finding(one, can_adopt=can_adopt) for one in found)
+
+
+def present_findings(cluster: Cluster, *, for_user: Person, only: FindingSort | None = None) -> Findings:
+    """What is there now, sort by sort; `only` one of them, then all of its rows."""
+    scan = scans.find_last(cluster, for_user=for_user)
+    found = scans.list_findings(for_user=for_user).filter(cluster=cluster).select_related("cluster")
+    counts = dict(found.order_by().values_list("sort").annotate(count=Count("id")))
+    by_sort = {sort: list(found.filter(sort=sort)[:MOST]) if counts.get(sort.value) else [] for sort in FindingSort}
+    drifted = len(by_sort[FindingSort.DRIFTED])
+    by_sort[FindingSort.DRIFTED] = join_drift(by_sort[FindingSort.CHANGED], by_sort[FindingSort.DRIFTED])
+    if drifted:
+        counts[FindingSort.DRIFTED.value] -= drifted - len(by_sort[FindingSort.DRIFTED])
+    groups = []
+    for sort in FindingSort if only is None else (only,):
+        rows = present_rows(by_sort[sort][: SHOWN if only is None else MOST], for_user=for_user)
+        url = reverse("clusters:list-findings", args=[cluster.slug, sort.value])
+        groups.append(FindingGroup(sort.value, TITLES[sort], rows, counts.get(sort.value, 0), url))
+    last = scans.find_last_run(cluster) if scan is not None else None
+    is_later = last is not None and scan is not None and last.finished_at and last.finished_at > scan.created_at
+    return Findings(
+        scan=scan,
+        is_looking=scan is not None and scan.finished_at is None,
+        groups=tuple(group for group in groups if group.total or only is not None),
+        can_scan=access.can(for_user, Action.WRITE),
+        total=sum(counts.values()),
+        later_run=last.number if last is not None and is_later else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRow:
+    """One cluster on the first page: what drifted there."""
+
+    name: str
+    url: str
+    counts: tuple[tuple[Look, int], ...]
+    at: datetime | None
+    later_run: int | None = None
+
+
+def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
+    """The clusters where something is not as a review left it."""
+    wanted = [FindingSort.CHANGED, FindingSort.DRIFTED, FindingSort.MISSING]
+    found = scans.list_findings(for_user=for_user).filter(sort__in=wanted).order_by()
+    counted = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))
+    by_cluster: dict[int, list[tuple[Look, int]]] = {}
+    for cluster_id, sort, count in sorted(counted, key=lambda row: wanted.index(FindingSort(row[1]))):
+        by_cluster.setdefault(cluster_id, []).append((_LOOKS[FindingSort(sort)], count))
+    if not by_cluster:
+        return ()
+    clusters = Cluster.objects.filter(pk__in=list(by_cluster)).order_by("slug").defer("credential")
+    return tuple(_present_drift(cluster, tuple(by_cluster[cluster.pk])) for cluster in clusters)
+
+
+def _present_drift(cluster: Cluster, counts: tuple[tuple[Look, int], ...]) -> DriftRow:
+    ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False).order_by("-id").first()
+    run = scans.find_last_run(cluster)
+    is_later = run is not None and run.finished_at and ended is not None and run.finished_at > ended.created_at
+    return DriftRow(
+        cluster.name,
+        reverse("clusters:show-cluster", args=[cluster.slug]) + "#findings",
+        counts,
+        ended.finished_at if ended else None,
+        run.number if run is not None and is_later else None,
+    )

@@ -1,0 +1,47 @@
+"""The page on which administrators manage one cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from applyviz.records.models import Cluster
+from applyviz.workflow.clusters import lifecycle
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementPage:
+    """What the page prints: facts of the cluster, its state, and where each form is sent."""
+
+    name: str
+    slug: str
+    server: str
+    uid: str
+    account: str
+    is_sandbox: bool
+    paused_at: datetime | None
+    pause_reason: str
+    archived_at: datetime | None
+    urls: dict[str, str]
+
+
+_FORMS = ("replace-credential", "test-connection", "rename-cluster", "pause-cluster", "resume-cluster",
+          "archive-cluster", "restore-cluster")  # fmt: skip
+
+
+def present_management(cluster: Cluster) -> ManagementPage:
+    """Return the page of one cluster for its administrators."""
+    return ManagementPage(
+        name=cluster.name,
+        slug=cluster.slug,
+        server=cluster.server,
+        uid=cluster.uid,
+        account=lifecycle.describe_account(cluster.account),
+        is_sandbox=cluster.is_sandbox,
+        paused_at=cluster.paused_at,
+        pause_reason=cluster.pause_reason,
+        archived_at=cluster.archived_at,
+        urls={name.partition("-")[0]: reverse(f"clusters:{name}", args=[cluster.slug]) for name in _FORMS},
+    )

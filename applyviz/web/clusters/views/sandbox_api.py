@@ -1,0 +1,36 @@
+"""The API server of a sandbox over HTTP, for kubectl: a bearer token opens it, no session, no cookie."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+
+from applyviz.sandbox.api.http import is_watch
+from applyviz.web.clusters.sandbox_watch import WatchQuestion, watch
+from applyviz.workflow import worker_requests
+from applyviz.workflow.clusters import sandboxes
+
+
+@csrf_exempt
+def answer_kubectl(request: HttpRequest, slug: str, path: str = "") -> HttpResponseBase:
+    """Hand one request to the sandbox; a wrong token learns nothing but that."""
+    found = sandboxes.find_sandbox(slug)
+    if found is None:
+        raise Http404
+    query, method = request.META.get("QUERY_STRING", ""), request.method or "GET"
+    if is_watch(method, f"/{path}", query):
+        return watch(request, WatchQuestion(slug, f"/{path}", query, dict(request.headers)))
+    answered = worker_requests.answer_kubectl(
+        found,
+        method=method,
+        path=f"/{path}",
+        query=query,
+        headers=dict(request.headers),
+        body=request.body,
+    )
+    response = HttpResponse(answered.body, status=answered.status)
+    del response.headers["Content-Type"]
+    for name, value in answered.headers:
+        response.headers[name] = value
+    return response

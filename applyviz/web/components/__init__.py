@@ -1,0 +1,1 @@
+"""Parts that pages of several areas print: badges, owners, values, links, notices."""

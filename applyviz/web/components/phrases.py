@@ -1,0 +1,72 @@
+"""Sentences of the engine in the language of the page: it gives templates and facts, here they are translated."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext, gettext_lazy
+
+from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.explain.sentences import find_sentence
+from applyviz.engine.risks import sentences
+from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.schema.model import SchemaOrigin
+from applyviz.workflow.people.teams import Scope
+
+
+def say_reason(reason: FieldReason) -> str:
+    """Why a field is as it will be."""
+    sentence = find_sentence(reason)
+    return gettext(sentence.template).format(**sentence.facts)
+
+
+def say_scope(scope: Scope) -> str:
+    """Where a grant or a policy holds: clusters and namespaces by their patterns."""
+    if scope == Scope():
+        return gettext("everywhere")
+    clusters = gettext("every cluster") if scope.cluster_pattern == "*" else scope.cluster_pattern
+    spaces = gettext("every namespace") if scope.namespace_pattern == "*" else scope.namespace_pattern
+    facts = {"clusters": clusters, "namespaces": spaces}
+    if scope.is_cluster_scoped:
+        return gettext("%(clusters)s: %(namespaces)s and cluster-scoped objects") % facts
+    return gettext("%(clusters)s: %(namespaces)s") % facts
+
+
+def say_hazard(hazard: Hazard) -> str:
+    """What a reviewer must know, with its field in front."""
+    return sentences.render_hazard(hazard, gettext)
+
+
+METHODS = {
+    "create": gettext_lazy("create"),
+    "delete": gettext_lazy("delete"),
+    "delete + create": gettext_lazy("replace"),
+    "JSON merge patch": gettext_lazy("JSON merge patch"),
+    "server-side apply": gettext_lazy("server-side apply"),
+    "strategic merge patch": gettext_lazy("strategic merge patch"),
+}
+ORIGINS = {
+    SchemaOrigin.SOURCE_CRD: gettext_lazy("CRD in the same manifests"),
+    SchemaOrigin.CLUSTER_OPENAPI: gettext_lazy("OpenAPI v3 of the cluster"),
+    SchemaOrigin.CLUSTER_CRD: gettext_lazy("CRD of the cluster"),
+    SchemaOrigin.BUNDLED: gettext_lazy("bundled v1.36.3"),
+    SchemaOrigin.NONE: gettext_lazy("unknown kind"),
+}
+
+
+def name_method(method: str) -> str:
+    """How an object is written."""
+    return str(METHODS.get(method, method))
+
+
+def say_certainty(reason: str) -> str:
+    """Why a change is as certain as it is."""
+    return gettext(reason) if reason else ""
+
+
+def title_hazard(hazard: Hazard) -> str:
+    """A few words for one hazard."""
+    return gettext(sentences.title_of(hazard))
+
+
+def title_kind(kind: HazardKind) -> str:
+    """A few words for a kind of hazards."""
+    return gettext(sentences.title(kind))

@@ -1,1 +1,0 @@
-"""Every input passes one of these forms; nothing else reads what a browser sent."""

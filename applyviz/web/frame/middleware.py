@@ -1,0 +1,141 @@
+"""What every request passes: health first, headers of proxies, a request id, caches, and a content security policy.
+
+The policy is read from `SECURE_CSP`, the name and shape that Django 6 uses, so that its own middleware
+can take over. Health answers ask neither for a host nor for a session, because a kubelet has neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import unquote
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+
+from applyviz import audit_origin, request_ids
+from applyviz.web.frame import client_address
+
+Handler = Callable[[HttpRequest], HttpResponse]
+_REQUEST_ID = re.compile(r"[0-9A-Za-z._-]{8,64}")
+
+
+class HealthMiddleware:
+    """Answers `/livez`, `/healthz` (the process lives) and `/readyz` (it can do its work)."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer health paths, pass on all others."""
+        if request.path_info in ("/livez", "/healthz"):
+            return JsonResponse({"status": "ok"})
+        if request.path_info == "/readyz":
+            problem = _find_problem()
+            return JsonResponse({"status": problem or "ok"}, status=503 if problem else 200)
+        return self.get_response(request)
+
+
+def _find_problem() -> str:
+    try:
+        executor = MigrationExecutor(connection)
+        pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError:
+        return "the database does not answer"
+    return "migrations are pending" if pending else ""
+
+
+class RequestIdMiddleware:
+    """Takes or makes `X-Request-ID`, holds it for log and audit, and gives it back."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Hold the id while the request is answered."""
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
+        token = request_ids.current.set(request_id)
+        try:
+            response = self.get_response(request)
+        finally:
+            request_ids.current.reset(token)
+        response["X-Request-ID"] = request_id
+        return response
+
+
+class OriginMiddleware:
+    """Holds from where a request comes, for the audit: address, shortened user agent, browser session or token."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Hold it while the request is answered."""
+        session = audit_origin.TOKEN if "Authorization" in request.headers else audit_origin.WEB
+        agent = audit_origin.shorten_agent(request.headers.get("User-Agent", ""))
+        held = audit_origin.current.set(audit_origin.Origin(session, client_address.find_address(request), agent))
+        try:
+            return self.get_response(request)
+        finally:
+            audit_origin.current.reset(held)
+
+
+class ProxyMiddleware:
+    """Forgets what a request says of the client before it (`X-Forwarded-…`) unless a trusted proxy sent it."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Take such headers away before anybody reads them."""
+        if not client_address.is_trusted(str(request.META.get("REMOTE_ADDR") or "")):
+            for name in client_address.FORWARDED:
+                request.META.pop(name, None)
+        return self.get_response(request)
+
+
+class NulMiddleware:
+    """Refuses requests with a NUL character in address, query or cookies: no page takes one, PostgreSQL keeps none."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer 400, or pass on."""
+        given = (request.path_info, unquote(request.META.get("QUERY_STRING") or ""), *request.COOKIES.values())
+        if any("\0" in text for text in given):
+            return HttpResponseBadRequest("The address holds a NUL character.", content_type="text/plain")
+        return self.get_response(request)
+
+
+class NoStoreMiddleware:
+    """Keeps what signed-in people see out of every cache: a shared machine's back button shows nothing of theirs."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Mark each answer within a session, and the one that begins it."""
+        response = self.get_response(request)
+        name = settings.SESSION_COOKIE_NAME
+        if name in request.COOKIES or name in response.cookies:
+            response["Cache-Control"] = "no-store"
+        return response
+
+
+class ContentSecurityPolicyMiddleware:
+    """Sends the policy of `SECURE_CSP`; no page has inline script or style."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+        self.policy = "; ".join(f"{name} {' '.join(sources)}" for name, sources in settings.SECURE_CSP.items())
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Add the header."""
+        response = self.get_response(request)
+        response["Content-Security-Policy"] = self.policy
+        return response

@@ -1,0 +1,131 @@
+"""The door of every view: which right it needs, which methods it takes, how a refusal looks.
+
+What the operator made public takes everybody. Elsewhere a visitor who is not signed in goes to the login page,
+an outsider gets 404, a member with too weak a role 403, a page that is out of date 409; each as a page, or as a
+fragment when htmx asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
+
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods
+from django_htmx.middleware import HtmxDetails
+
+from applyviz.records.models import Errand
+from applyviz.web.frame import concurrent_writes
+from applyviz.workflow import worker_requests
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import TooOftenError, WorkflowError
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+
+
+class PageRequest(HttpRequest):
+    """A request of a person who is signed in."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
+
+
+def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
+    """Declare the right that a view needs and the methods it takes (GET alone when none is named)."""
+
+    def decorate(view: PageView[P]) -> View[P]:
+        @require_http_methods(list(methods or ("GET", "HEAD")))
+        @wraps(view)
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            is_public = access.is_public(action)
+            if not is_public and not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            is_reading = request.method in ("GET", "HEAD")
+            try:
+                with access.at_one_moment() if is_reading else nullcontext():
+                    if not is_public:
+                        access.require(request.user, action)
+                    response: HttpResponseBase = view(
+                        cast(PageRequest, request), *args, **kwargs
+                    )  # `require` has just narrowed it
+            except worker_requests.UnfinishedError as error:
+                response = _render_unfinished(request, error)
+            except WorkflowError as error:
+                response = render_refusal(request, error.status, str(error))
+                if isinstance(error, TooOftenError) and error.retry_after:
+                    response["Retry-After"] = str(error.retry_after)
+            except OperationalError as error:
+                if not concurrent_writes.is_collision(error):
+                    raise
+                response = render_refusal(request, concurrent_writes.STATUS, concurrent_writes.tell())
+            patch_vary_headers(response, ["HX-Request", "Cookie"])
+            return response
+
+        # Read by the tests that walk through all addresses.
+        guarded.access = action  # type: ignore[attr-defined]
+        guarded.methods = methods or ("GET", "HEAD")  # type: ignore[attr-defined]
+        return cast("View[P]", guarded)
+
+    return decorate
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of the page; going back in history asks for the whole of it."""
+    headers = request.headers
+    return headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"
+
+
+def seen_errand(request: HttpRequest) -> int:
+    """The errand whose answer this person saw already and asks anew ("Ask again" names it); 0 when there is none."""
+    number = request.GET.get("again", "")
+    return int(number) if number.isdecimal() and len(number) < 16 else 0
+
+
+def _ask_again(request: HttpRequest, errand: Errand) -> str:
+    """The same address, naming the errand; "" for what was sent by a form."""
+    if request.method not in ("GET", "HEAD"):
+        return ""
+    query = request.GET.copy()
+    query["again"] = str(errand.pk)
+    return f"{request.path}?{query.urlencode()}"
+
+
+def _render_unfinished(request: HttpRequest, error: worker_requests.UnfinishedError) -> HttpResponse:
+    """A page that waits for a worker; what a form sent waits under an address of its own."""
+    if request.method not in ("GET", "HEAD"):
+        return redirect("errands:show-errand", error.errand.pk)
+    return render_errand(request, error, again_url=_ask_again(request, error.errand))
+
+
+def render_errand(request: HttpRequest, error: worker_requests.UnfinishedError, *, again_url: str) -> HttpResponse:
+    """Busy, or nobody answered; as a page, or as the part of one that asks again by itself."""
+    is_waiting = isinstance(error, worker_requests.WaitingError)
+    context = {
+        "errand": error.errand,
+        "is_waiting": is_waiting,
+        "reason": str(error),
+        "here": request.get_full_path(),
+        "again_url": again_url,
+    }
+    name = "frame/_worker_request.html" if is_fragment(request) else "frame/worker_request.html"
+    return render(request, name, context, status=error.status)
+
+
+def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
+    """A refusal as a page or as a fragment."""
+    name = "frame/_refusal.html" if is_fragment(request) else "frame/refusal.html"
+    is_outsider = request.user.is_authenticated and not access.can(request.user, Action.LOOK)
+    return render(request, name, {"status": status, "reason": reason, "is_outsider": is_outsider}, status=status)

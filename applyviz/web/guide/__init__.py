@@ -1,0 +1,1 @@
+"""The guide: the rules of apply with computed examples."""

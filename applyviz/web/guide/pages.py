@@ -1,0 +1,177 @@
+"""The guide as pages: prose as HTML, and each worked example with the answers that the engine computes now.
+
+The prose is our own (`docs/semantics`); raw HTML is off all the same, and links to other pages lead into the guide.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from markdown_it import MarkdownIt
+
+from applyviz.engine.diff.yaml_text import render_yaml
+from applyviz.guide import library
+from applyviz.guide.answers import Answers, compute_answers
+from applyviz.guide.opening import unfold
+from applyviz.guide.pages import Block, Example, Part
+from applyviz.web.playground.pages import example_url
+from applyviz.workflow.foundation.errors import NotVisibleError
+
+Text = str | Promise
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+_PAGE_LINK = re.compile(r"\]\((?P<name>[a-z-]+)\.md\)")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLink:
+    """One page in the list of pages."""
+
+    question: str
+    title: str
+    url: str
+    examples: int
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """One text of an example and what it is."""
+
+    label: str
+    text: str
+    manager: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerLine:
+    """One field owner and its fields, as they are after the example."""
+
+    name: str
+    how: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleRow:
+    """One worked example with its answers."""
+
+    name: str
+    title: str
+    prose: SafeString
+    inputs: tuple[TextBlock, ...]
+    answers: tuple[TextBlock, ...]
+    owners: tuple[OwnerLine, ...]
+    conflicts: tuple[str, ...]
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuidePage:
+    """One page of the guide."""
+
+    title: str
+    question: str
+    prose: SafeString
+    examples: tuple[ExampleRow, ...]
+    entries: tuple[EntryLink, ...]
+
+
+def render_prose(text: str) -> SafeString:
+    """Markdown of the project as HTML."""
+
+    def lead(match: re.Match[str]) -> str:
+        return f"]({reverse('guide:show-page', args=[match['name']])})"
+
+    html: SafeString = mark_safe(_MARKDOWN.render(_PAGE_LINK.sub(lead, text)))  # noqa: S308 our own text, raw HTML is off
+    return html
+
+
+def list_entries(current: str = "") -> tuple[EntryLink, ...]:
+    """All pages in order."""
+    return tuple(
+        EntryLink(
+            entry.question,
+            entry.page.title,
+            reverse("guide:show-page", args=[entry.page.name]),
+            len(entry.examples),
+            entry.page.name == current,
+        )
+        for entry in library.list_entries()
+    )
+
+
+def _label(block: Block) -> str:
+    labels = {
+        Part.MANIFEST: _("manifest"),
+        Part.LAST_APPLIED: _("last applied"),
+        Part.LIVE: _("live"),
+        Part.DEFINITION: _("CRD"),
+        Part.SET: _("set"),
+        Part.CLUSTER: _("live objects"),
+        Part.COMMAND: _("command"),
+        Part.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
+        Part.UPDATE: _("updates"),
+        Part.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},
+    }
+    return labels[block.part]
+
+
+def _present_inputs(example: Example) -> Iterator[TextBlock]:
+    for block in unfold(example).blocks:
+        if block.part.is_given:
+            yield TextBlock(_label(block), block.text.rstrip("\n"), block.words[0] if block.part.is_step else "")
+
+
+def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
+    if answers.patch is not None:
+        yield TextBlock(_("patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
+    if answers.after is not None:
+        label = _("objects that kubectl reads") if example.find(Part.READ) else _("after apply")
+        yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
+    if answers.prints:
+        yield TextBlock(_("kubectl output"), "\n".join(answers.prints))
+
+
+def _present_owner(line: str) -> OwnerLine:
+    who, _colon, paths = line.partition(": ")
+    name, _bracket, how = who.partition(" (")
+    return OwnerLine(name, how.removesuffix(")"), tuple(paths.split()))
+
+
+def present_example(name: str, example: Example) -> ExampleRow:
+    """One example; its answers are computed here and now."""
+    answers = compute_answers(example)
+    return ExampleRow(
+        name=name,
+        title=example.title,
+        prose=render_prose(example.prose),
+        inputs=tuple(_present_inputs(example)),
+        answers=tuple(_present_answers(example, answers)),
+        owners=tuple(map(_present_owner, answers.owners)),
+        conflicts=(*answers.conflicts, answers.refused) if answers.refused else answers.conflicts,
+        url="" if example.is_set else example_url(name),
+    )
+
+
+def present_guide_page(name: str) -> GuidePage:
+    """One page.
+
+    - Raises `NotVisibleError` when there is none of that name.
+    """
+    entry = library.find_entry(name)
+    if entry is None:
+        raise NotVisibleError("the guide has no such page")
+    return GuidePage(
+        title=entry.page.title,
+        question=entry.question,
+        prose=render_prose(entry.page.prose),
+        examples=tuple(present_example(key, example) for key, example in entry.examples.items()),
+        entries=list_entries(name),
+    )

@@ -1,0 +1,1 @@
+"""History: audit entries, the life of one object, evidence, retention."""

@@ -1,0 +1,145 @@
+"""The filters of the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Self
+
+from django import forms
+from django.http import QueryDict
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_aware, localdate
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.enums import AuditAction
+from applyviz.web.components.choices import offer_choices
+from applyviz.workflow.audit.chain import Head
+from applyviz.workflow.audit.checkpoints import read_pasted
+from applyviz.workflow.audit.retention import ALWAYS_KEPT, SHORTEST_DAYS
+from applyviz.workflow.evidence.report import Period
+from applyviz.workflow.foundation.errors import NotValidError
+
+
+class HistoryForm(forms.Form):
+    """Everything one may look for; empty fields filter nothing."""
+
+    text = forms.CharField(
+        label=_("Text"), required=False, max_length=200, widget=forms.TextInput(attrs={"type": "search"})
+    )
+    cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
+    namespace = forms.CharField(label=_("Namespace"), required=False, max_length=253)
+    kind = forms.CharField(label=_("Kind"), required=False, max_length=253)
+    name = forms.CharField(label=_("Name"), required=False, max_length=253)
+    person = forms.CharField(label=_("Person"), required=False, max_length=150)
+    action = forms.ChoiceField(label=_("Action"), required=False, choices=[("", _("any")), *AuditAction.choices])
+    manager = forms.CharField(label=_("Field manager"), required=False, max_length=128)
+    review = forms.IntegerField(label=_("Review"), required=False, min_value=1)
+    run = forms.IntegerField(label=_("Apply run"), required=False, min_value=1)
+    since = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+
+    @property
+    def chosen(self) -> Mapping[str, Any]:
+        """What is filtered by, without what is empty or unreadable."""
+        self.is_valid()
+        return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
+
+
+class BeforeForm(forms.Form):
+    """From which entry on older ones are shown."""
+
+    before = forms.IntegerField(required=False, min_value=1)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> int | None:
+        """The sequence that an address names, None for the newest."""
+        form = cls(given)
+        return form.cleaned_data["before"] if form.is_valid() else None
+
+
+class VerificationForm(forms.Form):
+    """Where verification goes on, and the published heads that the history is held to, one a line."""
+
+    head = forms.CharField(
+        label=_("Published checkpoints, one per line"),
+        required=False,
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"class": "mono", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    after = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
+    checked = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
+
+    def clean_head(self) -> tuple[Head, ...]:
+        """The heads; of signed ones the signature is checked."""
+        try:
+            return read_pasted(self.cleaned_data["head"])
+        except NotValidError as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class TimelineForm(forms.Form):
+    """Before which moment an object's life is shown."""
+
+    before = forms.CharField(required=False, max_length=40)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> datetime | None:
+        """The moment that an address names, None for now."""
+        form = cls(given)
+        try:
+            found = parse_datetime(form.cleaned_data["before"]) if form.is_valid() else None
+        except ValueError:
+            return None
+        return found if found is None or is_aware(found) else None
+
+
+class EvidenceForm(forms.Form):
+    """The period that evidence is for: the month so far when nothing is said."""
+
+    since = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    cluster = forms.CharField(label=_("Cluster"), required=False, max_length=63)
+
+    def clean(self) -> dict[str, Any]:
+        """Fill in what was left out."""
+        given = super().clean() or {}
+        today = localdate()
+        given["until"] = given.get("until") or today
+        given["since"] = given.get("since") or given["until"].replace(day=1)
+        if given["until"] < given["since"]:
+            raise forms.ValidationError(_("The end of the period must be after its start."))
+        return given
+
+    @classmethod
+    def read(cls, given: QueryDict) -> Self:
+        """The form as an address fills it; without days, the month so far stands in it."""
+        today = localdate()
+        days = {"until": today, "since": today.replace(day=1)}
+        return cls({**{name: day.isoformat() for name, day in days.items()}, **given.dict()})
+
+    @property
+    def period(self) -> Period | None:
+        """The period, None when what was given is none."""
+        if not self.is_valid():
+            return None
+        return Period(self.cleaned_data["since"], self.cleaned_data["until"], self.cleaned_data["cluster"])
+
+
+class RetentionForm(forms.Form):
+    """A new retention policy."""
+
+    name = forms.CharField(label=_("Name"), max_length=80)
+    days = forms.IntegerField(label=_("Keep details for (days)"), min_value=SHORTEST_DAYS, max_value=36_500)
+    actions = forms.MultipleChoiceField(
+        label=_("Entry types"),
+        required=False,
+        choices=[],
+        widget=forms.SelectMultiple(attrs={"size": 8}),
+    )
+    has_requests = forms.BooleanField(label=_("Include requests and responses of finished runs"), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        chosen = [choice for choice in AuditAction.choices if choice[0] not in ALWAYS_KEPT]
+        offer_choices(self, "actions", chosen)

@@ -1,0 +1,254 @@
+"""Audit entries: a filtered list, and one entry with everything it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz import audit_origin
+from applyviz.records.enums import AuditAction, Outcome
+from applyviz.records.models import ApplyRun, AuditEntry, Plan
+from applyviz.web.components.badges import Look
+from applyviz.web.components.notices import Fact
+from applyviz.web.components.object_links import link_object
+from applyviz.web.components.values import render_yaml
+from applyviz.web.runs.pages.results import OUTCOME_LOOKS
+from applyviz.workflow.audit.trail import SYSTEM
+from applyviz.workflow.evidence.history import find_page
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans.live_history import NOT_SHOWN, show_entries
+from applyviz.workflow.plans.live_values import WITHHELD
+
+PER_PAGE = 50
+_LOOKS: dict[str, Look] = {
+    "approval": Look("✓", "", "add"),
+    "run": Look("▸", "", "change"),
+    "object": Look("~", "", "change"),
+    "review": Look("·", "", "calm"),
+    "plan": Look("·", "", "calm"),
+    "decision": Look("!", "", "warn"),
+    "cluster": Look("·", "", "calm"),
+    "comment": Look("·", "", "calm"),
+    "person": Look("·", "", "calm"),
+    "live": Look("!", "", "warn"),
+}
+_LOUD = {AuditAction.PLAN_FAILED, AuditAction.SIGN_IN_FAILED, AuditAction.RUN_CANCELLED, AuditAction.APPROVAL_REVOKED}
+_ALARM = Look("!", "", "warn")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One entry in the list.
+
+    - `who` is the person whose act it was; `process` names the product where its worker carried that out.
+    """
+
+    number: int
+    url: str
+    at: datetime
+    look: Look
+    who: str
+    what: str
+    who_url: str
+    about: str
+    object: str
+    object_url: str
+    cluster: str
+    cluster_url: str
+    manager: str
+    manager_url: str
+    links: tuple[Fact, ...]
+    process: str = ""
+    process_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """Some entries, newest first, and where older ones are."""
+
+    rows: tuple[EntryRow, ...]
+    older_url: str
+    query: str
+    is_filtered: bool
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """One entry with all its columns."""
+
+    row: EntryRow
+    facts: tuple[Fact, ...]
+    detail: str
+    hash: str
+    previous_hash: str
+    before_url: str
+    after_url: str
+    pruned: EntryRow | None
+    pruned_policy: str
+
+
+def _address(chosen: Mapping[str, Any], **more: object) -> str:
+    """The filter as the query of an address."""
+    return "?" + urlencode({name: str(value) for name, value in {**chosen, **more}.items()})
+
+
+def _present_links(entry: AuditEntry) -> tuple[Fact, ...]:
+    links = []
+    if entry.review and entry.plan:
+        url = reverse("reviews:show-plan", args=[entry.review, entry.plan])
+        links.append(Fact("", f"#{entry.review} · {entry.plan}", url=url))
+    elif entry.review:
+        links.append(Fact("", f"#{entry.review}", url=reverse("reviews:show-review", args=[entry.review])))
+    if entry.run:
+        text = _("run %(number)d") % {"number": entry.run}
+        links.append(Fact("", text, url=reverse("runs:show-run", args=[entry.run])))
+    return tuple(links)
+
+
+def _describe_object(entry: AuditEntry) -> str:
+    if not entry.kind:
+        return ""
+    where = f"{entry.namespace}/" if entry.namespace else ""
+    return f"{entry.kind} {where}{entry.name}"
+
+
+def _about(entry: AuditEntry) -> str:
+    for name in ("title", "reason", "note", "name"):
+        text = entry.detail.get(name)
+        if isinstance(text, str) and text:
+            return text
+    return ""
+
+
+def _name_action(entry: AuditEntry) -> tuple[Look, str]:
+    if entry.detail == NOT_SHOWN:
+        return OUTCOME_LOOKS[WITHHELD], _("met an object; the result is not shown to you")
+    outcome = entry.detail.get("outcome")
+    if entry.action == AuditAction.OBJECT_RESULT and outcome in Outcome.values:
+        look = OUTCOME_LOOKS[outcome]
+        return look, str(look.word)
+    area = entry.action.partition(".")[0]
+    known = entry.action in AuditAction.values
+    look = _ALARM if entry.action in _LOUD else _LOOKS.get(area, _LOOKS["plan"])
+    return look, str(AuditAction(entry.action).label) if known else entry.action
+
+
+Starters = Mapping[tuple[int | None, int | None, int | None], str]
+
+
+def _name_cause(entry: AuditEntry) -> tuple[int | None, int | None, int | None]:
+    """What made a worker act: a run, else a plan of a review."""
+    return (entry.run, None, None) if entry.run else (None, entry.review, entry.plan)
+
+
+def find_starters(entries: Iterable[AuditEntry]) -> Starters:
+    """Whose runs and plans those are that workers acted upon, for entries that name no person themselves."""
+    causes = {_name_cause(entry) for entry in entries if entry.actor_name == SYSTEM}
+    runs = ApplyRun.objects.filter(number__in={run for run, _review, _plan in causes if run})
+    found: dict[tuple[int | None, int | None, int | None], str] = {
+        (number, None, None): name for number, name in runs.values_list("number", "requested_by__username")
+    }
+    reviews = {review for run, review, plan in causes if not run and review and plan}
+    plans = Plan.objects.filter(review__number__in=reviews) if reviews else Plan.objects.none()
+    for review, plan, name in plans.values_list("review__number", "number", "requested_by__username"):
+        found[None, review, plan] = name
+    return found
+
+
+def present_entry(entry: AuditEntry, starters: Starters | None = None) -> EntryRow:
+    """One row."""
+    look, what = _name_action(entry)
+    cause = starters.get(_name_cause(entry), "") if starters and entry.actor_name == SYSTEM else ""
+    who = cause or entry.actor_name
+    return EntryRow(
+        number=entry.pk,
+        url=reverse("history:show-entry", args=[entry.pk]),
+        at=entry.at,
+        look=look,
+        who=who,
+        process=entry.actor_name if cause else "",
+        process_url=reverse("history:show-person", args=[entry.actor_name]) if cause else "",
+        what=what,
+        about=_about(entry),
+        who_url=reverse("history:show-person", args=[who]),
+        object=_describe_object(entry),
+        object_url=link_object(entry.cluster, entry.group, entry.kind, entry.namespace, entry.name),
+        cluster=entry.cluster,
+        cluster_url=reverse("history:show-cluster", args=[entry.cluster]) if entry.cluster else "",
+        manager=entry.field_manager,
+        manager_url=reverse("history:show-manager", args=[entry.field_manager]) if entry.field_manager else "",
+        links=_present_links(entry),
+    )
+
+
+def present_history(chosen: Mapping[str, Any], *, before: int | None, for_user: Visitor | None = None) -> HistoryPage:
+    """One page of entries; `before` is a number, so that a long history needs no counting."""
+    found = find_page(chosen, before=before, count=PER_PAGE + 1, for_user=for_user)
+    shown = found[:PER_PAGE]
+    starters = find_starters(shown)
+    return HistoryPage(
+        rows=tuple(present_entry(entry, starters) for entry in shown),
+        older_url=_address(chosen, before=shown[-1].pk) if len(found) > PER_PAGE else "",
+        query=_address(chosen),
+        is_filtered=bool(chosen),
+        is_first=before is None,
+    )
+
+
+def _present_origin(entry: AuditEntry) -> str:
+    kinds = {
+        audit_origin.WEB: _("browser session"),
+        audit_origin.TOKEN: _("API token"),
+        audit_origin.WORKER: _("worker"),
+        audit_origin.COMMAND: _("server command"),
+    }
+    where = [str(kinds.get(entry.session, entry.session)), entry.address, entry.agent]
+    return " · ".join(filter(None, where))
+
+
+def _present_chain(entry: AuditEntry) -> str:
+    if entry.chain:
+        return _("entry %(place)d in the chain of run %(run)d") % {"place": entry.sequence, "run": entry.chain}
+    return _("entry %(place)d in the global chain") % {"place": entry.sequence}
+
+
+def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
+    """One entry with its neighbours in its chain; what this person does not see is not there."""
+    entry = access.limit_entries(AuditEntry.objects.filter(pk=number), for_user).first()
+    shown = [] if entry is None else show_entries([entry], for_user, can_ask=True)
+    if not shown:
+        raise NotVisibleError(f"there is no entry {number}")
+    (entry,) = shown
+    chained = AuditEntry.objects.filter(chain=entry.chain, sequence__in=[entry.sequence - 1, entry.sequence + 1])
+    near = {
+        sequence: reverse("history:show-entry", args=[pk]) for sequence, pk in chained.values_list("sequence", "pk")
+    }
+    pruned = AuditEntry.objects.filter(chain=0, sequence=entry.pruned_by).first() if entry.pruned_by else None
+    facts = (
+        Fact(_("Roles at the time"), entry.roles.replace(" ", ", ")),
+        Fact(_("From"), _present_origin(entry)),
+        Fact(_("Plan digest"), entry.plan_digest, is_code=True),
+        Fact(_("Request"), entry.request_id if entry.request_id != "-" else "", is_code=True),
+        Fact(_("Chain position"), _present_chain(entry)),
+        Fact(_("Hash of the details"), entry.detail_hash, is_code=True),
+    )
+    return EntryPage(
+        row=present_entry(entry, find_starters([entry])),
+        facts=tuple(fact for fact in facts if fact.text),
+        detail=render_yaml(entry.detail) if entry.detail else "",
+        hash=entry.hash,
+        previous_hash=entry.previous_hash,
+        before_url=near.get(entry.sequence - 1, ""),
+        after_url=near.get(entry.sequence + 1, ""),
+        pruned=present_entry(pruned) if pruned else None,
+        pruned_policy=str(pruned.detail.get("policy", "")) if pruned else "",
+    )

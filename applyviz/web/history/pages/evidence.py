@@ -1,0 +1,140 @@
+"""Evidence for a period as a page: one section per kind of fact, with counts, links and what is left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import AuditAction, FindingSort
+from applyviz.web.components.notices import Fact as Link
+from applyviz.workflow.audit import chain
+from applyviz.workflow.audit.chain import Head
+from applyviz.workflow.evidence.report import EXCEPTIONS, TITLES, Fact, Period, Section, count_section, read_section
+from applyviz.workflow.foundation.access import Person
+
+SHOWN = 250
+_WORDS = {
+    "started outside": _("started outside the change window"),
+    "went on outside": _("continued outside the change window"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """One line."""
+
+    at: datetime
+    who: str
+    who_url: str
+    what: Any
+    roles: str
+    object: str
+    manager: str
+    told: str
+    digest: str
+    cluster: str
+    links: tuple[Link, ...]
+    entry_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRows:
+    """One section; `total` counts what is not shown, too."""
+
+    anchor: str
+    title: Any
+    rows: tuple[FactRow, ...]
+    total: int
+    is_exception: bool
+    has_objects: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencePage:
+    """Everything that the page prints; `exceptions` counts what an auditor looks at first."""
+
+    period: Period
+    sections: tuple[SectionRows, ...]
+    exceptions: int
+    total: int
+    head: Head
+    query: str
+
+
+def _name(fact: Fact) -> Any:
+    if fact.what in AuditAction.values:
+        return AuditAction(fact.what).label
+    if fact.what in FindingSort.values:
+        return FindingSort(fact.what).label
+    return _WORDS.get(fact.what, fact.what)
+
+
+def _links(fact: Fact) -> tuple[Link, ...]:
+    links = []
+    if fact.review and fact.plan:
+        links.append(
+            Link("", f"#{fact.review} · {fact.plan}", url=reverse("reviews:show-plan", args=[fact.review, fact.plan]))
+        )
+    elif fact.review:
+        links.append(Link("", f"#{fact.review}", url=reverse("reviews:show-review", args=[fact.review])))
+    if fact.run:
+        text = _("run %(number)d") % {"number": fact.run}
+        links.append(Link("", text, url=reverse("runs:show-run", args=[fact.run])))
+    return tuple(links)
+
+
+def _present(fact: Fact) -> FactRow:
+    is_found = fact.section is Section.UNEXPLAINED
+    return FactRow(
+        at=fact.at,
+        who="" if is_found else fact.who,
+        who_url=reverse("history:show-person", args=[fact.who]) if fact.who and not is_found else "",
+        what=_name(fact),
+        roles=fact.roles.replace(" ", ", "),
+        object=fact.object,
+        manager=fact.field_manager if is_found else "",
+        told=fact.told,
+        digest=fact.plan_digest,
+        cluster=fact.cluster,
+        links=_links(fact),
+        entry_url=reverse("history:show-entry", args=[fact.number]) if fact.number else "",
+    )
+
+
+def _count(section: Section, rows: tuple[FactRow, ...], period: Period, person: Person) -> int:
+    if section is not Section.RUNS and len(rows) < SHOWN:
+        return len(rows)
+    return count_section(section, period, for_user=person)
+
+
+def _present_section(section: Section, period: Period, *, for_user: Person) -> SectionRows:
+    facts = read_section(section, period, for_user=for_user)
+    rows = tuple(_present(fact) for fact in islice(facts, SHOWN))
+    return SectionRows(
+        anchor=section.value,
+        title=TITLES[section],
+        rows=rows,
+        total=_count(section, rows, period, for_user),
+        is_exception=section in EXCEPTIONS,
+        has_objects=section is Section.UNEXPLAINED,
+    )
+
+
+def present_evidence(period: Period, *, for_user: Person) -> EvidencePage:
+    """The whole page."""
+    sections = tuple(_present_section(section, period, for_user=for_user) for section in Section)
+    query = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
+    return EvidencePage(
+        period=period,
+        sections=sections,
+        exceptions=sum(section.total for section in sections if section.is_exception),
+        total=sum(section.total for section in sections),
+        head=chain.find_head(),
+        query="?" + urlencode({name: value for name, value in query.items() if value}),
+    )

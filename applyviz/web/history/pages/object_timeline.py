@@ -1,0 +1,230 @@
+"""The whole life of one object: plans it was in, what came out of runs, audit entries; newest first.
+
+A result of a run stands there as its audit entry; only outcomes that left none (not reached) come from the run.
+Pages go by time: each source is asked for a page's worth before a moment, and the newest of all are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import PRODUCT_MANAGER
+from applyviz.records.enums import AuditAction, Outcome
+from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult, Review
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.notices import Fact
+from applyviz.web.components.object_links import CORE, NO_NAMESPACE
+from applyviz.web.history.pages.entries import Starters, find_starters, present_entry
+from applyviz.web.history.pages.ownership_history import OwnerTimes, present_owner_times
+from applyviz.web.runs.pages.results import OUTCOME_LOOKS
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Visitor
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.live import ownership_history
+from applyviz.workflow.plans.live_history import is_hidden, show_entries
+from applyviz.workflow.plans.live_values import is_compared, show_plan, show_result, view_of
+
+PER_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Which object; `group` and `namespace` are empty for the core group and cluster-scoped kinds."""
+
+    cluster: str
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What every table calls it."""
+        return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of an object's life."""
+
+    at: datetime
+    look: Look
+    what: str
+    about: str
+    who: str
+    who_url: str
+    manager: str
+    manager_url: str
+    links: tuple[Fact, ...]
+    process: str = ""
+    process_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Some events, newest first, and where older ones are; the first page tells the field owners as well."""
+
+    subject: Subject
+    events: tuple[Event, ...]
+    older_url: str
+    is_first: bool
+    history_url: str
+    owner_times: OwnerTimes | None = None
+
+
+def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> Subject:
+    """The object that an address names; raises for what no object can be called."""
+    if any("\0" in part for part in (group, kind, namespace, name)):
+        raise NotVisibleError("no object has such a name")
+    return Subject(cluster, "" if group == CORE else group, kind, "" if namespace == NO_NAMESPACE else namespace, name)
+
+
+def _person_url(name: str) -> str:
+    return reverse("history:show-person", args=[name])
+
+
+def _present_plan(change: ObjectChange, for_user: Visitor) -> Event:
+    if is_compared(change):
+        (change,) = view_of(show_plan(change.plan, for_user, can_ask=False)).show([change])
+    plan, look = change.plan, OBJECT_LOOKS[Operation(change.operation)]
+    who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
+    url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
+    return Event(
+        at=plan.created_at,
+        look=look,
+        what=_("planned: %(operation)s") % {"operation": look.word},
+        about=plan.review.title,
+        who=who,
+        who_url=_person_url(who),
+        manager=manager,
+        manager_url=reverse("history:show-manager", args=[manager]),
+        links=(Fact("", f"#{plan.review.number} · {plan.number}", url=url),),
+    )
+
+
+def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> Event:
+    if is_compared(result.change):
+        result = show_result(result, view_of(show_plan(result.run.plan, for_user, can_ask=False)))
+    look, run = OUTCOME_LOOKS[result.outcome], result.run
+    who = run.requested_by.get_username()
+    url = reverse("runs:show-result", args=[run.number, result.position])
+    text = _("run %(number)d") % {"number": run.number}
+    return Event(at, look, str(look.word), result.detail, who, _person_url(who), "", "", (Fact("", text, url=url),))
+
+
+def _present_audit(entry: AuditEntry, starters: Starters) -> Event:
+    row = present_entry(entry, starters)
+    link = Fact("", _("entry %(number)d") % {"number": row.number}, url=row.url)
+    links = (*row.links, link)
+    return Event(
+        row.at,
+        row.look,
+        row.what,
+        row.about,
+        row.who,
+        row.who_url,
+        row.manager,
+        row.manager_url,
+        links,
+        row.process,
+        row.process_url,
+    )
+
+
+def _find_plans(
+    subject: Subject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
+) -> Iterator[Event]:
+    found = ObjectChange.objects.filter(**subject.columns, plan__target__cluster__slug=subject.cluster)
+    found = found.filter(plan__review__in=seen)
+    if before is not None:
+        found = found.filter(plan__created_at__lt=before)
+    found = found.select_related("plan__review", "plan__requested_by", "plan__target__cluster").defer(
+        "document", "sealed"
+    )
+    for change in found.order_by("-plan__created_at", "-id")[: PER_PAGE + 1]:
+        yield _present_plan(change, for_user)
+
+
+def _entries(subject: Subject) -> QuerySet[AuditEntry]:
+    return AuditEntry.objects.filter(cluster=subject.cluster, **subject.columns)
+
+
+def _find_results(
+    subject: Subject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
+) -> Iterator[Event]:
+    columns = {f"change__{name}": value for name, value in subject.columns.items()}
+    told = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
+    found = (
+        ObjectResult.objects.filter(**columns, run__plan__target__cluster__slug=subject.cluster)
+        .filter(run__plan__review__in=seen)
+        .exclude(outcome__in=[Outcome.WAITING, Outcome.APPLYING])
+        .exclude(run__number__in=told)
+        .annotate(told_at=Coalesce("finished_at", "started_at", "run__created_at"))
+        .select_related("run__requested_by", "run__plan__target__cluster", "change")
+        .defer("change__document", "change__sealed")
+    )
+    if before is not None:
+        found = found.filter(told_at__lt=before)
+    for result in found.order_by("-told_at", "-id")[: PER_PAGE + 1]:
+        yield _present_result(result, result.told_at, for_user)
+
+
+def _find_audit(subject: Subject, before: datetime | None, for_user: Visitor) -> Iterator[Event]:
+    found = access.limit_entries(_entries(subject), for_user)
+    if before is not None:
+        found = found.filter(at__lt=before)
+    entries = show_entries(list(found.order_by("-id")[: PER_PAGE + 1]), for_user)
+    starters = find_starters(entries)
+    for entry in entries:
+        yield _present_audit(entry, starters)
+
+
+def _cut(events: list[Event]) -> list[Event]:
+    """A page's worth, without tearing apart what happened at the same moment."""
+    if len(events) <= PER_PAGE:
+        return events
+    whole = [event for event in events[:PER_PAGE] if event.at != events[PER_PAGE].at]
+    return whole or [event for event in events if event.at == events[0].at]
+
+
+def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes | None:
+    """Return who owned which field and when; None for a Secret that is hidden: a write moves the ownership."""
+    if is_hidden(subject.cluster, subject.columns, for_user):
+        return None
+    key = (subject.group, subject.kind, subject.namespace, subject.name)
+    return present_owner_times(ownership_history.owners_of(subject.cluster, key, for_user=for_user))
+
+
+def present_timeline(subject: Subject, *, before: datetime | None, for_user: Visitor) -> Timeline:
+    """One page of an object's life; an object that nothing is known of, or that this person does not see, has none."""
+    access.require(for_user, Action.LOOK, [Place(subject.cluster, subject.namespace)])
+    seen = Review.objects.filter(access.select_reviews(for_user))
+    sources = (
+        _find_audit(subject, before, for_user),
+        _find_results(subject, before, seen, for_user),
+        _find_plans(subject, before, seen, for_user),
+    )
+    events = sorted((event for source in sources for event in source), key=lambda e: e.at, reverse=True)
+    if not events and before is None:
+        raise NotVisibleError(f"nothing is known of {subject.kind} {subject.name}")
+    shown = _cut(events)
+    older = f"?{urlencode({'before': shown[-1].at.isoformat()})}" if len(shown) < len(events) else ""
+    query = {k: v for k, v in {**subject.columns, "cluster": subject.cluster}.items() if v and k != "group"}
+    return Timeline(
+        subject,
+        tuple(shown),
+        older,
+        before is None,
+        f"{reverse('history:list-entries')}?{urlencode(query)}",
+        _tell_owners(subject, for_user) if before is None else None,
+    )

@@ -1,0 +1,79 @@
+"""Retention policies as a page: what each keeps, how much it would remove now, and what was removed before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, RetentionPolicy
+from applyviz.workflow.audit import retention
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """One policy."""
+
+    name: str
+    days: int
+    actions: tuple[str, ...]
+    has_requests: bool
+    is_active: bool
+    due: int
+    end_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalRow:
+    """One removal, as the history tells it."""
+
+    at: datetime
+    policy: str
+    entries: int
+    requests: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPage:
+    """Everything that the page prints."""
+
+    policies: tuple[PolicyRow, ...]
+    removals: tuple[RemovalRow, ...]
+    can_manage: bool
+
+
+def _present_policy(policy: RetentionPolicy) -> PolicyRow:
+    known = set(AuditAction.values)
+    return PolicyRow(
+        name=policy.name,
+        days=policy.days,
+        actions=tuple(str(AuditAction(name).label) if name in known else name for name in policy.actions),
+        has_requests=policy.has_requests,
+        is_active=policy.is_active,
+        due=retention.count_due(policy) if policy.is_active else 0,
+        end_url=reverse("history:end-retention", args=[policy.pk]),
+    )
+
+
+def present_retention(*, for_user: Person) -> RetentionPage:
+    """The whole page."""
+    told = AuditEntry.objects.filter(action=AuditAction.HISTORY_PRUNED).order_by("-id")[:SHOWN]
+    removals = tuple(
+        RemovalRow(
+            entry.at,
+            str(entry.detail.get("policy", "")),
+            int(entry.detail.get("entries", 0)),
+            int(entry.detail.get("requests", 0)),
+            reverse("history:show-entry", args=[entry.pk]),
+        )
+        for entry in told
+    )
+    policies = tuple(_present_policy(policy) for policy in retention.list_policies(for_user=for_user))
+    return RetentionPage(policies, removals, access.can(for_user, Action.MANAGE))

@@ -1,0 +1,100 @@
+"""What verification of the chain found, slice by slice: a long history is no long request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.urls import reverse
+
+from applyviz.records.models import AuditEntry
+from applyviz.web.components.badges import Look
+from applyviz.workflow.audit import approval_macs, chain, checkpoints
+from applyviz.workflow.audit.approval_macs import Verdict
+from applyviz.workflow.audit.chain import ChainReport, Head
+from applyviz.workflow.audit.checkpoints import SignedHead
+
+SLICE = 20_000
+_INTACT, _BAD, _GOING = Look("✓", "", "add"), Look("×", "", "remove"), Look("▸", "", "change")  # noqa: RUF001 a cross
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """How many bodies went, by which policy, and the entry that tells of it."""
+
+    count: int
+    policy: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPage:
+    """The head, and how far verification is; `goes_on_after` is None when it has ended or not begun.
+
+    - `checked` counts entries, those of earlier slices included; `removed` names who asked for bodies to go.
+    - `signed` is the head that was published last, `key` the public key of its signature.
+    - `verdict` is over all approvals, once every entry was read.
+    - `held` counts the published heads that were given; when all is intact, they are in it.
+    """
+
+    head: Head
+    report: ChainReport | None
+    look: Look
+    published: str
+    goes_on_after: int | None
+    checked: int
+    total: int
+    bad_url: str
+    removed: tuple[Removal, ...]
+    signed: SignedHead | None
+    key: str
+    held: int
+    verdict: Verdict | None
+
+
+def verify_slice(*, after: int, published: Sequence[Head]) -> ChainReport:
+    """The next entries, held to the newest of the published heads; at the end, all the others are looked at, too."""
+    newest = max(published, key=lambda head: head.sequence, default=None)
+    report = chain.verify_chain(after=after, limit=SLICE, published=newest)
+    bad = checkpoints.find_contradiction(published) if report.is_intact and report.is_finished else None
+    return replace(report, bad=bad) if bad else report
+
+
+def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
+    if report is None or not report.is_finished or not report.removed:
+        return ()
+    told = AuditEntry.objects.filter(chain=0, sequence__in=list(report.removed)).order_by("id")
+    return tuple(
+        Removal(
+            report.removed[entry.sequence],
+            str(entry.detail.get("policy", "")),
+            reverse("history:show-entry", args=[entry.pk]),
+        )
+        for entry in told
+    )
+
+
+def present_verification(
+    head: Head, report: ChainReport | None, published: str, *, before: int = 0, held: int = 0
+) -> VerificationPage:
+    """The whole page; without a report nothing was asked yet. `before` counts the entries of earlier slices."""
+    is_going = report is not None and report.is_intact and not report.is_finished
+    bad = report.bad if report else None
+    is_done = report is not None and report.is_intact and report.is_finished
+    verdict = approval_macs.check_all() if is_done else None
+    is_bad = bad is not None or bool(verdict and verdict.forged)
+    return VerificationPage(
+        head=head,
+        report=report,
+        look=_GOING if is_going else _BAD if is_bad else _INTACT,
+        published=published,
+        goes_on_after=report.last if report is not None and is_going else None,
+        checked=before + (report.entries if report else 0),
+        total=chain.count_entries(),
+        bad_url=reverse("history:show-entry", args=[bad.number]) if bad and bad.number else "",
+        removed=_present_removals(report),
+        signed=checkpoints.find_published(),
+        key=checkpoints.public_key(),
+        held=held,
+        verdict=verdict,
+    )

@@ -1,0 +1,99 @@
+"""History: audit entries with filters, one page per entry and per object, verification, export."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+
+from applyviz.web.frame import streams
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.history.forms import BeforeForm, HistoryForm, TimelineForm, VerificationForm
+from applyviz.web.history.pages.entries import present_entry_page, present_history
+from applyviz.web.history.pages.object_timeline import present_timeline, read_address
+from applyviz.web.history.pages.subjects import SubjectPage, present_cluster_history, present_manager, present_person
+from applyviz.web.history.pages.verification import present_verification, verify_slice
+from applyviz.workflow.audit import chain
+from applyviz.workflow.evidence import history
+from applyviz.workflow.evidence.history import ExportFormat
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError
+
+CONTENT_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "application/jsonl; charset=utf-8"}
+
+
+@needs(Action.LOOK)
+def list_entries(request: PageRequest) -> HttpResponse:
+    """Entries, newest first."""
+    form = HistoryForm(request.GET)
+    page = present_history(form.chosen, before=BeforeForm.read(request.GET), for_user=request.user)
+    name = "history/_entries.html" if is_fragment(request) else "history/list.html"
+    can_audit = access.can(request.user, Action.AUDIT)
+    return render(request, name, {"form": form, "page": page, "can_audit": can_audit})
+
+
+@needs(Action.LOOK)
+def show_entry(request: PageRequest, number: int) -> HttpResponse:
+    """One entry with everything it holds."""
+    return render(request, "history/entry.html", {"page": present_entry_page(number, for_user=request.user)})
+
+
+def _show_subject(request: PageRequest, page: SubjectPage) -> HttpResponse:
+    name = "history/_entries.html" if is_fragment(request) else "history/subject.html"
+    can_audit = access.can(request.user, Action.AUDIT)
+    return render(request, name, {"page": page.entries, "subject": page, "can_audit": can_audit})
+
+
+@needs(Action.LOOK)
+def show_person(request: PageRequest, name: str) -> HttpResponse:
+    """What one person did."""
+    return _show_subject(request, present_person(name, before=BeforeForm.read(request.GET), for_user=request.user))
+
+
+@needs(Action.LOOK)
+def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
+    """What happened to one cluster."""
+    return _show_subject(
+        request, present_cluster_history(slug, before=BeforeForm.read(request.GET), for_user=request.user)
+    )
+
+
+@needs(Action.LOOK)
+def show_manager(request: PageRequest, name: str) -> HttpResponse:
+    """What was written as one field manager."""
+    return _show_subject(request, present_manager(name, before=BeforeForm.read(request.GET), for_user=request.user))
+
+
+@needs(Action.LOOK)
+def show_object(request: PageRequest, cluster: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
+    """The whole life of one object."""
+    subject = read_address(cluster, group, kind, namespace, name)
+    page = present_timeline(subject, before=TimelineForm.read(request.GET), for_user=request.user)
+    return render(request, "history/object.html", {"page": page})
+
+
+@needs(Action.AUDIT)
+def export(request: PageRequest, form: str) -> StreamingHttpResponse:
+    """The entries of the current filter as a file, streamed."""
+    if form not in list(ExportFormat):
+        raise NotVisibleError(f"there is no export as {form}")
+    chosen = HistoryForm(request.GET).chosen
+    wanted = ExportFormat(form)
+    lines = history.export_for(request.user, chosen, wanted)
+    name = f"history-{'selection-' if chosen else ''}{chain.find_head().sequence}.{form}"
+    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
+
+
+@needs(Action.AUDIT, "GET", "HEAD", "POST")
+def verify(request: PageRequest) -> HttpResponse:
+    """What verification is and its head; by POST one slice of the chain, and where it goes on."""
+    form = VerificationForm(request.POST if request.method == "POST" else None)
+    report, checked, published = None, 0, ()
+    if request.method == "POST" and form.is_valid():
+        published, checked = form.cleaned_data["head"], form.cleaned_data["checked"] or 0
+        report = verify_slice(after=form.cleaned_data["after"] or 0, published=published)
+    name = "history/_verification.html" if is_fragment(request) else "history/verify.html"
+    page = present_verification(
+        chain.find_head(), report, str(form.data.get("head", "")), before=checked, held=len(published)
+    )
+    return render(request, name, {"form": form, "page": page})

@@ -1,0 +1,71 @@
+"""What auditors take away and what administrators keep: evidence for a period, and retention policies."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.records.models import RetentionPolicy
+from applyviz.web.frame import streams
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.history.forms import EvidenceForm, RetentionForm
+from applyviz.web.history.pages.evidence import present_evidence
+from applyviz.web.history.pages.retention import present_retention
+from applyviz.web.history.views.entries import CONTENT_TYPES
+from applyviz.workflow.audit import retention
+from applyviz.workflow.evidence import report
+from applyviz.workflow.evidence.history import ExportFormat
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError
+
+
+@needs(Action.AUDIT)
+def show_evidence(request: PageRequest) -> HttpResponse:
+    """Evidence for a period, ready to be printed."""
+    form = EvidenceForm.read(request.GET)
+    period = form.period
+    page = present_evidence(period, for_user=request.user) if period else None
+    return render(request, "history/evidence.html", {"form": form, "page": page}, status=200 if page else 422)
+
+
+@needs(Action.AUDIT)
+def export(request: PageRequest, form: str) -> StreamingHttpResponse:
+    """The same as a file, streamed."""
+    period = EvidenceForm.read(request.GET).period
+    if form not in list(ExportFormat) or period is None:
+        raise NotVisibleError(f"there is no such evidence as {form}")
+    wanted = ExportFormat(form)
+    lines = report.export_for(request.user, period, wanted)
+    name = f"evidence-{period.since}-{period.until}{'-' + period.cluster if period.cluster else ''}.{form}"
+    return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
+
+
+@needs(Action.LOOK, "GET", "HEAD", "POST")
+def list_retention(request: PageRequest) -> HttpResponse:
+    """How long bodies are kept, what went, and a new policy."""
+    form = RetentionForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST":
+        access.require(request.user, Action.MANAGE)
+        if form.is_valid():
+            try:
+                policy = retention.add_policy(**form.cleaned_data, by=request.user)
+            except NotValidError as error:
+                form.add_error(None, str(error))
+            else:
+                messages.success(request, _("Policy %(name)s is active.") % {"name": policy.name})
+                return redirect("history:list-retention")
+    page = present_retention(for_user=request.user)
+    return render(request, "history/retention.html", {"form": form, "page": page}, status=422 if form.errors else 200)
+
+
+@needs(Action.MANAGE, "POST")
+def end_retention(request: PageRequest, pk: int) -> HttpResponse:
+    """Keep from now on what a policy would have removed."""
+    policy = RetentionPolicy.objects.filter(pk=pk).first()
+    if policy is None:
+        raise NotVisibleError("there is no such policy")
+    retention.end_policy(policy, by=request.user)
+    return redirect("history:list-retention")

@@ -1,0 +1,37 @@
+"""Home: what waits for me, what is being applied, what ran last; and the choice of the theme."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.home.forms import ThemeForm
+from applyviz.web.home.pages import present_home
+from applyviz.workflow.foundation.access import Action
+
+YEAR = 365 * 24 * 3600
+
+
+@needs(Action.LOOK)
+def show_home(request: PageRequest) -> HttpResponse:
+    """The first page after signing in."""
+    name = "home/_home.html" if is_fragment(request) else "home/home.html"
+    return render(request, name, {"home": present_home(request.user)})
+
+
+@needs(Action.LOOK, "POST")
+def set_theme(request: PageRequest) -> HttpResponse:
+    """Remember light or dark in a cookie; the way of the toggle without script."""
+    form = ThemeForm(request.POST)
+    back = form.cleaned_data["next"] if form.is_valid() else ""
+    if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
+        back = reverse("home")
+    response = HttpResponseRedirect(back)
+    if form.is_valid():
+        response.set_cookie(
+            "theme", form.cleaned_data["theme"], max_age=YEAR, samesite="Lax", secure=request.is_secure()
+        )
+    return response

@@ -1,0 +1,1 @@
+"""Notifications of one person, and what webhooks delivered."""

@@ -1,0 +1,156 @@
+"""Notifications, how a person wants them, webhooks and what came of them, as rows to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import DeliveryState, Event
+from applyviz.records.models import Delivery, Notification, Webhook
+from applyviz.web.components.badges import Look
+from applyviz.workflow.notifications.choices import ALWAYS_SHOWN, Ways
+from applyviz.workflow.notifications.deliveries import MOST_ATTEMPTS
+from applyviz.workflow.notifications.texts import render_sentence
+
+_TONES = {
+    Event.NEEDS_YOU: ("▸", "change"),
+    Event.APPROVED: ("✓", "add"),
+    Event.CHANGES_REQUESTED: ("!", "warn"),
+    Event.APPROVALS_DROPPED: ("!", "warn"),
+    Event.APPROVALS_EXPIRING: ("!", "warn"),
+    Event.RUN_STARTED: ("▸", "change"),
+    Event.RUN_FINISHED: ("✓", "add"),
+    Event.RUN_FAILED: ("×", "remove"),  # noqa: RUF001 the cross is drawn
+    Event.RUN_ATTENTION: ("!", "warn"),
+    Event.RUN_STALE: ("!", "warn"),
+    Event.GLASS_BROKEN: ("!", "remove"),
+    Event.HEAD_PUBLISHED: ("✓", "calm"),
+    Event.WEBHOOK_TRIED: ("·", "calm"),
+}
+_DELIVERY_LOOKS = {
+    DeliveryState.WAITING: Look("·", DeliveryState.WAITING.label, "calm"),
+    DeliveryState.DELIVERED: Look("✓", DeliveryState.DELIVERED.label, "add"),
+    DeliveryState.GIVEN_UP: Look("×", DeliveryState.GIVEN_UP.label, "remove"),  # noqa: RUF001 the cross is drawn
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeRow:
+    """One notification; `url` marks it as read and leads to what it is about."""
+
+    look: Look
+    text: str
+    cluster: str
+    at: datetime
+    url: str
+    is_unread: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceRow:
+    """How one event is told."""
+
+    event: str
+    label: str
+    is_shown: bool
+    is_mailed: bool
+    is_fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow:
+    """One webhook in the list; never its secret, and of its address only the host."""
+
+    name: str
+    host: str
+    events: str
+    is_enabled: bool
+    by: str
+    at: datetime
+    url: str
+    last: Look | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """One line of the log of deliveries."""
+
+    look: Look
+    event: str
+    text: str
+    identifier: str
+    attempts: str
+    answer: str
+    at: datetime
+    due_at: datetime | None
+    again_url: str
+
+
+def _look(event: Event) -> Look:
+    glyph, tone = _TONES[event]
+    return Look(glyph, event.label, tone)
+
+
+def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
+    """Rows of the list."""
+    return [
+        NoticeRow(
+            look=_look(Event(one.happening.event)),
+            text=render_sentence(one.happening),
+            cluster=str(one.happening.facts.get("cluster", "")),
+            at=one.happening.at,
+            url=reverse("notifications:open-notification", args=[one.pk]),
+            is_unread=one.read_at is None,
+        )
+        for one in notifications
+    ]
+
+
+def present_choices(choices: dict[Event, Ways]) -> list[ChoiceRow]:
+    """Rows of the form."""
+    return [
+        ChoiceRow(event.value, str(event.label), ways.is_shown, ways.is_mailed, event in ALWAYS_SHOWN)
+        for event, ways in choices.items()
+    ]
+
+
+def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRow:
+    """One webhook."""
+    labels = [str(Event(event).label) for event in webhook.events]
+    return WebhookRow(
+        name=webhook.name,
+        host=urlsplit(webhook.url).netloc,
+        events=", ".join(labels) or _("all events"),
+        is_enabled=webhook.is_enabled,
+        by=webhook.created_by.get_username(),
+        at=webhook.created_at,
+        url=reverse("settings:show-webhook", args=[webhook.pk]),
+        last=_DELIVERY_LOOKS[DeliveryState(last.state)] if last else None,
+    )
+
+
+def present_deliveries(deliveries: Iterable[Delivery]) -> list[DeliveryRow]:
+    """Rows of the log."""
+    return [_present_delivery(one) for one in deliveries]
+
+
+def _present_delivery(one: Delivery) -> DeliveryRow:
+    is_over = one.state == DeliveryState.GIVEN_UP
+    again = reverse("settings:deliver-again", args=[one.webhook_id, one.pk]) if is_over else ""
+    answer = _("responded %(status)d") % {"status": one.status} if one.status else one.error
+    return DeliveryRow(
+        look=_DELIVERY_LOOKS[DeliveryState(one.state)],
+        event=str(Event(one.happening.event).label),
+        text=render_sentence(one.happening),
+        identifier=str(one.identifier),
+        attempts=_("%(number)d of %(all)d") % {"number": one.attempts, "all": MOST_ATTEMPTS},
+        answer=answer,
+        at=one.created_at,
+        due_at=one.due_at if one.state == DeliveryState.WAITING else None,
+        again_url=again,
+    )

@@ -1,0 +1,66 @@
+"""Notifications of the person who looks: the bell, the list, marking as read, their choices."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.notifications.forms import ChoicesForm, ReadForm
+from applyviz.web.notifications.pages import present_choices, present_notices
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.notifications import choices, inbox
+from applyviz.workflow.notifications.texts import find_path
+
+_PER_PAGE = 50
+
+
+@needs(Action.LOOK)
+def show_bell(request: PageRequest) -> HttpResponse:
+    """How many are unread; asked by every page after it is there."""
+    count = inbox.count_unread(for_user=request.user)
+    return never_cache(render)(request, "notifications/_bell.html", {"count": count})
+
+
+@needs(Action.LOOK)
+def list_notifications(request: PageRequest) -> HttpResponse:
+    """All of them, newest first."""
+    found = inbox.list_notifications(for_user=request.user)
+    page = Paginator(found, _PER_PAGE).get_page(request.GET.get("page"))
+    rows = present_notices(page.object_list)
+    newest = max((one.pk for one in page.object_list), default=0)
+    unread = inbox.count_unread(for_user=request.user)
+    context = {"page": page, "rows": rows, "newest": newest, "unread": unread}
+    return render(request, "notifications/list.html", context)
+
+
+@needs(Action.LOOK, "POST")
+def open_notification(request: PageRequest, number: int) -> HttpResponse:
+    """Mark one as read and go where it leads."""
+    return redirect(find_path(inbox.read_one(number, by=request.user).happening))
+
+
+@needs(Action.LOOK, "POST")
+def read_all(request: PageRequest) -> HttpResponse:
+    """Mark as read what the page showed."""
+    form = ReadForm(request.POST)
+    if form.is_valid():
+        inbox.read_all(by=request.user, up_to=form.cleaned_data["up_to"])
+    return redirect("notifications:list-notifications")
+
+
+@needs(Action.LOOK, "GET", "POST")
+def edit_choices(request: PageRequest) -> HttpResponse:
+    """What this person wants to be told of, and how."""
+    form = ChoicesForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        choices.choose(form.read(), by=request.user)
+        messages.success(request, _("Settings saved."))
+        return redirect("notifications:edit-choices")
+    rows = present_choices(choices.list_choices(request.user))
+    context = {"rows": rows, "can_mail": choices.can_mail(request.user)}
+    return render(request, "notifications/choices.html", context)

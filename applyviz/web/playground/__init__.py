@@ -1,0 +1,1 @@
+"""The playground: the versions of one object in, the explanation out."""

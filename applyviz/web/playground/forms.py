@@ -1,0 +1,71 @@
+"""The form of the playground: the versions of one object as text, and how it is applied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, SERVER_SIDE_MANAGER, ApplyMode
+from applyviz.guide.given import Given, GivenError
+from applyviz.web.reviews.forms.reviews import MODES
+
+MOST_CHARACTERS = 250_000
+
+
+def _text(label: Any, rows: int, *, required: bool = False) -> forms.CharField:
+    widget = forms.Textarea(attrs={"rows": rows, "class": "code", "spellcheck": "false"})
+    return forms.CharField(label=label, required=required, strip=False, max_length=MOST_CHARACTERS, widget=widget)
+
+
+class PlaygroundForm(forms.Form):
+    """One question to the playground."""
+
+    manifest = _text(_("Manifest"), 18, required=True)
+    live = _text(_("Live object"), 18)
+    last_applied = _text(_("Last applied"), 8)
+    owners = _text(_("Field owners of live"), 6)
+    crds = _text(_("CustomResourceDefinitions"), 8)
+    mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
+    field_manager = forms.CharField(
+        label=_("Field manager"),
+        required=False,
+        max_length=128,
+        validators=[RegexValidator(r"^[!-~]+$", _("Use printable characters without spaces."))],
+    )
+    takes_client_side = forms.BooleanField(
+        label=_("Migrate field ownership from client-side apply first"), required=False, initial=True
+    )
+    is_forced = forms.BooleanField(label=_("Force conflicts"), required=False)
+
+    @classmethod
+    def of(cls, given: Given) -> PlaygroundForm:
+        """The form filled with a question."""
+        return cls(initial=dict(given.to_json()))
+
+    @property
+    def given(self) -> Given:
+        """The question as the playground takes it; without a name the field manager is kubectl's."""
+        mode = ApplyMode(self.cleaned_data["mode"])
+        usual = SERVER_SIDE_MANAGER if mode is ApplyMode.SERVER else CLIENT_SIDE_MANAGER
+        texts = {name: self.cleaned_data[name].replace("\r\n", "\n") for name in _TEXTS}
+        return Given(
+            **texts,
+            mode=mode,
+            field_manager=self.cleaned_data["field_manager"] or usual,
+            takes_client_side=self.cleaned_data["takes_client_side"],
+            is_forced=self.cleaned_data["is_forced"] and mode is ApplyMode.SERVER,
+        )
+
+    def refuse(self, error: GivenError) -> None:
+        """Put each problem below its text."""
+        for problem in error.problems:
+            self.add_error(problem.part, problem.reason)
+        if not error.problems:
+            self.add_error(None, _now("This cannot be calculated."))
+
+
+_TEXTS = ("manifest", "live", "last_applied", "owners", "crds")

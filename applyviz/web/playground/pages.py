@@ -1,0 +1,134 @@
+"""The answer of the playground: the pane of a review for one object, with addresses of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from django.urls import reverse
+
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.schema.builtin import bundled
+from applyviz.guide import library, limited, playground
+from applyviz.guide.given import Given, GivenError
+from applyviz.guide.opening import open_example
+from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema
+from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, present_pane
+from applyviz.web.reviews.pane.resolutions import show_settlement
+from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
+from applyviz.workflow.live.field_details import facts_at
+from applyviz.workflow.ops import playgrounds
+
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+EXAMPLES_AT = "2026-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with an address: an example of the guide, or one that somebody put."""
+
+    key: str
+    given: Given
+    now: str
+    title: str = ""
+    guide_url: str = ""
+    expires_at: datetime | None = None
+    pool: limited.Pool = limited.PEOPLE
+
+    @property
+    def url(self) -> str:
+        """Where the answer stands."""
+        return reverse("playground:show-answer", args=[self.key])
+
+    @property
+    def change(self) -> ObjectChange:
+        """The answer; raises `NotPossibleError` when it cannot be calculated now.
+
+        - Examples are texts of ours; what people bring is computed outside of this process.
+        """
+        try:
+            if self.guide_url:
+                return explain_example(self.given, self.now)
+            return limited.explain_once(self.given, self.now, self.pool)
+        except GivenError as error:
+            raise NotPossibleError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLink:
+    """One example that can be opened."""
+
+    title: str
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleGroup:
+    """The examples of one page of the guide."""
+
+    title: str
+    url: str
+    links: tuple[ExampleLink, ...]
+
+
+def example_url(name: str) -> str:
+    """Where an example is open in the playground."""
+    return reverse("playground:show-answer", args=[name])
+
+
+@lru_cache(maxsize=32)
+def explain_example(given: Given, now: str) -> ObjectChange:
+    """The answer to an example; it is not computed again for each of its pages."""
+    return playground.explain(given, now=now)
+
+
+def find_question(key: str, *, pool: limited.Pool) -> Question:
+    """What an address asks.
+
+    - Raises `NotVisibleError` when there is none, or no longer.
+    """
+    example = library.list_examples().get(key)
+    if example is not None:
+        page = key.rpartition("-")[0]
+        url = f"{reverse('guide:show-page', args=[page])}#{key}"
+        return Question(key, open_example(example), EXAMPLES_AT, example.title, url)
+    kept = playgrounds.open_input(key)
+    given = Given.from_json(kept.content)
+    return Question(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
+
+
+def present_answer(question: Question, choice: PaneChoice) -> Pane:
+    """The pane of the answer with the chosen tab."""
+    options = playground.options_of(question.given)
+    return present_pane(
+        question.change,
+        options=options,
+        choice=choice,
+        url_of=lambda tab: reverse("playground:show-tab", args=[question.key, tab.value]),
+        field_url_of=lambda index: reverse("playground:show-field", args=[question.key, index]),
+        settlement=show_settlement(question.change, you=options.field_manager),
+    )
+
+
+def present_question_field(question: Question, index: int) -> FieldSchema:
+    """What the schema says of one field of the answer."""
+    fields = question.change.fields
+    if index >= len(fields):
+        raise NotVisibleError(f"the answer has no field {index}")
+    path = fields[index].path
+    return present_schema(facts_at(bundled().find_kind(question.change.ref.gvk), path), path)
+
+
+def list_example_groups(current: str = "") -> tuple[ExampleGroup, ...]:
+    """Every example, by the page that tells it."""
+    return tuple(
+        ExampleGroup(
+            entry.page.title,
+            reverse("guide:show-page", args=[entry.page.name]),
+            tuple(ExampleLink(e.title, example_url(name), name == current) for name, e in entry.examples.items()),
+        )
+        for entry in library.list_entries()
+        if entry.examples
+    )

@@ -1,0 +1,107 @@
+"""The playground: three texts in, the whole explanation out; nothing is sent anywhere."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.guide import limited
+from applyviz.guide.given import Given, GivenError
+from applyviz.web.frame.reauthentication import find_address
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.playground import pages as presenter
+from applyviz.web.playground.forms import PlaygroundForm
+from applyviz.web.reviews.forms.reviews import PaneForm
+from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.templatetags.applyviz import moment_text
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.ops import playgrounds
+
+
+def _is_visitor(request: PageRequest) -> bool:
+    """Whether nobody is signed in."""
+    return not request.user.pk
+
+
+def _admit(request: PageRequest) -> datetime | None:
+    """Count a question; until when an account, else an address, must wait."""
+    return playgrounds.admit(str(request.user.pk or find_address(request)), is_visitor=_is_visitor(request))
+
+
+def _pool_of(request: PageRequest) -> limited.Pool:
+    return limited.VISITORS if _is_visitor(request) else limited.PEOPLE
+
+
+def _put(request: PageRequest, given: Given) -> str:
+    """Answer a question once, so that only what can be computed is kept; its key. Raises `GivenError`."""
+    if _is_visitor(request):
+        limited.check_size(given)
+    at = clock.now()
+    answered = limited.answer_question(given, now=at.strftime(presenter.TIME), pool=_pool_of(request))
+    return playgrounds.keep_input(answered.kept.to_json(), at=at)
+
+
+def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> HttpResponse:
+    form.add_error(None, _("Too many requests. Try again at %(at)s.") % {"at": moment_text(until, "clock")})
+    context = {"form": form, "groups": presenter.list_example_groups()}
+    wait = max(1, int((until - clock.now()).total_seconds()))
+    answer = render(request, "playground/playground.html", context, status=429)
+    answer["Retry-After"] = str(wait)
+    return answer
+
+
+@needs(Action.EXPLORE, "GET", "HEAD", "POST")
+def ask(request: PageRequest) -> HttpResponse:
+    """An empty playground, or a question to it: it is kept, and its answer has an address."""
+    form = PlaygroundForm(request.POST or None)
+    until = _admit(request) if request.method == "POST" else None
+    if until is not None:
+        return _ask_later(request, form, until)
+    if request.method == "POST" and form.is_valid():
+        try:
+            key = _put(request, form.given)
+        except GivenError as error:
+            form.refuse(error)
+        else:
+            return redirect(f"{reverse('playground:show-answer', args=[key])}#answer")
+    context = {"form": form, "groups": presenter.list_example_groups()}
+    return render(request, "playground/playground.html", context, status=422 if form.errors else 200)
+
+
+@needs(Action.EXPLORE)
+def show_answer(request: PageRequest, key: str) -> HttpResponse:
+    """A question and its answer."""
+    return _show(request, key, Tab.CHANGES)
+
+
+@needs(Action.EXPLORE)
+def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
+    """A question and its answer in one of its views."""
+    if tab not in set(Tab):
+        raise NotVisibleError(f"there is no view {tab}")
+    return _show(request, key, Tab(tab))
+
+
+def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
+    question = presenter.find_question(key, pool=_pool_of(request))
+    pane = presenter.present_answer(question, PaneForm.read_choice(request.GET, tab))
+    if is_fragment(request):
+        return render(request, "reviews/_pane.html", {"pane": pane})
+    context = {"form": PlaygroundForm.of(question.given), "question": question, "pane": pane}
+    context["share_url"] = request.build_absolute_uri(question.url)
+    context["groups"] = presenter.list_example_groups(key)
+    return render(request, "playground/playground.html", context)
+
+
+@needs(Action.EXPLORE)
+def show_field(request: PageRequest, key: str, index: int) -> HttpResponse:
+    """What the schema says of one field of an answer."""
+    about = presenter.present_question_field(presenter.find_question(key, pool=_pool_of(request)), index)
+    name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
+    return render(request, name, {"about": about})

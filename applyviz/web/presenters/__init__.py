@@ -1,1 +1,0 @@
-"""Engine values and rows of the database become small frozen rows; templates only loop and print."""

@@ -1,0 +1,1 @@
+"""Reviews: opening one, reading its plan, resolving conflicts, approving, applying."""

@@ -1,0 +1,1 @@
+"""Forms of reviews: every input passes one; nothing else reads what a browser sent."""

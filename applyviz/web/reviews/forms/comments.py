@@ -1,0 +1,27 @@
+"""What somebody says: about which object and field of the plan, and as an edit of what was said."""
+
+from __future__ import annotations
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.workflow.approvals.comments import LONGEST
+
+
+class EditForm(forms.Form):
+    """The text of a comment."""
+
+    text = forms.CharField(
+        label=_("Comment"),
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text=_("*emphasis*, `code`, lists and links"),
+        error_messages={"required": _("Enter a comment.")},
+    )
+
+
+class CommentForm(EditForm):
+    """What somebody says, and about which object and field of the plan."""
+
+    position = forms.IntegerField(required=False, min_value=0)
+    field = forms.IntegerField(required=False, min_value=0)

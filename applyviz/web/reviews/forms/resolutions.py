@@ -1,0 +1,122 @@
+"""Decisions: the ways chosen for the fields of one object, one way for many conflicts, standing rules, risks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from django import forms
+from django.core.validators import RegexValidator
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.risks.model import HazardKind
+from applyviz.workflow.approvals.acknowledgements import PLAN_ITSELF
+from applyviz.workflow.plans.resolutions import Choice, Scope
+
+_WAYS = [(way.value, way.value) for way in Way]
+_WAY_OF = re.compile(r"way-(\d{1,5})\Z")
+
+
+class MixedForm(forms.Form):
+    """The ways chosen for open fields of one object, each named by its place: `way-0`, `way-1` …"""
+
+    note = forms.CharField(required=False, max_length=2000)
+    then = forms.ChoiceField(choices=[("decide", "decide"), ("preview", "preview")], required=False)
+
+    def read_ways(self) -> dict[int, Way]:
+        """The way chosen for each place; what is no way is left out."""
+        data: Mapping[str, str] = self.data
+        known = {way.value for way in Way}
+        named = ((_WAY_OF.match(name), str(value)) for name, value in data.items())
+        return {int(found[1]): Way(value) for found, value in named if found and value in known}
+
+    def read_choices(self, change: ObjectChange) -> list[Choice]:
+        """The decisions, one for each field manager in the way; none for a place that is not open."""
+        return [
+            Choice(change.ref, change.ways[place].path, manager, way)
+            for place, way in self.read_ways().items()
+            if place < len(change.ways)
+            for manager in change.ways[place].managers
+        ]
+
+    def keep_hidden(self) -> Iterator[tuple[str, str]]:
+        """What the page that asks once more sends again."""
+        yield from ((f"way-{place}", way.value) for place, way in self.read_ways().items())
+
+
+class EverywhereForm(forms.Form):
+    """One way out for every open conflict that a scope reaches.
+
+    - `scope` is a query of its own (`manager=…`, `position=…`, `kind=group/Kind`), so that one choice names it.
+    """
+
+    way = forms.ChoiceField(choices=_WAYS)
+    scope = forms.CharField(required=False, max_length=1000)
+    manager = forms.CharField(required=False, max_length=128, strip=False)
+    note = forms.CharField(required=False, max_length=2000)
+
+    def read_scope(self) -> Scope:
+        """The conflicts that are meant."""
+        given = QueryDict(self.cleaned_data["scope"])
+        group, slash, kind = given.get("kind", "").partition("/")
+        position = given.get("position", "")
+        return Scope(
+            manager=given.get("manager", "") or self.cleaned_data["manager"],
+            position=int(position) if position.isdecimal() and len(position) < 7 else None,
+            kind=(group, kind) if slash else None,
+        )
+
+
+class RuleForm(forms.Form):
+    """A standing rule: for which objects, against whom, and why."""
+
+    name = forms.CharField(
+        label=_("Names"),
+        max_length=253,
+        validators=[RegexValidator(r"^[A-Za-z0-9*._:-]+\Z", _("A name, or a pattern with *."))],
+        help_text=_("A name or a pattern, for example web-* for all names that begin with web-."),
+    )
+    namespace = forms.CharField(
+        label=_("Namespace"),
+        max_length=253,
+        required=False,
+        validators=[
+            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", _("Use lower-case letters, digits and dashes."))
+        ],
+        help_text=_("Leave empty for all namespaces."),
+    )
+    is_for_all = forms.BooleanField(
+        label=_("Any field manager"),
+        required=False,
+        help_text=_("Otherwise the rule only applies to this field manager."),
+    )
+    reason = forms.CharField(
+        label=_("Why"),
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Shown to approvers and kept for later."),
+    )
+
+
+class NoteForm(forms.Form):
+    """A word along with a consent, a refusal or an end."""
+
+    note = forms.CharField(required=False, max_length=2000)
+
+
+class HazardForm(forms.Form):
+    """Which risk is acknowledged: of one object, or of the plan itself; `shown` are the others that were listed."""
+
+    kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in HazardKind])
+    position = forms.IntegerField(min_value=PLAN_ITSELF)
+    note = forms.CharField(required=False, max_length=2000)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The objects whose risk was shown and is acknowledged."""
+        data = self.data
+        shown = data.getlist("shown") if isinstance(data, QueryDict) and "all" in data else []
+        return (self.cleaned_data["position"], *(int(one) for one in shown if re.fullmatch("[0-9]{1,6}", one)))

@@ -1,0 +1,233 @@
+"""The forms of a review: opening one, re-planning, approving a named digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django import forms
+from django.core.validators import RegexValidator
+from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
+from applyviz.engine.risks.model import HazardKind
+from applyviz.records.enums import Applier
+from applyviz.records.models import Cluster, Review
+from applyviz.web.components.choices import offer_rows
+from applyviz.web.reviews.forms.manifests import SourceForm
+from applyviz.web.reviews.pages.available_actions import ReplanHow
+from applyviz.web.reviews.pages.object_list import TREE, ListChoice, Only
+from applyviz.web.reviews.pane.fields import FieldFilter
+from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
+from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
+from applyviz.workflow.clusters.registration import list_usable
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.live.external_apply import as_tool
+
+MODES = [
+    (ApplyMode.SERVER.value, _("Server-side")),
+    (ApplyMode.CLIENT.value, _("Client-side")),
+]
+
+
+class NewReviewForm(SourceForm):
+    """Everything that opens a review."""
+
+    title = forms.CharField(label=_("Title"), max_length=200)
+    reason = forms.CharField(label=_("Why"), required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 3}))
+    ticket = forms.CharField(label=_("Ticket or pull request"), required=False, max_length=400)
+    cluster = forms.ModelChoiceField(Cluster.objects.none(), label=_("Cluster"), to_field_name="slug", empty_label=None)
+    namespace = forms.CharField(
+        label=_("Namespace"),
+        max_length=63,
+        initial="default",
+        validators=[
+            RegexValidator(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", _("Use lower-case letters, digits and dashes."))
+        ],
+    )
+    applied_by = forms.ChoiceField(label=_("Applied by"), choices=Applier.choices, required=False)
+    mode = forms.ChoiceField(label=_("How to apply"), choices=MODES, initial=ApplyMode.SERVER.value)
+    field_manager = forms.CharField(
+        label=_("Field manager"),
+        max_length=128,
+        initial=PRODUCT_MANAGER,
+        validators=[RegexValidator(r"^[!-~]+$", _("Use printable characters without spaces."))],
+    )
+    takes_client_side = forms.BooleanField(
+        label=_("Move field ownership when an apply changes sides"), required=False, initial=True
+    )
+    takes_from = forms.CharField(
+        label=_("Also migrate ownership from these field managers"),
+        max_length=1000,
+        required=False,
+        validators=[RegexValidator(r"^[ -~]*$", _("Field managers, separated by spaces or commas."))],
+    )
+
+    def __init__(self, *args: Any, for_user: Person, **kwargs: Any) -> None:
+        """Offer the clusters alone on which this person may open a review somewhere."""
+        super().__init__(*args, **kwargs)
+        offer_rows(self, "cluster", list_usable(for_user=for_user))
+
+    @property
+    def options(self) -> ApplyOptions:
+        """The choices as the engine takes them."""
+        chosen = self.cleaned_data
+        options = ApplyOptions(
+            mode=ApplyMode(chosen["mode"]),
+            field_manager=chosen["field_manager"],
+            takes_client_side=chosen["takes_client_side"],
+            takes_from=tuple(dict.fromkeys(chosen["takes_from"].replace(",", " ").split())),
+            namespace=chosen["namespace"],
+        )
+        return as_tool(options, self.applier, is_manager_given=chosen["field_manager"] != PRODUCT_MANAGER)
+
+    @property
+    def applier(self) -> Applier:
+        """Who applies what is reviewed."""
+        return Applier(self.cleaned_data["applied_by"])
+
+
+class ApprovalForm(forms.Form):
+    """Consent to the plan of one named digest."""
+
+    digest = forms.CharField(max_length=80)
+    note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
+    then = forms.ChoiceField(choices=[("wait", "wait"), ("apply", "apply"), ("changes", "changes")])
+    waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
+    password = forms.CharField(
+        label=_("Your password"), required=False, max_length=400, strip=False, widget=forms.PasswordInput
+    )
+
+
+class GlassForm(forms.Form):
+    """Running a plan without consent."""
+
+    digest = forms.CharField(max_length=80, widget=forms.HiddenInput)
+    reason = forms.CharField(
+        label=_("Reason for the emergency"), max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    ticket = forms.CharField(label=_("Ticket or incident"), max_length=400)
+    password = forms.CharField(label=_("Your password"), max_length=400, strip=False, widget=forms.PasswordInput)
+
+
+class DigestForm(forms.Form):
+    """The digest that a button was drawn for; a stale page names another one."""
+
+    digest = forms.CharField(max_length=80)
+    waits = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
+
+
+class ReplanForm(forms.Form):
+    """What the next plan does otherwise than the latest."""
+
+    takes_over = forms.BooleanField(required=False)
+    how = forms.ChoiceField(choices=[(how.value, how.value) for how in ReplanHow], required=False)
+
+    def read_options(self, review: Review) -> ApplyOptions | None:
+        """The options of the latest plan with what is asked for changed; None leaves them as they are."""
+        latest = review.latest_plan
+        if latest is None or not self.is_valid():
+            return None
+        options = options_from_json(latest.options)
+        match self.cleaned_data["how"]:
+            case ReplanHow.CLIENT_SIDE:
+                return replace(options, mode=ApplyMode.CLIENT)
+            case ReplanHow.SERVER_SIDE:
+                return replace(options, mode=ApplyMode.SERVER)
+            case ReplanHow.KEEP_OWNERSHIP:
+                return replace(options, takes_client_side=False, takes_from=())
+            case ReplanHow.MOVE_OWNERSHIP:
+                return replace(options, takes_client_side=True)
+        return replace(options, takes_over=True) if self.cleaned_data["takes_over"] else None
+
+
+class ListForm(forms.Form):
+    """Which page of a list."""
+
+    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+    @classmethod
+    def read_page(cls, given: Mapping[str, Any]) -> int:
+        """The page that an address names, the first when it names none."""
+        form = cls(given)
+        return (form.cleaned_data["page"] or 1) if form.is_valid() else 1
+
+
+class ObjectListForm(forms.Form):
+    """How the list of objects is narrowed."""
+
+    q = forms.CharField(required=False, max_length=200)
+    op = forms.ChoiceField(choices=[(o.value, o.value) for o in Operation], required=False)
+    kind = forms.CharField(required=False, max_length=253)
+    ns = forms.CharField(required=False, max_length=253)
+    manager = forms.CharField(required=False, max_length=253)
+    hazard = forms.ChoiceField(choices=[(k.value, k.value) for k in HazardKind], required=False)
+    only = forms.ChoiceField(choices=[(o.value, o.value) for o in Only], required=False)
+    layout = forms.ChoiceField(choices=[(TREE, TREE)], required=False)
+    group = forms.CharField(required=False, max_length=600)
+    start = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
+
+    @classmethod
+    def read_choice(cls, given: Mapping[str, Any]) -> ListChoice:
+        """The choice that an address names; what it does not name well is not asked for."""
+        form = cls(given)
+        form.is_valid()
+        return ListChoice(**{name: value for name, value in form.cleaned_data.items() if value})
+
+
+class PaneForm(forms.Form):
+    """What the pane of an object shows: which fields, which version."""
+
+    show = forms.ChoiceField(choices=[(f.value, f.value) for f in FieldFilter], required=False)
+    view = forms.ChoiceField(choices=[("unified", "unified"), ("split", "split")], required=False)
+    noise = forms.BooleanField(required=False)
+    raw = forms.BooleanField(required=False)
+    aligned = forms.BooleanField(required=False)
+    version = forms.ChoiceField(choices=[(v, v) for v in VERSION_WORDS], required=False)
+    start = forms.IntegerField(required=False, min_value=1, max_value=100_000_000)
+    field = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)
+    find = forms.CharField(required=False, max_length=200)
+
+    @classmethod
+    def read_choice(cls, given: Mapping[str, Any], tab: Tab, *, keep: str = "") -> PaneChoice:
+        """The choice that an address names; what it does not name well has its default."""
+        form = cls(given)
+        form.is_valid()
+        return PaneChoice(
+            tab,
+            FieldFilter(form.cleaned_data.get("show") or FieldFilter.CHANGES),
+            form.cleaned_data.get("version") or "after",
+            start=form.cleaned_data.get("start") or 1,
+            field=form.cleaned_data.get("field"),
+            find=form.cleaned_data.get("find") or "",
+            is_split=form.cleaned_data.get("view") == "split",
+            has_noise=bool(form.cleaned_data.get("noise")),
+            is_raw=bool(form.cleaned_data.get("raw")),
+            is_aligned=bool(form.cleaned_data.get("aligned")),
+            keep=keep,
+        )
+
+
+class CompareForm(forms.Form):
+    """Which two plans of a review are compared."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("from", "to"):  # a word of Python is no attribute
+            self.fields[name] = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+
+class PollForm(forms.Form):
+    """What a page that watches its plan says of itself: whether its pane still waits for an object."""
+
+    waits = forms.BooleanField(required=False)
+
+    @classmethod
+    def is_waiting(cls, given: QueryDict) -> bool:
+        """Whether no object is open in the page that asks."""
+        form = cls(given)
+        return form.is_valid() and bool(form.cleaned_data["waits"])

@@ -1,0 +1,93 @@
+"""Acknowledging risks: which of an object's need it, who did, and where a person does or undoes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db.models.fields.json import KeyTransform
+from django.urls import reverse
+
+from applyviz.engine.planning.digest.serialize import from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import Acknowledgement, Plan
+from applyviz.web.components.notices import AlikeRow, HazardAct, NotedBy
+from applyviz.web.components.object_links import link_change
+from applyviz.web.components.phrases import say_hazard
+from applyviz.workflow.approvals import acknowledgements
+from applyviz.workflow.approvals.acknowledgements import OpenHazard
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+# So many other objects of the same risk are shown, and acknowledged, at once.
+SHOWN = 50
+
+
+def _note(row: Acknowledgement, person: Person) -> NotedBy:
+    return NotedBy(row.by.get_username(), row.created_at, row.note, row.by_id == person.pk)
+
+
+def _list_alike(plan: Plan, others: Iterable[OpenHazard]) -> Iterator[AlikeRow]:
+    wanted = {hazard.position: hazard.kind for hazard in others}
+    if not wanted:
+        return
+    rows = plan.changes.filter(position__in=wanted).defer("document", "sealed").order_by("position")
+    for row in rows.annotate(found=KeyTransform("hazards", "document")):
+        hazards = (from_json(Hazard, hazard) for hazard in row.found or [])
+        texts = tuple(say_hazard(h) for h in hazards if h.kind is wanted[row.position])
+        yield AlikeRow(row.position, row.kind, row.name, link_change(plan, row.position), texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """Everything about the acknowledgements of one plan that one person sees."""
+
+    plan: Plan
+    person: Person
+    required: tuple[OpenHazard, ...]
+    standing: tuple[Acknowledgement, ...]
+    can_act: bool
+
+    def present(self, hazard: OpenHazard) -> HazardAct:
+        rows = [r for r in self.standing if (r.object_key, r.effect, r.hazard) == hazard.identity]
+        noted = tuple(_note(row, self.person) for row in rows)
+        is_mine = any(n.is_you for n in noted)
+        numbers = [self.plan.review.number, self.plan.number]
+        known = acknowledgements.name_standing(self.standing)
+        same = [h for h in self.required if h.kind is hazard.kind and h.position != hazard.position]
+        others = [h for h in same if h.identity not in known] if self.can_act and not is_mine else []
+        return HazardAct(
+            hazard.kind.value,
+            hazard.position,
+            noted,
+            reverse("reviews:acknowledge", args=numbers) if self.can_act and not is_mine else "",
+            reverse("reviews:withdraw-acknowledgement", args=numbers) if self.can_act and is_mine else "",
+            tuple(_list_alike(self.plan, others[:SHOWN])),
+            len(others[SHOWN:]),
+        )
+
+
+def _open_desk(plan: Plan, person: Person) -> _Desk:
+    required = acknowledgements.list_required(plan) if plan.state == PlanState.COMPLETE else ()
+    latest = plan.review.latest_plan if required else None
+    is_latest = plan.review.state == ReviewState.OPEN and latest is not None and latest.pk == plan.pk
+    can_act = is_latest and access.can(person, Action.ACKNOWLEDGE, access.places_of(plan.review))
+    standing = tuple(acknowledgements.list_standing(plan)) if required else ()
+    return _Desk(plan, person, required, standing, can_act)
+
+
+def present_acts(plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> dict[HazardKind, HazardAct]:
+    """What is needed and done about the risks of one object, by kind; empty when none needs anything."""
+    if not acknowledgements.find_kinds(change.hazards):
+        return {}
+    desk = _open_desk(plan, person)
+    return {hazard.kind: desk.present(hazard) for hazard in desk.required if hazard.position == position}
+
+
+def present_plan_acts(plan: Plan, person: Person) -> dict[HazardKind, HazardAct]:
+    """The same for the risks of the plan as a whole."""
+    desk = _open_desk(plan, person)
+    of_plan = (h for h in desk.required if h.position == acknowledgements.PLAN_ITSELF)
+    return {hazard.kind: desk.present(hazard) for hazard in of_plan}

@@ -1,0 +1,115 @@
+"""Where a plan stands for one person: who agreed, what is missing, what stands in the way and where to go about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import Approval, ObjectChange, Plan
+from applyviz.web.components.object_links import link_change
+from applyviz.web.reviews.pages.available_actions import NextActs
+from applyviz.web.reviews.pages.object_groups import needs_attention
+from applyviz.web.reviews.pages.review_header import Standing
+from applyviz.workflow.approvals import acknowledgements, approving, quorum, viewed_objects
+from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.plans.live_values import hidden_positions, view_of
+from applyviz.workflow.policies.windows import find_opening
+
+
+def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
+    if hazard.position == acknowledgements.PLAN_ITSELF:
+        address = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
+        return f"{address}#hazard-{hazard.kind.value}"
+    return f"{link_change(plan, hazard.position)}#hazard-{hazard.kind.value}"
+
+
+def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
+    """That an approval of this person would meet nothing that is missing."""
+    if quorum.would_count(found, person):
+        return ()
+    return (
+        _("your approval would not count: %(lacking)s")
+        % {"lacking": "; ".join(str(n) for n in found.needs if n.missing)},
+    )
+
+
+def name_approver(approval: Approval) -> str:
+    """Who approved; marked where the role rests on a grant by the sole administrator."""
+    if not approval.is_sole:
+        return approval.by_name
+    return _("%(name)s (role granted by the sole administrator)") % {"name": approval.by_name}
+
+
+def link_conflict(plan: Plan, position: int) -> str:
+    """Return the address of the first open conflict of an object; that of the object if only the server names it."""
+    change = view_of(plan).read(plan.changes.get(position=position))
+    found = [n for n, reason in enumerate(change.fields) if reason.operation is FieldOperation.CONFLICT]
+    open_paths = {ways.path for ways in change.ways}
+    places = iter([n for n in found if change.fields[n].path in open_paths] or found)
+    index, address = next(places, None), link_change(plan, position)
+    return address if index is None else f"{address}?field={index}#conflict-{index}"
+
+
+def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, str], str]:
+    """Return where each blocker that objects cause is resolved, and the first object that needs attention."""
+    refused = [row.position for row in rows if row.operation == Operation.REFUSED]
+    broken = [row.position for row in rows if row.operation == Operation.ERROR]
+    links = {}
+    if refused:
+        links[approving.name_conflicting(len(refused))] = link_conflict(plan, refused[0])
+    if broken:
+        links[approving.name_broken(len(broken))] = link_change(plan, broken[0])
+    others = (link_change(plan, row.position) for row in rows if needs_attention(row))
+    return links, next(chain(links.values(), others), "")
+
+
+def find_standing(plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs) -> Standing:
+    """Who agreed, what is missing, and what keeps this person from the button."""
+    role_blockers = approving.find_role_blockers(plan, for_user=person)
+    objections, closed = approving.list_objections(plan), approving.find_start_blockers(plan, found.policy)
+    latest = plan.review.latest_plan
+    hidden = hidden_positions(plan)
+    open_risks = acknowledgements.find_open(plan, policy=found.policy)
+    hazards = tuple(risk for risk in open_risks if risk.position not in hidden)
+    unread = () if role_blockers else viewed_objects.find_unopened(plan, by=person)
+    unopened = tuple(row for row in unread if row.position not in hidden)
+    spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
+    blocker_urls, attention_url = _link_objects(plan, rows)
+    glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
+    return Standing(
+        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
+        approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
+        needed=found.needed,
+        missing=found.missing,
+        plan_blockers=approving.find_plan_blockers(plan, policy=found.policy, hazards=hazards, hidden=hidden),
+        hazard_blockers=acknowledgements.name_open(hazards),
+        hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
+        person_blockers=role_blockers or _name_not_counting(found, person) or approving.name_unopened(unopened),
+        can_write=access.can(person, Action.WRITE),
+        can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
+        closed=closed,
+        opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
+        objectors=tuple(objection.by.get_username() for objection in objections),
+        has_approved=any(approval.by_id == person.pk for approval in found.standing),
+        lacking=tuple(str(need) for need in found.needs if need.missing),
+        can_replan=bool(acts.replan_url),
+        manifests_url=acts.manifests_url,
+        waits_for_rollout=found.policy.waits_for_rollout,
+        has_asked=any(objection.by_id == person.pk for objection in objections),
+        is_outdated=plan.state == PlanState.COMPLETE
+        and plan.review.state == ReviewState.OPEN
+        and plan.policy_version != found.policy.version,
+        attention_url=attention_url,
+        blocker_urls=blocker_urls,
+        replaced_by=latest.number if latest is not None and latest.number > plan.number else 0,
+        latest_url=reverse("reviews:show-plan", args=[plan.review.number, latest.number]) if latest else "",
+        unopened_url=link_change(plan, unopened[0].position) if unopened else "",
+    )

@@ -1,0 +1,182 @@
+"""The page of consent: what exactly is approved, by which digest, and every danger in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
+from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
+from applyviz.web.reviews.pages.review_header import MODE_WORDS, can_wait, count_effects, name_identity, name_target
+from applyviz.web.reviews.pages.review_parts import Blocker
+from applyviz.web.reviews.pages.risks import Danger, list_dangers
+from applyviz.web.runs.pages.approval_summary import Consent, present_consent
+from applyviz.workflow.approvals import approving, quorum, viewed_objects
+from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.people import humans
+from applyviz.workflow.plans.live_values import hidden_positions, view_of
+from applyviz.workflow.policies.risks import gather_risks
+
+LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE, Operation.WITHHELD)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationList:
+    """The objects of one operation."""
+
+    look: Look
+    items: tuple[ObjectItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Everything that the page prints."""
+
+    review_number: int
+    plan_number: int
+    title: str
+    author: str
+    why: str
+    ticket: str
+    target: str
+    server: str
+    mode: str | Promise
+    manager: str
+    identity: str
+    digest: str
+    count: int
+    sentence: str
+    impact: tuple[str, ...]
+    dangers: tuple[Danger, ...]
+    lists: tuple[OperationList, ...]
+    blockers: tuple[Blocker, ...]
+    way_back: str
+    consent: Consent
+    can_apply_now: bool
+    can_wait: bool
+    must_wait: bool
+    can_object: bool
+    has_approved: bool
+    back_url: str
+
+
+def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[OperationList, ...]:
+    lists = []
+    for operation in LISTED:
+        items = tuple(
+            present_item(
+                c,
+                url=reverse("reviews:show-object", args=[plan.review.number, plan.number, c.position, "changes"]),
+                is_current=False,
+            )
+            for c in changes
+            if c.operation == operation
+        )
+        if items:
+            lists.append(OperationList(OBJECT_LOOKS[operation], items))
+    return tuple(lists)
+
+
+def _present_dangers(plan: Plan, changes: Sequence[ObjectChange], many: int) -> tuple[Danger, ...]:
+    base = [plan.review.number, plan.number]
+    return list_dangers(
+        changes,
+        gather_risks(changes, many=many),
+        url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
+    )
+
+
+def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
+    """How much of it can be undone afterwards, in one sentence."""
+    lost = sum(c.operation in (Operation.PRUNE, Operation.RECREATE) for c in changes)
+    text = _("The run page can open a review that reverts it.")
+    if not lost:
+        return text
+    more = ngettext(
+        "%(n)d object is deleted and re-created; its status and data are lost.",
+        "%(n)d objects are deleted and re-created; their status and data are lost.",
+        lost,
+    )
+    return f"{text} {more % {'n': lost}}"
+
+
+def _list_blockers(plan: Plan, person: Person) -> tuple[Blocker, ...]:
+    """What stands in the way, each with the place to go about it."""
+    back, hidden = reverse("reviews:show-plan", args=[plan.review.number, plan.number]), hidden_positions(plan)
+    blockers = [Blocker(text, back) for text in approving.find_plan_blockers(plan, hidden=hidden)]
+    own = approving.find_role_blockers(plan, for_user=person)
+    if own:
+        return (*blockers, *(Blocker(text) for text in own))
+    base = [plan.review.number, plan.number]
+    unopened = [
+        Blocker(
+            _("view %(kind)s %(name)s") % {"kind": row.kind, "name": row.name},
+            reverse("reviews:show-object", args=[*base, row.position, "changes"]),
+        )
+        for row in viewed_objects.find_unopened(plan, by=person)
+        if row.position not in hidden
+    ]
+    return (*blockers, *unopened)
+
+
+def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
+    """Whether this person's own approval is the last thing that is missing."""
+    mine = humans.list_teams([person])[person.pk]
+    is_enough = all(
+        need.missing <= (1 if not need.demand.team or need.demand.team in mine else 0) for need in found.needs
+    )
+    may_apply = access.can(person, Action.APPLY, access.places_of(plan.review))
+    return is_enough and may_apply and not approving.find_start_blockers(plan, found.policy)
+
+
+def _can_object(plan: Plan, person: Person) -> bool:
+    has_asked = any(objection.by_id == person.pk for objection in approving.list_objections(plan))
+    is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
+    return is_open and not has_asked and access.can(person, Action.APPROVE, access.places_of(plan.review))
+
+
+def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
+    """The whole page."""
+    options = options_from_json(plan.options)
+    changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
+    found = quorum.count_quorum(plan)
+    return Confirmation(
+        review_number=plan.review.number,
+        plan_number=plan.number,
+        title=plan.review.title,
+        author=plan.review.author.get_username(),
+        why=plan.review.reason,
+        ticket=plan.review.ticket,
+        target=name_target(plan, options),
+        server=plan.target.cluster.server,
+        mode=MODE_WORDS[options.mode],
+        manager=options.field_manager,
+        identity=name_identity(plan),
+        digest=plan.digest,
+        count=count_effects(plan),
+        sentence=present_sentence(plan),
+        impact=present_impact(plan),
+        dangers=_present_dangers(plan, changes, found.policy.many_objects),
+        lists=_list_operations(plan, changes),
+        blockers=_list_blockers(plan, for_user),
+        way_back=_describe_way_back(changes),
+        consent=present_consent(plan, found, for_user=for_user),
+        can_wait=can_wait(plan),
+        must_wait=found.policy.waits_for_rollout,
+        can_apply_now=_can_apply_now(plan, found, for_user),
+        can_object=_can_object(plan, for_user),
+        has_approved=any(approval.by_id == for_user.pk for approval in found.standing),
+        back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+    )

@@ -1,0 +1,87 @@
+"""What a person can do with a review besides its one button: plan again, bring other manifests, revoke, close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyMode, ApplyOptions
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import ApplyRun, Plan
+from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+
+class ReplanHow(StrEnum):
+    """What one click changes in the options of the next plan."""
+
+    CLIENT_SIDE = "client-side"
+    SERVER_SIDE = "server-side"
+    KEEP_OWNERSHIP = "keep-ownership"
+    MOVE_OWNERSHIP = "move-ownership"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanWay:
+    """One button: what it is called and what it changes."""
+
+    how: ReplanHow
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextActs:
+    """Where each act goes; "" when it is not this person's, or not now."""
+
+    replan_url: str = ""
+    ways: tuple[ReplanWay, ...] = ()
+    manifests_url: str = ""
+    revoke_url: str = ""
+    close_url: str = ""
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is anything to offer."""
+        return any((self.replan_url, self.manifests_url, self.revoke_url, self.close_url))
+
+
+def list_ways(options: ApplyOptions) -> tuple[ReplanWay, ...]:
+    """The other ways to apply the same manifests, each one click."""
+    is_client = options.mode is ApplyMode.CLIENT
+    if is_client:
+        other = ReplanWay(ReplanHow.SERVER_SIDE, _("Re-plan server-side"))
+    else:
+        other = ReplanWay(ReplanHow.CLIENT_SIDE, _("Re-plan client-side"))
+    if not is_client and options.field_manager == SERVER_SIDE_MANAGER:
+        return (other,)
+    if options.takes_client_side or options.takes_from:
+        return (other, ReplanWay(ReplanHow.KEEP_OWNERSHIP, _("Re-plan without ownership migration")))
+    moved = _("Re-plan with ownership moved back") if is_client else _("Re-plan with ownership migration")
+    return (other, ReplanWay(ReplanHow.MOVE_OWNERSHIP, moved))
+
+
+def present_next_acts(plan: Plan, found: Quorum, run: ApplyRun | None, *, for_user: Person) -> NextActs:
+    """The acts of one person; `found` and `run` are those of the plan."""
+    review = plan.review
+    here = [review.number]
+    has_approved = run is None and any(approval.by_id == for_user.pk for approval in found.standing)
+    revoke = reverse("reviews:revoke-approval", args=[*here, plan.number]) if has_approved else ""
+    latest = review.latest_plan
+    is_latest = latest is None or latest.pk == plan.pk
+    is_open = review.state == ReviewState.OPEN and is_latest
+    if not is_open or not access.can(for_user, Action.WRITE, access.places_of(review)):
+        return NextActs(revoke_url=revoke)
+    if plan.state == PlanState.PLANNING:
+        return NextActs(revoke_url=revoke, close_url=reverse("reviews:close-review", args=here))
+    return NextActs(
+        replan_url=reverse("reviews:replan", args=here),
+        ways=() if review.applied_by else list_ways(options_from_json(plan.options)),
+        manifests_url=reverse("reviews:replace-manifests", args=here),
+        revoke_url=revoke,
+        close_url=reverse("reviews:close-review", args=here),
+    )

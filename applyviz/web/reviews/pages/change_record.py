@@ -1,0 +1,181 @@
+"""The change record of one plan: everything a reader of the paper must know, without a click.
+
+What happens and how dangerous it is, who asked, decided, agreed and ran it, and every field that changes
+with its reason. Objects that change alike are printed once; new ones as their manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.safestring import SafeString
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.models import ApplyRun, Approval, Decision, ObjectChange, Plan
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.notices import Notice
+from applyviz.web.components.phrases import say_reason
+from applyviz.web.components.values import render_yaml
+from applyviz.web.reviews.pages.comments import render_markdown
+from applyviz.web.reviews.pages.plan_overview import read_for_reader
+from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
+from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_identity, name_target
+from applyviz.web.reviews.pages.risks import Danger, list_dangers
+from applyviz.web.reviews.pane.fields import FieldFilter, Section, present_sections
+from applyviz.web.reviews.pane.object_pane import present_notices
+from applyviz.workflow import policies
+from applyviz.workflow.approvals.comments import list_comments
+from applyviz.workflow.plans.live_values import view_of
+from applyviz.workflow.policies.risks import gather_risks
+
+MOST_PRINTED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedObject:
+    """One object, or several that change alike (`others` names them)."""
+
+    look: Look
+    kind: str
+    name: str
+    namespace: str
+    where: str
+    notices: tuple[Notice, ...]
+    sections: tuple[Section, ...]
+    text: str
+    others: tuple[str, ...]
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One comment."""
+
+    by: str
+    at: object
+    about: str
+    html: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """Everything that the page prints."""
+
+    plan: Plan
+    target: str
+    server: str
+    mode: str | Promise
+    manager: str
+    identity: str
+    sentence: str
+    impact: tuple[str, ...]
+    dangers: tuple[Danger, ...]
+    decisions: Sequence[Decision]
+    approvals: Sequence[Approval]
+    comments: tuple[Spoken, ...]
+    run: ApplyRun | None
+    objects: tuple[PrintedObject, ...]
+    left_out: int
+    unchanged: int
+    back_url: str
+
+
+def _find_outcomes(run: ApplyRun | None) -> dict[int, str]:
+    if run is None:
+        return {}
+    return {result.position: result.get_outcome_display() for result in run.results.all()}
+
+
+def _print_fields(change: engine.ObjectChange, options: ApplyOptions) -> tuple[Section, ...]:
+    return present_sections(
+        change,
+        mode=options.mode,
+        you=options.field_manager,
+        chosen=FieldFilter.CHANGES,
+        explain=say_reason,
+        url_of=lambda index: "",
+    )
+
+
+def _print_object(
+    row: ObjectChange, change: engine.ObjectChange, options: ApplyOptions, others: tuple[str, ...], outcome: str
+) -> PrintedObject:
+    is_new = change.operation is Operation.CREATE
+    return PrintedObject(
+        look=OBJECT_LOOKS[change.operation],
+        kind=change.ref.gvk.kind,
+        name=change.ref.name,
+        namespace=change.ref.namespace,
+        where=str(change.position) if change.position.line else change.position.file,
+        notices=present_notices(change),
+        sections=() if is_new else _print_fields(change, options),
+        text=render_yaml(change.versions.manifest) if is_new and change.versions.manifest else "",
+        others=others,
+        outcome=outcome,
+    )
+
+
+def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectChange, tuple[str, ...]]]:
+    """Each object that is printed, with the names of those that change like it."""
+    found = read_for_reader(plan).same if plan.digest else ()
+    groups = [group for group in found if group.is_same]  # with values of its own each is printed
+    leaders = {min(group.positions): group.positions for group in groups}
+    followers = frozenset().union(*(g.positions for g in groups)) - leaders.keys()
+    names = {row.position: f"{row.kind} {row.name}" for row in rows}
+    for row in rows:
+        if row.position not in followers:
+            alike = sorted(leaders.get(row.position, frozenset()) - {row.position})
+            yield row, tuple(names[position] for position in alike if position in names)
+
+
+def _print_comments(plan: Plan) -> tuple[Spoken, ...]:
+    return tuple(
+        Spoken(c.by.get_username(), c.created_at, f"{c.object_key} {c.path}".strip(), render_markdown(c.text))
+        for c in list_comments(plan)
+    )
+
+
+def _list_dangers(plan: Plan) -> tuple[Danger, ...]:
+    if not plan.digest:
+        return ()
+    changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
+    many = policies.find_policy(plan).many_objects
+    return list_dangers(changes, gather_risks(changes, many=many), url_of=lambda position: "")
+
+
+def present_record(plan: Plan) -> ChangeRecord:
+    """The whole record; at most `MOST_PRINTED` objects with their fields."""
+    options = options_from_json(plan.options)
+    run = ApplyRun.objects.filter(plan=plan).first()
+    rows = list(plan.changes.exclude(operation=Operation.UNCHANGED).defer("sealed").order_by("position"))
+    view = view_of(plan)
+    printed = [(row, others) for row, others in _group(rows, plan) if not view.hides(row)]
+    outcomes = _find_outcomes(run)
+    return ChangeRecord(
+        plan=plan,
+        target=name_target(plan, options),
+        server=plan.target.cluster.server,
+        mode=MODE_WORDS[options.mode],
+        manager=options.field_manager,
+        identity=name_identity(plan),
+        sentence=present_sentence(plan),
+        impact=present_impact(plan),
+        dangers=_list_dangers(plan),
+        decisions=list(plan.review.decisions.filter(undone_at=None).select_related("by")),
+        approvals=list(plan.approvals.all()),
+        comments=_print_comments(plan),
+        run=run,
+        objects=tuple(
+            _print_object(row, view.read(row), options, others, outcomes.get(row.position, ""))
+            for row, others in printed[:MOST_PRINTED]
+        ),
+        left_out=max(0, len(printed) - MOST_PRINTED),
+        unchanged=plan.counts.get(Operation.UNCHANGED, 0),
+        back_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+    )

@@ -1,0 +1,192 @@
+"""What people said: Markdown in a safe subset, with a link to the object or field that it is about.
+
+Rule: no HTML of the writer's, no pictures, no headings; links leave with `noreferrer`. Characters that a reader
+would not see are shown by their number, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import nh3
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from markdown_it import MarkdownIt
+
+from applyviz.engine.explain.reasons import FieldOperation
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning.model import plan as engine
+from applyviz.records.models import Comment, ObjectChange, Plan
+from applyviz.web.templatetags.applyviz import is_hidden
+from applyviz.workflow.approvals.viewed_objects import name_object
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+_TAGS = {"p", "em", "strong", "code", "pre", "ul", "ol", "li", "blockquote", "a", "br"}
+_CALM = frozenset({FieldOperation.UNCHANGED, FieldOperation.DEFAULTED})
+_TOPICS = 200
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(["image", "heading", "lheading", "hr"])
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a comment said before it was edited."""
+
+    at: datetime
+    html: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One comment."""
+
+    number: int
+    by: str
+    at: datetime
+    html: SafeString
+    about: str = ""
+    url: str = ""
+    plan_number: int | None = None
+    edited_at: datetime | None = None
+    earlier: tuple[Earlier, ...] = ()
+    resolved_by: str = ""
+    resolved_at: datetime | None = None
+    edit_url: str = ""
+    resolve_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommentPage:
+    """The page with one comment in a form: to edit it, or to mend what could not be taken."""
+
+    title: str
+    form_url: str
+    back_url: str
+    hidden: tuple[tuple[str, str], ...] = ()
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One field that a comment may be about."""
+
+    index: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The comments on one thing, and the form for another."""
+
+    title: str
+    remarks: tuple[Remark, ...]
+    form_url: str
+    anchor: str
+    position: int | None = None
+    topics: tuple[Topic, ...] = ()
+    can_say: bool = True
+
+    @property
+    def open_count(self) -> int:
+        """How many remarks nobody has resolved."""
+        return sum(remark.resolved_at is None for remark in self.remarks)
+
+
+def render_markdown(text: str) -> SafeString:
+    """The safe subset of Markdown as HTML."""
+    shown = "".join(f"U+{ord(c):04X}" if is_hidden(c) else c for c in text.replace("\r\n", "\n"))
+    html = nh3.clean(
+        _MARKDOWN.render(shown),
+        tags=_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"https", "http", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return mark_safe(html)  # noqa: S308 cleaned in the line above
+
+
+def find_place(comment: Comment, plan: Plan, position: int | None) -> str:
+    """Where a comment stands: with its object, or with the review."""
+    if position is None:
+        return f"{reverse('reviews:show-plan', args=[plan.review.number, plan.number])}#comment-{comment.pk}"
+    address = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+    return f"{address}#comment-{comment.pk}"
+
+
+def _present(comment: Comment, plan: Plan, person: Person, *, can_say: bool, about: str = "", url: str = "") -> Remark:
+    here = [plan.review.number, comment.pk]
+    return Remark(
+        number=comment.pk,
+        by=comment.by.get_username(),
+        at=comment.created_at,
+        html=render_markdown(comment.text),
+        about=about,
+        url=url,
+        plan_number=comment.plan.number if comment.plan else None,
+        edited_at=comment.edited_at,
+        earlier=tuple(Earlier(datetime.fromisoformat(e["at"]), render_markdown(e["text"])) for e in comment.earlier),
+        resolved_by=comment.resolved_by.get_username() if comment.resolved_by else "",
+        resolved_at=comment.resolved_at,
+        edit_url=reverse("reviews:edit-comment", args=here) if can_say and comment.by_id == person.pk else "",
+        resolve_url=reverse("reviews:resolve-comment", args=here) if can_say else "",
+    )
+
+
+def _can_say(plan: Plan, person: Person) -> bool:
+    return access.can(person, Action.COMMENT, access.places_of(plan.review))
+
+
+def present_review_talk(
+    plan: Plan,
+    comments: Sequence[Comment],
+    changes: Sequence[ObjectChange],
+    *,
+    url_of: Callable[[int], str],
+    for_user: Person,
+) -> Talk:
+    """Everything said in the review; what is about an object of this plan leads there."""
+    places = {name_object(c): c for c in changes} if comments else {}
+    can_say = _can_say(plan, for_user)
+
+    def present(comment: Comment) -> Remark:
+        row = places.get(comment.object_key)
+        about = f"{row.kind} {row.name}" if row else comment.object_key
+        about += f" {comment.path}" if comment.path else ""
+        url = f"{url_of(row.position)}#comment-{comment.pk}" if row else ""
+        return _present(comment, plan, for_user, can_say=can_say, about=about, url=url)
+
+    return Talk(
+        title=_("Comments on this review"),
+        remarks=tuple(present(comment) for comment in comments),
+        form_url=reverse("reviews:add-comment", args=[plan.review.number, plan.number]),
+        anchor="talk",
+        can_say=can_say,
+    )
+
+
+def present_object_talk(
+    plan: Plan, comments: Sequence[Comment], change: engine.ObjectChange, position: int, *, url: str, for_user: Person
+) -> Talk:
+    """What was said of one object and its fields."""
+    key = "/".join(change.ref.key)
+    places = {render_path(reason.path): n for n, reason in enumerate(change.fields)}
+    can_say = _can_say(plan, for_user)
+
+    def present(comment: Comment) -> Remark:
+        index = places.get(comment.path)
+        place = f"{url}?field={index}#field-{index}" if index is not None else ""
+        return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=place)
+
+    moving = [n for n, r in enumerate(change.fields) if r.operation not in _CALM]
+    return Talk(
+        title=_("Comments on this object"),
+        remarks=tuple(present(c) for c in comments if c.object_key == key),
+        form_url=reverse("reviews:add-comment", args=[plan.review.number, plan.number]),
+        anchor="object-talk",
+        position=position,
+        topics=tuple(Topic(n, render_path(change.fields[n].path)) for n in moving[:_TOPICS]),
+        can_say=can_say,
+    )

@@ -1,0 +1,182 @@
+"""Standing rules on pages: the list of a cluster, and the page on which one is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.objects.conflict_rules import RuleWay
+from applyviz.records.enums import RuleState
+from applyviz.records.models import Cluster, Plan, StandingRule
+from applyviz.web.reviews.pane.resolutions import name_way
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans import conflict_rules
+from applyviz.workflow.plans.conflict_rules import RuleDraft
+
+Text = str | Promise
+_TONES = {RuleState.PROPOSED: "warn", RuleState.IN_FORCE: "add", RuleState.DECLINED: "calm", RuleState.REVOKED: "calm"}
+_GLYPHS = {RuleState.PROPOSED: "?", RuleState.IN_FORCE: "✓", RuleState.DECLINED: "–", RuleState.REVOKED: "–"}  # noqa: RUF001 drawn
+_GROUPS: tuple[tuple[RuleState | None, Text], ...] = (
+    (RuleState.PROPOSED, gettext_lazy("Awaiting approval")),
+    (RuleState.IN_FORCE, gettext_lazy("In force")),
+    (None, gettext_lazy("Ended")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One rule, with what this person may do about it."""
+
+    number: int
+    title: str
+    path: str
+    objects: str
+    namespace: str
+    state: Text
+    tone: str
+    glyph: str
+    reason: str
+    proposed_by: str
+    proposed_at: datetime
+    review_url: str
+    review: str
+    agreed_by: str = ""
+    agreed_at: datetime | None = None
+    ended_by: str = ""
+    ended_at: datetime | None = None
+    end_note: str = ""
+    agree_url: str = ""
+    decline_url: str = ""
+    revoke_url: str = ""
+    waits_for: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleGroup:
+    """Rules in one state."""
+
+    title: Text
+    rows: tuple[RuleRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RulesPage:
+    """The standing rules of a cluster."""
+
+    cluster: str
+    cluster_url: str
+    groups: tuple[RuleGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the page that proposes a rule says of it before anything is typed."""
+
+    title: str
+    path: str
+    kind: str
+    name: str
+    cluster: str
+    back_url: str
+    manager: str
+    way: RuleWay
+    draft: RuleDraft
+
+
+def name_rule(way: str, manager: str) -> str:
+    """What a rule does, in a few words."""
+    if way == RuleWay.IGNORE:
+        return _("Ignore differences")
+    return name_way(Way(way), manager or _("any field manager"))
+
+
+def _present_rule(rule: StandingRule, person: Person) -> RuleRow:
+    where = [rule.cluster.slug, rule.number]
+    places = conflict_rules.list_places(rule.cluster, rule.namespace)
+    is_own = rule.proposed_by_id == person.pk
+    is_waiting, is_in_force = rule.state == RuleState.PROPOSED, rule.state == RuleState.IN_FORCE
+    can_agree = is_waiting and access.can(person, Action.APPROVE, places) and not conflict_rules.is_own(rule, person)
+    can_decline = can_agree or (is_waiting and is_own and access.can(person, Action.DECIDE, places))
+    can_revoke = is_in_force and access.can(person, Action.ACKNOWLEDGE, places)
+    waits = _("An approver other than the proposer must approve it.") if is_waiting and not can_agree else ""
+    state = RuleState(rule.state)
+    plan = rule.plan
+    return RuleRow(
+        number=rule.number,
+        title=name_rule(rule.way, rule.manager),
+        path=rule.path,
+        objects=f"{rule.kind} {rule.name}",
+        namespace=rule.namespace or _("every namespace"),
+        state=state.label,
+        tone=_TONES[state],
+        glyph=_GLYPHS[state],
+        reason=rule.reason,
+        proposed_by=rule.proposed_by.get_username(),
+        proposed_at=rule.proposed_at,
+        review_url=reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+        review=f"#{plan.review.number}",
+        agreed_by=rule.agreed_by.get_username() if rule.agreed_by else "",
+        agreed_at=rule.agreed_at,
+        ended_by=rule.ended_by.get_username() if rule.ended_by else "",
+        ended_at=rule.ended_at,
+        end_note=rule.end_note,
+        agree_url=reverse("clusters:agree-rule", args=where) if can_agree else "",
+        decline_url=reverse("clusters:decline-rule", args=where) if can_decline else "",
+        revoke_url=reverse("clusters:revoke-rule", args=where) if can_revoke else "",
+        waits_for=waits,
+    )
+
+
+def present_rules(cluster: Cluster, *, for_user: Person) -> RulesPage:
+    """All rules of a cluster, those that wait first."""
+    rules = list(conflict_rules.list_rules(cluster, for_user=for_user))
+    ended = (RuleState.DECLINED, RuleState.REVOKED)
+    groups = []
+    for state, title in _GROUPS:
+        chosen = [r for r in rules if (r.state == state if state else r.state in ended)]
+        if chosen:
+            groups.append(RuleGroup(title, tuple(_present_rule(rule, for_user) for rule in chosen)))
+    return RulesPage(cluster.name, reverse("clusters:show-cluster", args=[cluster.slug]), tuple(groups))
+
+
+def _present_proposal(plan: Plan, change: engine.ObjectChange, draft: RuleDraft, position: int) -> Proposal:
+    return Proposal(
+        title=name_rule(draft.way, draft.manager),
+        path=render_path(draft.path),
+        kind=draft.kind,
+        name=change.ref.name,
+        cluster=plan.target.cluster.name,
+        back_url=reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"]),
+        manager=draft.manager,
+        way=draft.way,
+        draft=draft,
+    )
+
+
+def present_proposal(
+    plan: Plan, change: engine.ObjectChange, position: int, *, answer: int | None, field: int | None
+) -> Proposal:
+    """What a rule made of a decision (`answer`), or of a field to be left out of comparison (`field`), would say.
+
+    - Raises `NotVisibleError` when the plan has no such decision or field.
+    """
+    ref = change.ref
+    if answer is not None and answer < len(change.answers):
+        made = change.answers[answer]
+        way, path, manager = RuleWay(made.way.value), made.path, made.manager
+    elif field is not None and field < len(change.fields):
+        way, path, manager = RuleWay.IGNORE, change.fields[field].path, ""
+    else:
+        raise NotVisibleError(_("no resolution or field selected"))
+    draft = RuleDraft(ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name, path, way, manager)
+    return _present_proposal(plan, change, draft, position)

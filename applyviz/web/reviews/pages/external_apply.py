@@ -1,0 +1,140 @@
+"""A review of what another tool applies: what that tool will meet, and what live says after it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import Applier, PlanState, Verdict, VerificationState
+from applyviz.records.models import Plan, Verification
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.live import external_apply
+from applyviz.workflow.plans import forecasts
+from applyviz.workflow.plans.live_values import WITHHELD, hidden_positions
+
+VERDICT_LOOKS: dict[str, Look] = {
+    Verdict.DIFFERS: Look("≠", Verdict.DIFFERS.label, "warn"),
+    Verdict.UNKNOWN: Look("?", Verdict.UNKNOWN.label, "warn"),
+    Verdict.NOT_YET: Look("·", Verdict.NOT_YET.label, "calm"),
+    Verdict.AS_REVIEWED: Look("✓", Verdict.AS_REVIEWED.label, "add"),
+    WITHHELD: OBJECT_LOOKS[Operation.WITHHELD],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One object as it is live."""
+
+    look: Look
+    kind: str
+    name: str
+    url: str
+    detail: str
+    differences: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The panel of such a review."""
+
+    tool: str
+    warnings: tuple[str, ...]
+    is_looking: bool
+    poll_url: str
+    verify_url: str
+    blocker: str
+    at: datetime | None
+    by: str
+    error: str
+    counts: tuple[tuple[Look, int], ...]
+    findings: tuple[Finding, ...]
+
+
+def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
+    found = forecasts.read_forecast(plan)
+    if found is None:
+        return ()
+    told = []
+    managers = ", ".join(found.managers)
+    if found.conflicts:
+        told.append(
+            ngettext(
+                "The next run of %(tool)s will conflict on %(count)d field in %(objects)d object(s), set by "
+                "%(managers)s.",
+                "The next run of %(tool)s will conflict on %(count)d fields in %(objects)d object(s), set by "
+                "%(managers)s.",
+                found.conflicts,
+            )
+            % {"tool": tool, "count": found.conflicts, "objects": found.conflicting, "managers": managers}
+        )
+    if found.reverted:
+        heals = plan.review.applied_by in (Applier.ARGO, Applier.FLUX)
+        text = (
+            ngettext(
+                "%(tool)s self-heal will revert %(count)d field set by %(managers)s.",
+                "%(tool)s self-heal will revert %(count)d fields set by %(managers)s.",
+                found.reverted,
+            )
+            if heals
+            else ngettext(
+                "The next run of %(tool)s will revert %(count)d field set by %(managers)s.",
+                "The next run of %(tool)s will revert %(count)d fields set by %(managers)s.",
+                found.reverted,
+            )
+        )
+        told.append(text % {"tool": tool, "count": found.reverted, "managers": managers})
+    return tuple(told)
+
+
+def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
+    order = list(VERDICT_LOOKS)
+    found = []
+    for result in sorted(results, key=lambda r: (order.index(r["verdict"]), r["position"])):
+        row = rows[result["position"]]
+        differences = tuple((d["path"], d["promised"], d["got"]) for d in result["differences"])
+        url = reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"])
+        look = VERDICT_LOOKS[result["verdict"]]
+        name = f"{row.namespace}/{row.name}" if row.namespace else row.name
+        found.append(Finding(look, row.kind, name, url, result["detail"], differences))
+    return tuple(found)
+
+
+def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Look, int], ...]:
+    verdicts = [result["verdict"] for result in results]
+    return tuple((look, verdicts.count(verdict)) for verdict, look in VERDICT_LOOKS.items() if verdict in verdicts)
+
+
+def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:
+    """The panel; None for a review of what applyviz applies itself."""
+    if not plan.review.applied_by:
+        return None
+    tool = plan.review.get_applied_by_display()
+    looks = Verification.objects.filter(plan=plan).select_related("requested_by")
+    latest, done = looks.first(), looks.filter(state=VerificationState.DONE).first()
+    is_looking = latest is not None and latest.state == VerificationState.WAITING
+    blockers = external_apply.find_verify_blockers(plan, for_user=for_user)
+    failed = latest is not None and latest.state == VerificationState.FAILED
+    address, is_planning = [plan.review.number, plan.number], plan.state == PlanState.PLANNING
+    results = external_apply.show_results(done.results, hidden_positions(plan)) if done else []
+    return Watch(
+        tool=tool,
+        warnings=_warn(plan, tool),
+        is_looking=is_looking,
+        poll_url=reverse("reviews:show-watch", args=address) if is_looking or is_planning else "",
+        verify_url="" if blockers else reverse("reviews:verify-plan", args=address),
+        blocker="" if is_looking or is_planning or not blockers else _(blockers[0]),
+        at=done.finished_at if done else None,
+        by=done.requested_by.get_username() if done else "",
+        error=latest.error if latest is not None and failed else "",
+        counts=_count(results),
+        findings=_present_findings(plan, results),
+    )

@@ -1,0 +1,331 @@
+"""The object list of a plan: in groups by what a reader needs, attention first, unchanged folded away.
+
+Rows of the database in, without their documents. Left out on purpose: what happens to each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import Severity
+from applyviz.records.models import ObjectChange
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+
+CELLS, FEW_CELLS = 60, 18
+LISTED, FOLDED = 150, 9
+EXCEPTIONS = 8
+KINDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectItem:
+    """One object in the list."""
+
+    position: int
+    name: str
+    kind: str
+    namespace: str
+    look: Look
+    note: str
+    url: str
+    is_current: bool
+    is_viewed: bool = False
+    is_calm: bool = False
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectGroup:
+    """Objects that are read together; a long one is printed in pages.
+
+    - `key` names it within its list; `after` is where its next page begins, 0 when there is none.
+    - `exceptions` change the same fields and are not of it; they stand in groups of their own, too.
+    """
+
+    title: str | Promise
+    items: tuple[ObjectItem, ...]
+    note: str = ""
+    is_folded: bool = False
+    is_same: bool = False
+    is_exact: bool = False
+    key: str = ""
+    total: int = 0
+    after: int = 0
+    exceptions: tuple[ObjectItem, ...] = ()
+    hidden_exceptions: int = 0
+
+    @property
+    def more(self) -> int:
+        """How many come on later pages."""
+        return self.total - self.after if self.after else 0
+
+    @property
+    def lead(self) -> tuple[ObjectItem, ...]:
+        """What is always shown: of objects that change alike, the first."""
+        return self.items[:1] if self.is_same else self.items
+
+    @property
+    def others(self) -> tuple[ObjectItem, ...]:
+        """What is folded away under the first."""
+        return self.items[1:] if self.is_same else ()
+
+    @property
+    def rest(self) -> int:
+        """How many are folded away under the first, those of later pages included."""
+        return self.total - 1
+
+    @property
+    def has_current_other(self) -> bool:
+        """Whether the chosen object is among those folded away."""
+        return any(i.is_current for i in self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One object in the picture of the plan."""
+
+    name: str
+    look: Look
+    url: str
+    has_hazard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow:
+    """One kind in the picture of the plan."""
+
+    kind: str
+    cells: tuple[Cell, ...]
+    more: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One namespace of the tree, with a group per kind."""
+
+    title: str | Promise
+    groups: tuple[ObjectGroup, ...]
+
+    @property
+    def total(self) -> int:
+        """How many objects it has."""
+        return sum(group.total for group in self.groups)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether nothing happens in it."""
+        return all(group.is_folded for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class SameChange:
+    """Objects that change alike, what that change is, and who changes the same fields in another way.
+
+    - `is_same`: to the very same values; else the same fields, each to a value of its own.
+    """
+
+    text: str
+    positions: frozenset[int] = field(default_factory=frozenset)
+    exceptions: tuple[int, ...] = ()
+    is_same: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How items of a list are drawn: where they lead, which is open, which were seen, which page of which group."""
+
+    url_of: Callable[[int], str]
+    current: int | None = None
+    viewed: frozenset[int] = frozenset()
+    group: str = ""
+    start: int = 0
+    has_places: bool = False
+    is_narrowed: bool = False
+
+    def draw(self, change: ObjectChange) -> ObjectItem:
+        """One item."""
+        return present_item(
+            change,
+            url=self.url_of(change.position),
+            is_current=change.position == self.current,
+            is_viewed=change.position in self.viewed,
+            has_place=self.has_places,
+        )
+
+    def cut(
+        self, key: str, taken: Sequence[ObjectChange], *, is_folded: bool = False
+    ) -> tuple[tuple[ObjectItem, ...], int]:
+        """The page of a group that is asked for, the open object in any case, and where the next page begins.
+
+        - Of what is folded away the first page is short: most people never open it.
+        """
+        start = self.start if key == self.group else 0
+        end = start + (FOLDED if is_folded and not start and not self.is_narrowed else LISTED)
+        kept = [c for n, c in enumerate(taken) if start <= n < end or (c.position == self.current and not start)]
+        return tuple(self.draw(c) for c in kept), end if end < len(taken) else 0
+
+
+_ORDER: tuple[tuple[Operation, str | Promise], ...] = (
+    (Operation.CREATE, gettext_lazy("Created")),
+    (Operation.UPDATE, gettext_lazy("Changed")),
+    (Operation.PRUNE, gettext_lazy("Removed")),
+    (Operation.WITHHELD, gettext_lazy("Not shown")),
+    (Operation.UNCHANGED, gettext_lazy("Unchanged")),
+)
+
+
+_LOUDNESS: Mapping[str, int] = {
+    Operation.ERROR: 0,
+    Operation.REFUSED: 1,
+    Operation.RECREATE: 2,
+    Operation.PRUNE: 3,
+    Operation.UPDATE: 4,
+    Operation.CREATE: 5,
+    Operation.WITHHELD: 6,
+    Operation.UNCHANGED: 7,
+}
+
+
+def needs_attention(change: ObjectChange) -> bool:
+    """Whether a reader must look at it before anything else."""
+    return (
+        change.operation in (Operation.REFUSED, Operation.ERROR, Operation.RECREATE)
+        or change.conflicts > 0
+        or change.worst_hazard == Severity.DANGER
+    )
+
+
+def _note(change: ObjectChange) -> str:
+    notes = []
+    if change.conflicts:
+        notes.append(
+            ngettext("%(count)d conflict", "%(count)d conflicts", change.conflicts) % {"count": change.conflicts}
+        )
+    if change.hazards and change.worst_hazard != Severity.INFO and change.operation != Operation.ERROR:
+        notes.append(ngettext("%(count)d risk", "%(count)d risks", change.hazards) % {"count": change.hazards})
+    if change.operation == Operation.ERROR:
+        notes.append(change.error)
+    return " · ".join(notes)
+
+
+def present_item(
+    change: ObjectChange, *, url: str, is_current: bool, is_viewed: bool = False, has_place: bool = False
+) -> ObjectItem:
+    """One row of the list; `has_place` names its namespace, where a plan has several."""
+    return ObjectItem(
+        position=change.position,
+        name=change.name,
+        kind=change.kind,
+        namespace=change.namespace,
+        look=OBJECT_LOOKS[Operation(change.operation)],
+        note=_note(change),
+        url=url,
+        is_current=is_current,
+        is_viewed=is_viewed,
+        is_calm=change.operation == Operation.UNCHANGED,
+        where=change.namespace if has_place else "",
+    )
+
+
+def _is_calm(changes: Sequence[ObjectChange], current: int | None) -> bool:
+    return all(c.operation == Operation.UNCHANGED and c.position != current for c in changes)
+
+
+def _draw_group(
+    drawing: Drawing, key: str, title: str | Promise, taken: Sequence[ObjectChange], **values: Any
+) -> ObjectGroup:
+    is_folded = _is_calm(taken, drawing.current)
+    items, after = drawing.cut(key, taken, is_folded=is_folded or "is_same" in values)
+    return ObjectGroup(title, items, key=key, total=len(taken), after=after, is_folded=is_folded, **values)
+
+
+def _draw_alike(
+    drawing: Drawing, number: int, one: SameChange, taken: Sequence[ObjectChange], listed: Mapping[int, ObjectChange]
+) -> ObjectGroup:
+    exceptions = [listed[n] for n in one.exceptions if n in listed]
+    return _draw_group(
+        drawing,
+        f"alike-{number}",
+        _("Identical changes") if one.is_same else _("Same fields, different values"),
+        taken,
+        note=one.text,
+        is_same=True,
+        is_exact=one.is_same,
+        exceptions=tuple(drawing.draw(c) for c in exceptions[:EXCEPTIONS]),
+        hidden_exceptions=len(exceptions[EXCEPTIONS:]),
+    )
+
+
+def group_objects(
+    changes: Sequence[ObjectChange], drawing: Drawing, same: Iterable[SameChange] = ()
+) -> tuple[ObjectGroup, ...]:
+    """All groups that are not empty; each object stands in one."""
+    alike = list(same)
+    places = {position: n for n, one in reversed(list(enumerate(alike))) for position in one.positions}
+    listed = {c.position: c for c in sorted(changes, key=lambda c: c.position)}
+    loud: list[ObjectChange] = []
+    taken: dict[int | str, list[ObjectChange]] = {}
+    for change in listed.values():
+        place = places.get(change.position, change.operation)
+        (loud if needs_attention(change) else taken.setdefault(place, [])).append(change)
+    loud.sort(key=lambda c: (_LOUDNESS[c.operation], c.position))
+    groups = [_draw_group(drawing, "attention", _("Needs attention"), loud)]
+    groups += [_draw_alike(drawing, n, one, taken.get(n, []), listed) for n, one in enumerate(alike)]
+    for operation, title in _ORDER:
+        groups.append(_draw_group(drawing, operation.value.replace(" ", "-"), title, taken.get(operation.value, [])))
+    return tuple(g for g in groups if g.items)
+
+
+def grow_tree(changes: Iterable[ObjectChange], drawing: Drawing) -> tuple[Branch, ...]:
+    """The same objects by namespace and kind, in the order of their names; what has no namespace comes first."""
+    found: dict[str, dict[str, list[ObjectChange]]] = {}
+    for change in sorted(changes, key=lambda c: (c.namespace, c.kind, c.name, c.position)):
+        found.setdefault(change.namespace, {}).setdefault(change.kind, []).append(change)
+    branches = (
+        Branch(
+            namespace or _("Cluster-scoped"),
+            tuple(
+                g
+                for kind, taken in kinds.items()
+                if (g := _draw_group(drawing, f"{namespace}/{kind}", kind, taken)).items
+            ),
+        )
+        for namespace, kinds in found.items()
+    )
+    return tuple(branch for branch in branches if branch.groups)
+
+
+def draw_picture(changes: Iterable[ObjectChange], *, url_of: Callable[[int], str]) -> tuple[KindRow, ...]:
+    """One row per kind, the kinds with most that happens first."""
+    kinds: dict[str, list[ObjectChange]] = {}
+    for change in changes:
+        kinds.setdefault(change.kind, []).append(change)
+    ordered = sorted(kinds.items(), key=lambda pair: (-_count_effects(pair[1]), -len(pair[1]), pair[0]))
+    calm = [(kind, found) for kind, found in ordered if not _count_effects(found)]
+    most = CELLS if len(ordered) <= KINDS else FEW_CELLS
+    if len(ordered) <= KINDS or len(calm) < 2:
+        return tuple(_draw_kind(kind, found, url_of, most) for kind, found in ordered)
+    rows = [_draw_kind(kind, found, url_of, most) for kind, found in ordered[: -len(calm)]]
+    total = sum(len(found) for _kind, found in calm)
+    return (*rows, KindRow(_("unchanged: %(kinds)s") % {"kinds": ", ".join(k for k, _found in calm)}, (), 0, total))
+
+
+def _count_effects(changes: Iterable[ObjectChange]) -> int:
+    return sum(c.operation != Operation.UNCHANGED for c in changes)
+
+
+def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str], most: int) -> KindRow:
+    loudest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation], c.position))
+    cells = tuple(
+        Cell(c.name, OBJECT_LOOKS[Operation(c.operation)], url_of(c.position), c.worst_hazard == Severity.DANGER)
+        for c in loudest[:most]
+    )
+    return KindRow(kind, cells, more=len(changes) - len(cells), total=len(changes))

@@ -1,0 +1,235 @@
+"""The object list as the reader narrowed it: by text, operation, kind, namespace, field manager, hazard, state.
+
+The server alone decides what matches, so that the list is the same with and without script. It comes in groups or
+as a tree; long groups come in pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import urlencode
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.risks.model import HazardKind, Severity
+from applyviz.records.models import ObjectChange
+from applyviz.web.components.badges import OBJECT_LOOKS
+from applyviz.web.components.phrases import title_kind
+from applyviz.web.reviews.pages.object_groups import (
+    Branch,
+    Drawing,
+    ObjectGroup,
+    ObjectItem,
+    SameChange,
+    group_objects,
+    grow_tree,
+)
+from applyviz.workflow.approvals.viewed_objects import name_object
+
+
+class Only(StrEnum):
+    """What still needs a look."""
+
+    CONFLICTS = "conflicts"
+    RISKS = "risks"
+    UNSEEN = "unseen"
+
+
+_ONLY_WORDS: dict[Only, Promise] = {
+    Only.CONFLICTS: _("with conflicts"),
+    Only.RISKS: _("with risks"),
+    Only.UNSEEN: _("not viewed yet"),
+}
+
+
+FILTERS = ("q", "op", "kind", "ns", "manager", "hazard", "only")
+TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class ListChoice:
+    """What the address asks for; empty means all.
+
+    - `layout` is `tree` or "" for groups; `group` and `start` ask for a later page of one group.
+    """
+
+    q: str = ""
+    op: str = ""
+    kind: str = ""
+    ns: str = ""
+    manager: str = ""
+    hazard: str = ""
+    only: str = ""
+    layout: str = ""
+    group: str = ""
+    start: int = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it leaves anything out."""
+        return any(getattr(self, name) for name in FILTERS)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether a menu leaves anything out."""
+        return any(getattr(self, name) for name in FILTERS[1:])
+
+    @property
+    def query(self) -> str:
+        """The same as the query of an address; empty when it asks for nothing."""
+        asked = {name: getattr(self, name) for name in (*FILTERS, "layout")}
+        return urlencode({name: value for name, value in asked.items() if value})
+
+    @property
+    def suffix(self) -> str:
+        """The query to put behind an address that has none."""
+        return f"?{self.query}" if self.query else ""
+
+    @property
+    def more(self) -> str:
+        """The query to put behind another query."""
+        return f"&{self.query}" if self.query else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Which objects have a hazard, and of which ones a field manager owns a field; by position."""
+
+    hazards: Mapping[HazardKind, frozenset[int]] = field(default_factory=dict)
+    managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    same: tuple[SameChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One entry of a menu."""
+
+    value: str
+    word: str | Promise
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """One menu of the filter."""
+
+    name: str
+    label: str | Promise
+    every: str | Promise
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """Everything that the list prints."""
+
+    groups: tuple[ObjectGroup, ...]
+    branches: tuple[Branch, ...]
+    choice: ListChoice
+    menus: tuple[Menu, ...]
+    url: str
+    shown: int
+    total: int
+    viewed: int
+    to_view: int
+
+    @property
+    def items(self) -> tuple[ObjectItem, ...]:
+        """Every item that is printed, in its order."""
+        groups = (*self.groups, *(group for branch in self.branches for group in branch.groups))
+        return tuple(item for group in groups for item in group.items)
+
+    def find_group(self, key: str) -> ObjectGroup | None:
+        """The group of that name."""
+        groups = (*self.groups, *(group for branch in self.branches for group in branch.groups))
+        return next((group for group in groups if group.key == key), None)
+
+
+def _needs_look(change: ObjectChange, only: str, viewed: frozenset[str]) -> bool:
+    if only == Only.CONFLICTS:
+        return change.conflicts > 0
+    if only == Only.RISKS:
+        return change.worst_hazard not in ("", Severity.INFO)
+    if only == Only.UNSEEN:
+        return change.operation != Operation.UNCHANGED and name_object(change) not in viewed
+    return True
+
+
+def _is_wanted(change: ObjectChange, choice: ListChoice, where: Whereabouts, viewed: frozenset[str]) -> bool:
+    asked = ((choice.op, change.operation), (choice.kind, change.kind), (choice.ns, change.namespace))
+    if any(wanted and wanted != has for wanted, has in asked):
+        return False
+    if choice.manager and change.position not in where.managers.get(choice.manager, ()):
+        return False
+    if choice.hazard and change.position not in where.hazards.get(HazardKind(choice.hazard), ()):
+        return False
+    if not _needs_look(change, choice.only, viewed):
+        return False
+    text = f"{change.kind} {change.namespace} {change.name} {change.operation}".lower()
+    return all(word in text for word in choice.q.lower().split())
+
+
+def select_objects(
+    changes: Iterable[ObjectChange], choice: ListChoice, where: Whereabouts, viewed: frozenset[str] = frozenset()
+) -> list[ObjectChange]:
+    """The objects that the choice leaves."""
+    return [c for c in changes if _is_wanted(c, choice, where, viewed)] if choice.is_active else list(changes)
+
+
+def _offer(name: str, label: Promise, every: Promise, chosen: str, words: dict[str, str | Promise]) -> Menu:
+    return Menu(name, label, every, tuple(Option(v, w, v == chosen) for v, w in words.items()))
+
+
+def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: Whereabouts) -> tuple[Menu, ...]:
+    operations = {c.operation for c in changes}
+    looks: dict[str, str | Promise] = {o.value: look.word for o, look in OBJECT_LOOKS.items() if o in operations}
+    kinds: dict[str, str | Promise] = {k: k for k in sorted({c.kind for c in changes})}
+    namespaces: dict[str, str | Promise] = {n: n for n in sorted({c.namespace for c in changes} - {""})}
+    managers: dict[str, str | Promise] = {name: name for name in where.managers}
+    hazards: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.hazards}
+    found = (
+        _offer("op", _("What happens"), _("all changes"), choice.op, looks),
+        _offer("kind", _("Kind"), _("all kinds"), choice.kind, kinds),
+        _offer("ns", _("Namespace"), _("all namespaces"), choice.ns, namespaces),
+        _offer("manager", _("Field manager"), _("all field managers"), choice.manager, managers),
+        _offer("hazard", _("Risk"), _("any risk"), choice.hazard, hazards),
+        _offer("only", _("Only"), _("viewed and unviewed"), choice.only, {o.value: w for o, w in _ONLY_WORDS.items()}),
+    )
+    return tuple(menu for menu in found if len(menu.options) > 1 or getattr(choice, menu.name))
+
+
+def present_list(
+    changes: Sequence[ObjectChange],
+    choice: ListChoice,
+    *,
+    url: str,
+    url_of: Callable[[int], str],
+    current: int | None,
+    viewed: frozenset[str],
+    where: Whereabouts,
+) -> ObjectList:
+    """The list of a plan."""
+    wanted = select_objects(changes, choice, where, viewed)
+    to_view = [c for c in changes if c.operation != Operation.UNCHANGED]
+    seen = frozenset(c.position for c in to_view if name_object(c) in viewed)
+    is_tree = choice.layout == TREE
+    has_places = not is_tree and len({c.namespace for c in changes} - {""}) > 1
+    suffix = choice.suffix
+    drawing = Drawing(
+        lambda n: url_of(n) + suffix, current, seen, choice.group, choice.start, has_places, choice.is_active
+    )
+    return ObjectList(
+        groups=() if is_tree else group_objects(wanted, drawing, where.same),
+        branches=grow_tree(wanted, drawing) if is_tree else (),
+        choice=choice,
+        menus=_present_menus(changes, choice, where),
+        url=url,
+        shown=len(wanted),
+        total=len(changes),
+        viewed=len(seen),
+        to_view=len(to_view),
+    )

@@ -1,0 +1,47 @@
+"""What a page is told while its plan is calculated, and while its run goes on.
+
+A plan tells each object as it is planned, as an item of the list and in the order of arrival, and how far it is;
+at its end the page asks for itself. A run tells only that something moved.
+"""
+
+from __future__ import annotations
+
+import json
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from applyviz.records.enums import PlanState
+from applyviz.records.models import Plan
+from applyviz.web.frame.streams import Event
+from applyviz.web.reviews.pages.object_groups import LISTED, present_item
+from applyviz.workflow.plans.live_values import LiveView
+
+
+def _read_count(place: str) -> int:
+    return int(place) if place.isascii() and place.isdigit() else 0
+
+
+def find_arrivals(plan_id: int, place: str) -> Event | None:
+    """What was planned since `place`, the number of objects told before."""
+    plan = Plan.objects.select_related("review").defer("summary", "tag_key").get(pk=plan_id)
+    if plan.state != PlanState.PLANNING:
+        return Event("done", "{}", place or "0", is_last=True)
+    told = _read_count(place)
+    count = plan.changes.count()
+    if count == told:
+        return None
+    if count < told:  # a worker was lost, and another one began anew
+        return Event("moved", "{}", str(count))
+    rows = plan.changes.defer("document", "sealed").order_by("position")[told : max(told, min(count, LISTED))]
+    items = [
+        present_item(
+            row,
+            url=reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"]),
+            is_current=False,
+        )
+        for row in LiveView().show(rows)  # a stream has no reader: what it tells, everybody may know
+    ]
+    html = render_to_string("reviews/_planned_objects.html", {"items": items})
+    data = {"html": html, "done": count, "expected": plan.expected}
+    return Event("objects", json.dumps(data), str(count))

@@ -1,0 +1,109 @@
+"""What can only be said by reading every change of a plan, in words: changes that are alike, hazards, who is where.
+
+A complete plan keeps its overview (`engine.planning.model.overview`) in its summary; of a plan without one every change
+is read. A complete plan never changes, so a reading is kept. Values come masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.digest.serialize import from_json
+from applyviz.engine.planning.model.overview import Alike, Found, Overview, Overviewer
+from applyviz.engine.risks.model import HazardKind
+from applyviz.records.models import ObjectChange as ChangeRow
+from applyviz.records.models import Plan
+from applyviz.web.components.values import ABSENT, show_value
+from applyviz.web.reviews.pages.object_groups import SameChange
+from applyviz.web.reviews.pane.fields import render_short
+from applyviz.workflow.plans.changes import read_masked
+from applyviz.workflow.plans.live_values import hidden_positions
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a plan says as a whole; hazards and field managers with the positions of their objects."""
+
+    same: tuple[SameChange, ...] = ()
+    found: tuple[Found, ...] = ()
+    hazards: Mapping[HazardKind, frozenset[int]] = field(default_factory=dict)
+    managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+def _show(value: tuple[object, ...], otherwise: str) -> str:
+    shown = show_value(value[0] if value else ABSENT)
+    return shown.text if shown else otherwise
+
+
+def _describe(alike: Alike) -> str:
+    text = render_short(alike.path)
+    values = [show_value(v) for v in (*alike.before, *alike.after)]
+    if alike.is_same and alike.is_short and not any(v is not None and v.is_long for v in values):
+        text += f": {_show(alike.before, _('not set'))} → {_show(alike.after, _('gone'))}"
+    if alike.more:
+        text += ngettext(" and %(count)d more field", " and %(count)d more fields", alike.more) % {"count": alike.more}
+    return text
+
+
+def present_same(overview: Overview) -> tuple[SameChange, ...]:
+    """Groups of updates that are read together."""
+    return tuple(
+        SameChange(_describe(a), frozenset(a.members), tuple(a.exceptions), is_same=a.is_same) for a in overview.alike
+    )
+
+
+def _gather(hazards: Iterable[Found]) -> dict[HazardKind, frozenset[int]]:
+    gathered: dict[HazardKind, frozenset[int]] = {}
+    for found in hazards:
+        gathered[found.kind] = gathered.get(found.kind, frozenset()) | frozenset(found.members)
+    return gathered
+
+
+def _load_overview(plan_id: int, digest: str) -> Overview:
+    """The overview that the plan keeps, or one read from all its changes."""
+    summaries = Plan.objects.filter(pk=plan_id, digest=digest).values_list("summary", flat=True)
+    kept = next((summary["overview"] for summary in summaries if "overview" in summary), None)
+    if kept is not None:
+        overview: Overview = from_json(Overview, kept)
+        return overview
+    rows = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest).defer("sealed").order_by("position")
+    overviewer, places = Overviewer(), []
+    for row in rows.iterator(chunk_size=100):
+        overviewer.add(read_masked(row))
+        places.append(row.position)
+    return overviewer.find(places)
+
+
+@lru_cache(maxsize=16)
+def list_rows(plan_id: int, digest: str) -> tuple[ChangeRow, ...]:
+    """The rows of a complete plan without their documents, for reading alone: nobody changes them any more."""
+    found = ChangeRow.objects.filter(plan_id=plan_id, plan__digest=digest)
+    return tuple(found.defer("document", "sealed").order_by("position"))
+
+
+@lru_cache(maxsize=64)
+def read_plan(plan_id: int, digest: str) -> Reading:
+    """Read a complete plan once; the digest keeps readings of different databases apart."""
+    return _make_reading(_load_overview(plan_id, digest))
+
+
+def read_for_reader(plan: Plan) -> Reading:
+    """Read a complete plan as its reader sees it: without what it says of Secrets that are hidden from them."""
+    if not hidden_positions(plan):
+        return read_plan(plan.pk, plan.digest)
+    kept = plan.summary.get("overview")
+    return Reading() if kept is None else _make_reading(from_json(Overview, kept))
+
+
+def _make_reading(overview: Overview) -> Reading:
+    return Reading(
+        present_same(overview),
+        overview.hazards,
+        _gather(overview.hazards),
+        {held.manager: frozenset(held.members) for held in overview.managers},
+    )

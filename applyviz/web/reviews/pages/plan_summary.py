@@ -1,0 +1,149 @@
+"""The sentence over a plan and its impact, from the figures that the plan stores.
+
+Everything is counted by `engine.planning.model.summary`; here it only becomes words, in the language of the page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.records.models import Plan
+
+NAMED = 3
+
+
+def _count_operation(operation: Operation, count: int) -> str:
+    texts = {
+        Operation.CREATE: _("%(n)d to create"),
+        Operation.UPDATE: _("%(n)d to update"),
+        Operation.RECREATE: _("%(n)d to replace"),
+        Operation.PRUNE: _("%(n)d to delete"),
+        Operation.REFUSED: _("%(n)d blocked by conflicts"),
+        Operation.WITHHELD: _("%(n)d hidden from you"),
+        Operation.ERROR: _("%(n)d could not be planned"),
+        Operation.UNCHANGED: _("%(n)d unchanged"),
+    }
+    return texts[operation] % {"n": count}
+
+
+_ORDER = (
+    Operation.CREATE,
+    Operation.UPDATE,
+    Operation.RECREATE,
+    Operation.PRUNE,
+    Operation.REFUSED,
+    Operation.ERROR,
+    Operation.WITHHELD,
+)
+
+
+def present_sentence(plan: Plan) -> str:
+    """Return the counts of a plan, numbers first; empty while nothing is known."""
+    counts: Mapping[str, int] = plan.counts
+    total, unchanged = sum(counts.values()), counts.get(Operation.UNCHANGED, 0)
+    parts = [_count_operation(o, counts[o]) for o in _ORDER if counts.get(o)]
+    if not total:
+        return ""
+    if not parts:
+        return _("No changes · %(unchanged)s") % {"unchanged": _count_operation(Operation.UNCHANGED, unchanged)}
+    sentence = ", ".join(parts)
+    if not unchanged:
+        return sentence
+    objects = ngettext("%(n)d object", "%(n)d objects", total) % {"n": total}
+    return f"{sentence} · {_count_operation(Operation.UNCHANGED, unchanged)} ({objects})"
+
+
+def _name(ref: Any) -> str:
+    return str(ref[2])
+
+
+def _kind(ref: Any) -> str:
+    return str(ref[0][2])
+
+
+def _list_names(refs: list[Any]) -> str:
+    names = list(dict.fromkeys(_name(ref) for ref in refs))
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def _list_objects(refs: list[Any]) -> str:
+    names = list(dict.fromkeys(f"{_kind(ref)}/{_name(ref)}" for ref in refs))
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def _describe_restarts(restarts: list[dict[str, Any]]) -> Iterator[str]:
+    pods: Counter[str] = Counter()
+    named: dict[str, list[str]] = {}
+    for one in restarts:
+        named.setdefault(_kind(one["ref"]), []).append(_name(one["ref"]))
+        pods[_kind(one["ref"])] += one.get("pods") or 0
+    what = {kind: f"{len(names)} {kind}s" if len(names) > 1 else f"{kind}/{names[0]}" for kind, names in named.items()}
+    counted = [(kind, count) for kind, count in pods.most_common() if count]
+    if counted:
+        total = sum(count for _kind_of, count in counted)
+        text = ngettext("%(n)d pod restarts: %(where)s", "%(n)d pods restart: %(where)s", total)
+        alone = what[counted[0][0]] if len(counted) == 1 else ""
+        where = alone or ", ".join(_("%(n)d in %(what)s") % {"n": count, "what": what[kind]} for kind, count in counted)
+        yield text % {"n": total, "where": where}
+    for kind in (kind for kind in named if not pods[kind]):
+        yield _("All pods of %(what)s restart") % {"what": what[kind]}
+
+
+def _describe_pending(pending: list[dict[str, Any]]) -> Iterator[str]:
+    """What refused objects would restart once they are decided."""
+    if not pending:
+        return
+    pods = sum(one.get("pods") or 0 for one in pending)
+    names = _list_names([one["ref"] for one in pending])
+    if pods:
+        text = ngettext(
+            "+%(pods)d pod (%(names)s) once its conflict is resolved",
+            "+%(pods)d pods (%(names)s) once their conflicts are resolved",
+            pods,
+        )
+        yield text % {"pods": pods, "names": names}
+    else:
+        yield _("more pods restart once conflicts are resolved: %(names)s") % {"names": names}
+
+
+def _describe_moves(summary: Mapping[str, Any], mode: str) -> Iterator[str]:
+    count, managers = summary.get("ownership_moves", 0), summary.get("moves_from", [])
+    if count:
+        text = ngettext(
+            "Field ownership of %(n)d object migrates from %(managers)s first; no values change",
+            "Field ownership of %(n)d objects migrates from %(managers)s first; no values change",
+            count,
+        )
+        if mode == ApplyMode.CLIENT:
+            text = ngettext(
+                "Field ownership of %(n)d object moves back from server-side apply by %(managers)s",
+                "Field ownership of %(n)d objects moves back from server-side apply by %(managers)s",
+                count,
+            )
+        yield text % {"n": count, "managers": ", ".join(managers) or _("last-applied")}
+
+
+def present_impact(plan: Plan) -> tuple[str, ...]:
+    """What it does to running things, line by line."""
+    summary: Mapping[str, Any] = plan.summary
+    lines = [*_describe_moves(summary, plan.options.get("mode", "")), *_describe_restarts(summary.get("restarts", []))]
+    stopped, deleted = summary.get("stopped", []), summary.get("deleted", [])
+    scaled_down, images = summary.get("scaled_down", []), summary.get("images", [])
+    if stopped:
+        lines.append(_("Downtime: %(names)s") % {"names": _list_objects(stopped)})
+    if deleted:
+        text = ngettext("%(n)d workload is deleted: %(names)s", "%(n)d workloads are deleted: %(names)s", len(deleted))
+        lines.append(text % {"n": len(deleted), "names": _list_objects(deleted)})
+    if scaled_down:
+        lines.append(_("Scaled to 0: %(names)s") % {"names": _list_objects(scaled_down)})
+    if images:
+        lines.append(ngettext("%(n)d image changes", "%(n)d images change", len(images)) % {"n": len(images)})
+    lines += _describe_pending(summary.get("pending", []))
+    return tuple(lines)

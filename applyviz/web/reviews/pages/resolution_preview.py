@@ -1,0 +1,148 @@
+"""What a decision on many conflicts would come to, before it is made: each object with its fields and its request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.objects.previews import FieldPreview, Preview, preview
+from applyviz.records.models import Plan
+from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
+from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
+from applyviz.web.reviews.pane.requests import RequestRow, present_request
+from applyviz.web.reviews.pane.resolutions import name_way
+from applyviz.workflow.plans.resolutions import Choice, list_refused
+
+Text = str | Promise
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewField:
+    """One field as it would be."""
+
+    path: str
+    title: str
+    live: Shown | None
+    value: Shown | None
+    owners_before: tuple[OwnerChip, ...]
+    owners: tuple[OwnerChip, ...]
+    patch: PatchView | None
+
+    @property
+    def tones(self) -> tuple[str, str]:
+        """How the values are marked: as a change only when they differ."""
+        return ("was", "will") if self.live != self.value else ("same", "same")
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewObject:
+    """One object as it would be; without `request` nothing of it is sent yet, because fields stay open."""
+
+    name: str
+    kind: str
+    namespace: str
+    url: str
+    fields: tuple[PreviewField, ...]
+    still_open: tuple[str, ...]
+    request: RequestRow | None
+    explanation: Text
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPage:
+    """The page before a decision: what it comes to, and the form that makes it."""
+
+    title: str
+    back_url: str
+    form_url: str
+    hidden: tuple[tuple[str, str], ...]
+    note: str
+    objects: tuple[PreviewObject, ...]
+    more: int
+    count: int
+
+
+def _explain(shown: Preview) -> Text:
+    if shown.still_open:
+        return _("Nothing is sent for this object until all its conflicts are resolved.")
+    if shown.takes_over and shown.is_edited:
+        return _(
+            "Sent with force. --force-conflicts applies to the whole request, so fields that you give up or share "
+            "are edited in the body; force affects only the fields that you overwrite."
+        )
+    if shown.takes_over:
+        return _("Sent with force: overwrites every conflicting field of this object.")
+    return _("Sent without force: the edited body has no conflicts.")
+
+
+def _present_field(change: engine.ObjectChange, found: FieldPreview, managers: str, you: str) -> PreviewField:
+    reason = next((r for r in change.fields if r.path == found.path), None)
+    return PreviewField(
+        path=render_path(found.path),
+        title=name_way(found.way.way, managers),
+        live=show_value(find_value(change.versions.live, found.path)),
+        value=show_value(found.way.value if found.way.is_present else ABSENT),
+        owners_before=present_owners(reason.owners_before, you=you) if reason else (),
+        owners=present_owners(found.way.owners, you=you),
+        patch=present_patch(found.way.patch, url=""),
+    )
+
+
+def present_object(
+    change: engine.ObjectChange, chosen: Mapping[FieldPath, Way], *, url: str, you: str
+) -> PreviewObject:
+    """One object with decisions carried out as far as they go."""
+    shown = preview(change, chosen)
+    managers = {ways.path: ", ".join(ways.managers) for ways in change.ways}
+    return PreviewObject(
+        name=change.ref.name,
+        kind=change.ref.gvk.kind,
+        namespace=change.ref.namespace,
+        url=url,
+        fields=tuple(_present_field(change, f, managers.get(f.path, ""), you) for f in shown.fields),
+        still_open=tuple(render_path(path) for path in shown.still_open),
+        request=present_request(shown.request) if shown.request is not None else None,
+        explanation=_explain(shown),
+    )
+
+
+def present_preview(
+    plan: Plan, choices: list[Choice], *, form_url: str, hidden: tuple[tuple[str, str], ...], note: str = ""
+) -> PreviewPage:
+    """What the choices come to, object by object; long plans show the first objects and count the rest."""
+    you = options_from_json(plan.options).field_manager
+    chosen: dict[tuple[str, str, str, str], dict[FieldPath, Way]] = {}
+    for choice in choices:
+        chosen.setdefault(choice.ref.key, {})[choice.path] = choice.way
+    objects: list[PreviewObject] = []
+    more = 0
+    for position, change in list_refused(plan):
+        if change.ref.key not in chosen:
+            continue
+        if len(objects) == SHOWN:
+            more += 1
+            continue
+        url = reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
+        objects.append(present_object(change, chosen[change.ref.key], url=url, you=you))
+    return PreviewPage(
+        title=plan.review.title,
+        back_url=objects[0].url
+        if len(objects) == 1
+        else reverse("reviews:show-plan", args=[plan.review.number, plan.number]),
+        form_url=form_url,
+        hidden=hidden,
+        note=note,
+        objects=tuple(objects),
+        more=more,
+        count=len({(choice.ref.key, choice.path) for choice in choices}),
+    )

@@ -1,0 +1,36 @@
+"""A review that undoes a run: which run, what cannot be undone, what moved since and goes back all the same."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.models import Plan, Undo
+from applyviz.web.components.badges import OBJECT_LOOKS
+from applyviz.web.components.notices import Notice
+
+
+def present_undo(plan: Plan) -> tuple[Notice, ...]:
+    """What the page of such a review says above everything else; () for any other review."""
+    undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
+    if undo is None:
+        return ()
+    calm, loud = OBJECT_LOOKS[Operation.UNCHANGED], OBJECT_LOOKS[Operation.REFUSED]
+    url = reverse("runs:show-run", args=[undo.run.number])
+    link = _("Run %(number)d") % {"number": undo.run.number}
+    told = Notice(
+        loud if undo.notes else calm,
+        _("Reverts run %(number)d") % {"number": undo.run.number},
+        _("Cannot be reverted:") if undo.notes else _("It needs its own approvals."),
+        lines=tuple(undo.notes),
+        url=url,
+        link=link,
+    )
+    moved = undo.moved.get(str(plan.number)) or ()
+    if not moved:
+        return (told,)
+    text = _(
+        "These fields changed after the run. Applying this review still resets them to their values before the run."
+    )
+    return (told, Notice(loud, _("Changed since the run"), text, lines=tuple(moved)))

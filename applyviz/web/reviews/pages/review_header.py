@@ -1,0 +1,304 @@
+"""The sticky line of a review: who stands where, and what the one button does or why it cannot.
+
+Everything that blocks comes from `workflow.approvals.approving`, the one list that the use cases enforce too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.engine.readiness.workloads import ROLLED_OUT
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, Verdict, VerificationState
+from applyviz.records.models import ApplyRun, Plan, Verification
+from applyviz.web.reviews.pages.review_parts import Blocker, Button, Deck, Step, StepState
+from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.plans.live_values import hidden_positions
+from applyviz.workflow.runs.rules import RunRules
+
+MODE_WORDS: dict[ApplyMode, str | Promise] = {
+    ApplyMode.CLIENT: gettext_lazy("client-side"),
+    ApplyMode.SERVER: gettext_lazy("server-side"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the deck needs to know besides the plan itself."""
+
+    approved_by: tuple[str, ...]
+    needed: int
+    missing: int
+    plan_blockers: tuple[str, ...]
+    person_blockers: tuple[str, ...]
+    can_write: bool
+    can_apply: bool
+    attention_url: str = ""
+    blocker_urls: Mapping[str, str] = field(default_factory=dict)
+    unopened_url: str = ""
+    closed: tuple[str, ...] = ()
+    glass_url: str = ""
+    has_asked: bool = False
+    is_outdated: bool = False
+    hazard_blockers: tuple[str, ...] = ()
+    hazard_url: str = ""
+    waits_for_rollout: bool = False
+    replaced_by: int = 0
+    latest_url: str = ""
+    objectors: tuple[str, ...] = ()
+    has_approved: bool = False
+    lacking: tuple[str, ...] = ()
+    opens_at: datetime | None = None
+    can_replan: bool = False
+    manifests_url: str = ""
+
+    @property
+    def has_only_hazards(self) -> bool:
+        """Whether nothing but risks that nobody acknowledged is in the way."""
+        return bool(self.hazard_blockers) and set(self.plan_blockers) <= set(self.hazard_blockers)
+
+    def link(self, blocker: str) -> str:
+        """Where to go about a blocker of the plan."""
+        if self.replaced_by:
+            return self.latest_url
+        if blocker in self.hazard_blockers:
+            return self.hazard_url
+        return self.blocker_urls.get(blocker, self.attention_url)
+
+
+def count_effects(plan: Plan) -> int:
+    """How many objects the plan would write."""
+    calm = (Operation.UNCHANGED, Operation.REFUSED, Operation.ERROR)
+    return sum(number for operation, number in plan.counts.items() if operation not in calm)
+
+
+def can_wait(plan: Plan) -> bool:
+    """Whether a run can wait until workloads are ready: in a sandbox no pod ever runs."""
+    return plan.target.cluster.kind != ClusterKind.SANDBOX
+
+
+def name_target(plan: Plan, options: ApplyOptions) -> str:
+    """Cluster and namespace as one text."""
+    return f"{plan.target.cluster.name} / {options.namespace}"
+
+
+def name_identity(plan: Plan) -> str:
+    """As whom a plan asks its cluster; "" for the cluster's own credential."""
+    identity = impersonation.read_identity(plan)
+    return "" if identity.is_own else str(identity)
+
+
+def _name_stop(plan: Plan, standing: Standing) -> str:
+    """In two words, what keeps a plan from being agreed on."""
+    if standing.objectors:
+        return _("changes requested")
+    if standing.is_outdated:
+        return _("policy changed")
+    is_calm = not any(plan.counts.get(operation) for operation in (Operation.REFUSED, Operation.ERROR))
+    return _("nothing to apply") if is_calm and not count_effects(plan) else _("not complete")
+
+
+def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
+    if plan.state == PlanState.PLANNING:
+        return Step(_("plan"), StepState.NOW, _("planning"))
+    if plan.state == PlanState.FAILED:
+        return Step(_("plan"), StepState.BAD, _("failed"))
+    if standing.replaced_by and run is None:
+        return Step(_("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": standing.replaced_by})
+    refused = plan.counts.get(Operation.REFUSED, 0)
+    if refused:
+        note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {
+            "count": refused
+        }
+        return Step(_("resolve"), StepState.NOW, note)
+    if standing.has_only_hazards and run is None:
+        return Step(_("acknowledge"), StepState.NOW, standing.hazard_blockers[0])
+    if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
+        return Step(_("plan"), StepState.NOW, _name_stop(plan, standing))
+    return Step(_("planned"), StepState.DONE, _("no conflicts"))
+
+
+def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_ready: bool) -> Step:
+    needed = standing.needed
+    if run is not None:
+        return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
+    note = _("%(given)d of %(needed)d") % {"given": needed - standing.missing, "needed": needed}
+    if not is_ready:
+        return Step(_("approve"), StepState.NEXT, note)
+    if standing.missing:
+        return Step(_("approve"), StepState.NOW, note)
+    return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
+
+
+def _step_apply(run: ApplyRun | None, *, is_approved: bool, is_closed: bool) -> Step:
+    if run is None:
+        note = _("blocked by change window") if is_closed else _("ready")
+        return Step(_("apply"), StepState.NOW if is_approved else StepState.NEXT, note if is_approved else "")
+    if run.state in RunState.unfinished():
+        return Step(_("apply"), StepState.NOW, run.get_state_display())
+    if run.state == RunState.SUCCEEDED:
+        return Step(_("applied"), StepState.DONE, _("run %(number)d") % {"number": run.number})
+    return Step(_("apply"), StepState.BAD, run.get_state_display())
+
+
+def _step_verify(run: ApplyRun | None) -> Step:
+    if run is None or run.state != RunState.SUCCEEDED:
+        return Step(_("verified"), StepState.NEXT)
+    if run.summary.get(Outcome.DIFFERS.value):
+        return Step(_("verified"), StepState.BAD, _("live differs"))
+    return Step(_("verified"), StepState.DONE, _tell_rollouts(run))
+
+
+def _tell_rollouts(run: ApplyRun) -> str:
+    """What was verified beyond the objects themselves, where something is brought about by them."""
+    if not run.plan.changes.filter(kind__in=ROLLED_OUT, has_effect=True).exclude(operation=Operation.PRUNE).exists():
+        return ""
+    return _("rollouts watched") if RunRules.from_json(run.rules).waits_for_rollout else _("rollouts not watched")
+
+
+def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:
+    """The steps of what another tool applies: planned here, applied there, verified here."""
+    tool = plan.review.get_applied_by_display()
+    looked = Verification.objects.filter(plan=plan, state=VerificationState.DONE).first()
+    hidden = hidden_positions(plan)
+    verdicts = {result["verdict"] for result in looked.results if result["position"] not in hidden} if looked else set()
+    is_right = bool(verdicts) and verdicts == {Verdict.AS_REVIEWED.value}
+    is_begun = bool(verdicts - {Verdict.NOT_YET.value})
+    is_made = plan.state == PlanState.COMPLETE
+    refused = plan.counts.get(Operation.REFUSED, 0)
+    note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {"count": refused}
+    verified = Step(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
+    return (
+        Step(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        Step(_("planned"), StepState.DONE if is_made else StepState.NOW, note if refused else ""),
+        Step(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
+        verified,
+    )
+
+
+def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple[Step, ...]:
+    """The five steps."""
+    author = plan.review.author.get_username()
+    if plan.review.applied_by:
+        return _present_watched_track(plan, author)
+    planned = _step_plan(plan, standing, run)
+    is_ready = planned.state is StepState.DONE
+    return (
+        Step(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        planned,
+        _step_approve(plan, standing, run, is_ready=is_ready),
+        _step_apply(run, is_approved=is_ready and not standing.missing, is_closed=bool(standing.closed)),
+        _step_verify(run),
+    )
+
+
+def _describe(plan: Plan) -> dict[str, object]:
+    return {"number": plan.number, "count": count_effects(plan), "target": plan.target.cluster.name}
+
+
+def _present_approve(plan: Plan, standing: Standing) -> Button:
+    text = ngettext(
+        "Approve plan %(number)d: %(count)d change to %(target)s",
+        "Approve plan %(number)d: %(count)d changes to %(target)s",
+        count_effects(plan),
+    ) % _describe(plan)
+    blockers = tuple(Blocker(b, standing.link(b)) for b in standing.plan_blockers)
+    if standing.has_approved and not standing.plan_blockers:
+        return Button(note=_("You approved this plan; %(lacking)s.") % {"lacking": "; ".join(standing.lacking)})
+    person = capfirst("; ".join(standing.person_blockers)) + "." if standing.person_blockers else ""
+    if standing.unopened_url:
+        opening = tuple(Blocker(b, standing.unopened_url) for b in standing.person_blockers)
+        blockers, person = (*blockers, *opening), ""
+    if blockers or person:
+        return Button(text, blockers=blockers, note=person)
+    url = reverse("reviews:confirm-plan", args=[plan.review.number, plan.number])
+    return Button(text, url=url, note=_("You'll confirm on the next page."))
+
+
+def _present_apply(plan: Plan, standing: Standing) -> Button:
+    text = ngettext(
+        "Apply plan %(number)d: %(count)d change to %(target)s",
+        "Apply plan %(number)d: %(count)d changes to %(target)s",
+        count_effects(plan),
+    ) % _describe(plan)
+    if not standing.can_apply:
+        return Button(text, note=_("An approver or operator can apply it."))
+    if standing.closed:
+        opens = date_format(localtime(standing.opens_at), "D j M Y H:i T") if standing.opens_at else ""
+        note = _("The next change window opens at %(at)s.") % {"at": opens} if opens else ""
+        return Button(text, blockers=tuple(Blocker(text) for text in standing.closed), note=note)
+    note = _("The policy requires the run to wait until workloads are ready.") if standing.waits_for_rollout else ""
+    url = reverse("reviews:apply-plan", args=[plan.review.number, plan.number])
+    return Button(text, form_url=url, note=note, can_wait=can_wait(plan) and not standing.waits_for_rollout)
+
+
+def _present_after_run(plan: Plan, standing: Standing, run: ApplyRun) -> Button:
+    """A run that did not bring the plan about leaves an author with planning again."""
+    url = reverse("runs:show-run", args=[run.number])
+    if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELLED) and standing.can_replan:
+        told = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
+        return Button(
+            _("Re-plan"),
+            form_url=reverse("reviews:replan", args=[plan.review.number]),
+            blockers=(Blocker(told, url),),
+        )
+    return Button(_("View run %(number)d") % {"number": run.number}, url=url)
+
+
+def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:
+    """The one button of the page."""
+    if run is not None:
+        return _present_after_run(plan, standing, run)
+    if plan.state == PlanState.PLANNING:
+        return Button(note=_("Planning…"))
+    if plan.review.applied_by and plan.state == PlanState.COMPLETE:
+        tool = plan.review.get_applied_by_display()
+        return Button(note=_("Applied by %(tool)s. Verify afterwards.") % {"tool": tool})
+    if plan.state == PlanState.FAILED:
+        url = reverse("reviews:replan", args=[plan.review.number])
+        return (
+            Button(_("Re-plan"), form_url=url)
+            if standing.can_write
+            else Button(_("Re-plan"), note=_("An author can re-plan."))
+        )
+    if standing.has_asked:
+        url = reverse("reviews:withdraw-request", args=[plan.review.number, plan.number])
+        return Button(_("Withdraw request for changes"), form_url=url, note=_("This plan can't run until then."))
+    if standing.is_outdated and standing.can_write:
+        url = reverse("reviews:replan", args=[plan.review.number])
+        return Button(_("Re-plan"), form_url=url, note=_("The policy changed since this plan was made."))
+    if standing.manifests_url and (standing.objectors or plan.problems):
+        told = tuple(Blocker(blocker, standing.link(blocker)) for blocker in standing.plan_blockers)
+        return Button(_("Upload new manifests"), url=standing.manifests_url, blockers=told)
+    if standing.missing or standing.plan_blockers:
+        return _present_approve(plan, standing)
+    return _present_apply(plan, standing)
+
+
+def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: ApplyRun | None) -> Deck:
+    """The whole sticky line."""
+    has_glass = run is None and plan.state == PlanState.COMPLETE and not plan.review.applied_by
+    return Deck(
+        title=plan.review.title,
+        review_id=plan.review.number,
+        plan_number=plan.number,
+        target=name_target(plan, options),
+        mode=MODE_WORDS[options.mode],
+        manager=options.field_manager,
+        identity=name_identity(plan),
+        track=present_track(plan, standing, run),
+        action=present_button(plan, standing, run),
+        digest=plan.digest,
+        glass_url=standing.glass_url if has_glass else "",
+    )

@@ -1,0 +1,132 @@
+"""The list of reviews: one row each, with where it stands; in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from django.core.paginator import Page, Paginator
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.urls import reverse
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import PlanState, ReviewState, RunState
+from applyviz.records.models import ApplyRun, Plan, Review
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.runs.pages.run_page import STATE_LOOKS
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.plans.live_values import show_plan, show_plans
+
+PER_PAGE = 30
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[Row]):
+    """Some rows of a list and where the others are."""
+
+    rows: tuple[Row, ...]
+    number: int
+    pages: int
+    total: int
+
+    @property
+    def before(self) -> int | None:
+        """The page before this one."""
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def after(self) -> int | None:
+        """The page after this one."""
+        return self.number + 1 if self.number < self.pages else None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many objects of a plan have one operation."""
+
+    look: Look
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """One review in a list."""
+
+    number: int
+    title: str
+    url: str
+    author: str
+    target: str
+    state: str
+    plan: str
+    shares: tuple[Share, ...]
+    updated_at: datetime
+
+
+def cut_page(rows: QuerySet, number: int, per_page: int = PER_PAGE) -> Page:  # type: ignore[type-arg]  # any rows
+    """The page of that number, the last when there are fewer."""
+    return Paginator(rows, per_page).get_page(number)
+
+
+def count_shares(plan: Plan) -> tuple[Share, ...]:
+    """What the plan does, without what stays as it is."""
+    return tuple(
+        Share(look, plan.counts[operation.value])
+        for operation, look in OBJECT_LOOKS.items()
+        if operation is not Operation.UNCHANGED and plan.counts.get(operation.value)
+    )
+
+
+def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
+    """Reviews with their latest plan and its run, in a fixed number of queries."""
+    newest = Plan.objects.filter(review=OuterRef("review")).order_by("-number").values("pk")[:1]
+    latest = (
+        Plan.objects.filter(pk=Subquery(newest))
+        .select_related("target__cluster", "run")
+        .prefetch_related("approvals")
+        .defer("tag_key")
+    )
+    return reviews.select_related("author").prefetch_related(Prefetch("plans", latest, to_attr="newest"))
+
+
+def _state(review: Review, plan: Plan | None, run: ApplyRun | None) -> str:
+    if run is not None:
+        return str(STATE_LOOKS[RunState(run.state)].word)
+    if plan is not None and review.state == ReviewState.OPEN and plan.state != PlanState.COMPLETE:
+        return str(PlanState(plan.state).label)
+    return str(ReviewState(review.state).label)
+
+
+def show_newest(found: Iterable[Review], *, for_user: Visitor) -> None:
+    """Have the latest plans of reviews from `with_latest_plan` shown to a person, all at once."""
+    show_plans((plan for review in found for plan in review.newest), for_user)  # type: ignore[attr-defined]
+
+
+def present_review(review: Review, *, for_user: Visitor) -> ReviewRow:
+    """One row; the review comes from `with_latest_plan`."""
+    newest: list[Plan] = review.newest  # type: ignore[attr-defined]  # filled by the prefetch
+    plan = show_plan(newest[0], for_user, can_ask=False) if newest else None
+    run = getattr(plan, "run", None)
+    return ReviewRow(
+        number=review.number,
+        title=review.title,
+        url=reverse("reviews:show-review", args=[review.number]),
+        author=review.author.get_username(),
+        target=plan.target.cluster.name if plan else "",
+        state=_state(review, plan, run),
+        plan=str(plan.number) if plan else "",
+        shares=count_shares(plan) if plan else (),
+        updated_at=review.updated_at,
+    )
+
+
+def present_reviews(reviews: QuerySet[Review], *, page: int, for_user: Visitor) -> ListPage[ReviewRow]:
+    """One page of the list of reviews."""
+    cut = cut_page(with_latest_plan(reviews.prefetch_related(None)), page)
+    found = list(cut.object_list)
+    show_newest(found, for_user=for_user)
+    rows = tuple(present_review(review, for_user=for_user) for review in found)
+    return ListPage(rows, cut.number, cut.paginator.num_pages, cut.paginator.count)

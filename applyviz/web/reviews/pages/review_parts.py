@@ -1,0 +1,97 @@
+"""The shapes of the review page above the objects: deck, track, the button, the brief.
+
+Frozen values only; `review_header` and `review_page` fill them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from applyviz.web.components.notices import Fact, Notice, Text
+from applyviz.web.reviews.pages.object_groups import KindRow
+from applyviz.web.reviews.pages.risks import Danger
+
+
+class StepState(StrEnum):
+    """Where one step of the track stands."""
+
+    DONE = "done"
+    NOW = "now"
+    NEXT = "next"
+    BAD = "bad"
+
+
+_GLYPHS = {StepState.DONE: "✓", StepState.NOW: "▸", StepState.NEXT: "○", StepState.BAD: "×"}  # noqa: RUF001 drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the track, with who is next or what blocks."""
+
+    word: Text
+    state: StepState
+    note: Text = ""
+
+    @property
+    def glyph(self) -> str:
+        """The shape of the state."""
+        return _GLYPHS[self.state]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Why the button cannot be pressed, and where to go about it."""
+
+    text: Text
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """The button: a link (`url`), a form (`form_url`), or blocked when it has neither.
+
+    - `can_wait`: the form offers to wait until workloads are ready.
+    """
+
+    text: Text = ""
+    url: str = ""
+    form_url: str = ""
+    blockers: tuple[Blocker, ...] = ()
+    note: Text = ""
+    can_wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deck:
+    """The sticky line."""
+
+    title: str
+    review_id: int
+    plan_number: int | None
+    target: str
+    mode: Text
+    manager: str
+    track: tuple[Step, ...]
+    action: Button
+    digest: str = ""
+    glass_url: str = ""
+    identity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What the plan does, at one glance."""
+
+    sentence: Text = ""
+    impact: tuple[Text, ...] = ()
+    dangers: tuple[Danger, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    why: str = ""
+    facts: tuple[Fact, ...] = ()
+    picture: tuple[KindRow, ...] = ()
+
+    @property
+    def has_danger(self) -> bool:
+        """Whether an object in the picture is marked."""
+        return any(cell.has_hazard for row in self.picture for cell in row.cells)

@@ -1,0 +1,60 @@
+"""The way out of a removal that will not happen: who must let the field go, how, and the command that does it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.planning.conflicts.blocked_removals import Holder, Keeper, Release
+from applyviz.web.components.owners import OwnerChip, present_owner
+
+Text = str | Promise
+_ADVICE: dict[Keeper, Text] = {
+    Keeper.APPLIER: gettext_lazy("must apply without it: remove the field from its manifest, then"),
+    Keeper.CLIENT_SIDE: gettext_lazy("must apply without it: remove the field from its manifest, then"),
+    Keeper.TOOL: gettext_lazy(
+        "must remove it from its source (chart, application, kustomization); otherwise it comes back"
+    ),
+    Keeper.CONTROLLER: gettext_lazy("is a controller and will write it again: change its configuration"),
+    Keeper.BY_HAND: gettext_lazy("set it manually; the command below is enough"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """One owner that keeps the field, and what it takes."""
+
+    owner: OwnerChip
+    text: Text
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRow:
+    """How the field can be removed."""
+
+    holders: tuple[HolderRow, ...]
+    command: str
+    outcome: str
+
+
+def _present_holder(holder: Holder, you: str) -> HolderRow:
+    command = f"{holder.command} …" if holder.command else ""
+    return HolderRow(present_owner(holder.owner, you=you), _ADVICE[holder.keeper], command)
+
+
+def _tell_outcome(release: Release) -> str:
+    if not release.is_gone:
+        return _("Even then, the next apply would keep the field: its owner must remove it first.")
+    if release.returns:
+        return _("Estimate: after this and your apply, the field is removed until its owner writes it again.")
+    return _("Estimate: after this and your apply, the field is removed.")
+
+
+def present_release(release: Release, *, you: str) -> ReleaseRow:
+    """The way out of one removal that will not happen."""
+    holders = tuple(_present_holder(holder, you) for holder in release.holders)
+    return ReleaseRow(holders, release.command, _tell_outcome(release))

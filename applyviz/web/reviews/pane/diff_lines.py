@@ -1,0 +1,221 @@
+"""Live against after apply as lines of YAML, in one column or side by side, with field owners beside them.
+
+Pairing, folding and words are those of `engine.diff`; a text that is compared by its own fields says so. What the
+server writes by itself (managedFields, resourceVersion, status and their like) is left out unless it is asked for.
+Objects come masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.diff.text import DiffLine, Fold, diff_lines, fold_rows, unify_rows
+from applyviz.engine.diff.text import DiffRow as PairedRow
+from applyviz.engine.diff.words import Part
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.schema.builtin import bundled
+from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.values import ABSENT, LONGEST, SHORT
+
+_NOISE = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"})
+PAGE, SHOWN = 600, 24
+LOOKED_INTO = 40_000
+_INSIDE: Mapping[str, str | Promise] = {
+    "json": _("JSON, formatted"),
+    "yaml": _("YAML, compared by field (comments and formatting ignored)"),
+    "escapes": _("with escapes for invisible characters"),
+}
+_SIGNS = {"same": "", "changed": "~", "added": "+", "removed": "−", "fold": ""}  # noqa: RUF001 the minus sign is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A line on one side: number, indentation, pieces; `note` says how the text below it is shown."""
+
+    number: int
+    indent: str
+    parts: tuple[Part, ...]
+    note: str | Promise = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One row of the table; `fold` is its text when it stands for hidden rows."""
+
+    state: str
+    before: Side | None = None
+    after: Side | None = None
+    owners: tuple[OwnerChip, ...] = ()
+    source_line: int = 0
+    fold: str = ""
+
+    @property
+    def sign(self) -> str:
+        """The sign beside the colour."""
+        return _SIGNS[self.state]
+
+    @property
+    def shown(self) -> Side | None:
+        """The side that one column shows."""
+        return self.after or self.before
+
+
+@dataclass(frozen=True, slots=True)
+class _Gutter:
+    """What stands beside a line: field owners after apply, and the line of the manifest."""
+
+    owners: Mapping[FieldPath, tuple[OwnerChip, ...]]
+    lines: Mapping[FieldPath, int]
+
+
+_NO_GUTTER = _Gutter({}, {})
+
+
+def _quiet(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if obj is None:
+        return None
+    kept = {key: value for key, value in obj.items() if key != "status"}
+    meta = kept.get("metadata")
+    if isinstance(meta, Mapping):
+        kept["metadata"] = {key: value for key, value in meta.items() if key not in _NOISE}
+    return kept
+
+
+def _read_gutter(change: ObjectChange, you: str) -> _Gutter:
+    owners = {r.path: present_owners(r.owners_after or r.owners_before, you=you) for r in change.fields}
+    return _Gutter(owners, {r.path: r.position.line for r in change.fields if r.position.line})
+
+
+def _present_side(side: DiffLine | None) -> Side | None:
+    if side is None:
+        return None
+    # What stands on one side alone is told by its row; words are marked where two lines differ.
+    parts = (Part(side.line.text),) if side.is_new else side.parts
+    return Side(side.number, "  " * side.line.depth, parts, _INSIDE.get(side.line.inside, ""))
+
+
+def _present_rows(rows: Iterable[PairedRow | Fold], gutter: _Gutter) -> Iterator[DiffRow]:
+    """Rows as they are printed; the lines of one field have its owners beside the first of them."""
+    path: FieldPath = ()
+    for row in rows:
+        is_first, path = isinstance(row, Fold) or row.path != path, () if isinstance(row, Fold) else row.path
+        if isinstance(row, Fold):
+            text = ngettext("%(n)d unchanged line", "%(n)d unchanged lines", row.count) % {"n": row.count}
+            yield DiffRow("fold", fold=text)
+            continue
+        yield DiffRow(
+            row.state.value,
+            _present_side(row.before),
+            _present_side(row.after),
+            owners=gutter.owners.get(row.path, ()) if is_first else (),
+            source_line=gutter.lines.get(row.path, 0) if is_first else 0,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiffPage:
+    """Some rows of a diff; `first` counts from 1, `total` are all rows that are not folded away.
+
+    - `has_inside`: some text is compared by its own fields.
+    """
+
+    rows: tuple[DiffRow, ...] = ()
+    first: int = 1
+    total: int = 0
+    has_inside: bool = False
+
+    @property
+    def last(self) -> int:
+        """The last row of the page."""
+        return self.first + len(self.rows) - 1
+
+    @property
+    def before(self) -> int:
+        """Where the page before begins, 0 when there is none."""
+        return max(1, self.first - PAGE) if self.first > 1 else 0
+
+    @property
+    def after(self) -> int:
+        """Where the next page begins, 0 when there is none."""
+        return self.last + 1 if self.last < self.total else 0
+
+
+def present_diff(
+    change: ObjectChange, *, you: str, is_split: bool, has_noise: bool, is_raw: bool = False, start: int = 1
+) -> DiffPage:
+    """A page of the rows of an object; empty when nothing differs.
+
+    - `is_raw`: texts that hold JSON or YAML are compared by their lines, as they stand.
+    """
+    before, after = change.versions.live, change.versions.after
+    if not has_noise:
+        before, after = _quiet(before), _quiet(after)
+    if before == after:
+        return DiffPage()
+    kind = bundled().find_kind(change.ref.gvk)
+    found = diff_lines(before, after, root=kind.root if kind else None, looks_inside=not is_raw)
+    rows = fold_rows(found if is_split else unify_rows(found))
+    first = min(start, max(1, len(rows)))
+    page = rows[first - 1 : first - 1 + PAGE]
+    has_inside = any(row.after is not None and row.after.line.inside for row in found)
+    return DiffPage(tuple(_present_rows(page, _read_gutter(change, you))), first, len(rows), has_inside)
+
+
+def diff_values(name: str, before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
+    """The first lines that differ of two values of a field that are too long for one line; empty for short ones.
+
+    - The last row says how many lines are left out.
+    """
+    if before is ABSENT or after is ABSENT or (_is_short(before) and _is_short(after)):
+        return ()
+    hidden = 0
+    rows = _look_inside(name, before, after)
+    if not rows:
+        if isinstance(before, str) and isinstance(after, str):
+            before, after, hidden = _find_window(before, after)
+        rows = fold_rows(unify_rows(diff_lines({name: before}, {name: after}, looks_inside=False)), context=1)
+    shown = list(_present_rows(rows[:SHOWN], _NO_GUTTER))
+    hidden += sum(row.count if isinstance(row, Fold) else 1 for row in rows[SHOWN:])
+    if hidden:
+        text = ngettext("%(n)d more line: see the diff", "%(n)d more lines: see the diff", hidden) % {"n": hidden}
+        shown.append(DiffRow("fold", fold=text))
+    return tuple(shown)
+
+
+def _look_inside(name: str, before: JSONValue, after: JSONValue) -> tuple[PairedRow | Fold, ...]:
+    """The rows of two texts that are compared by their own fields; empty where they are not."""
+    if not isinstance(before, str) or not isinstance(after, str) or len(before) + len(after) > LOOKED_INTO:
+        return ()
+    rows = unify_rows(diff_lines({name: before}, {name: after}))
+    head = rows[0].after
+    return fold_rows(rows, context=1) if head is not None and head.line.inside else ()
+
+
+def _find_window(before: str, after: str) -> tuple[str, str, int]:
+    """Where two texts begin to differ, as far as a row shows it, and how many lines that leaves out."""
+    old, new = before.split("\n"), after.split("\n")
+    same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    first = max(0, same - 1)
+    parts = [[line[:LONGEST] for line in lines[first : first + SHOWN]] for lines in (old, new)]
+    hidden = max(len(old), len(new)) - first - max(map(len, parts))
+    return "\n".join(parts[0]), "\n".join(parts[1]), hidden
+
+
+def diff_bodies(before: JSONValue, after: JSONValue) -> tuple[DiffRow, ...]:
+    """The lines of two request bodies side by side."""
+    old, new = (value if isinstance(value, Mapping) else {"body": value} for value in (before, after))
+    return tuple(_present_rows(fold_rows(diff_lines(old, new), context=2), _NO_GUTTER))
+
+
+def _is_short(value: JSONValue) -> bool:
+    if isinstance(value, str):
+        return len(value) <= SHORT and "\n" not in value
+    return len(str(value)) <= SHORT

@@ -1,0 +1,119 @@
+"""What the schema says of one field (description, type, how lists and maps merge there), and the field's past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.schema.model import ListType, MapType
+from applyviz.web.components.badges import FIELD_LOOKS, Look
+from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.values import Shown, find_value, show_value
+from applyviz.workflow.live.field_details import FieldFacts, PastMove
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaNote:
+    """One fact about a field."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A field owner and when it last wrote anything of the object."""
+
+    owner: OwnerChip
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastRow:
+    """What one run did to the field."""
+
+    at: datetime | None
+    run_number: int
+    url: str
+    by: str
+    look: Look
+    before: Shown | None
+    after: Shown | None
+    owners_before: tuple[OwnerChip, ...]
+    owners_after: tuple[OwnerChip, ...]
+
+    @property
+    def has_owner_change(self) -> bool:
+        """Whether ownership moved."""
+        return {o.identity for o in self.owners_before} != {o.identity for o in self.owners_after}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSchema:
+    """Everything that is said of a field; `has_past` is whether its past was asked for."""
+
+    path: str
+    description: str
+    notes: tuple[SchemaNote, ...]
+    owners: tuple[Wrote, ...] = ()
+    past: tuple[PastRow, ...] = ()
+    has_past: bool = False
+
+
+def _describe_merge(node: FieldFacts) -> Iterator[str]:
+    if node.list_type is ListType.MAP:
+        yield _("list with keys %(keys)s") % {"keys": ", ".join(node.list_map_keys)}
+    elif node.list_type is ListType.SET:
+        yield _("set: unique values, each with its own owners")
+    elif node.type == "array":
+        yield _("atomic list: owned and replaced as a whole")
+    if node.map_type is MapType.ATOMIC:
+        yield _("atomic map: owned and replaced as a whole")
+    if node.patch_strategy:
+        key = f" ({node.patch_merge_key})" if node.patch_merge_key else ""
+        yield _("patch strategy %(strategy)s") % {"strategy": ", ".join(node.patch_strategy)} + key
+
+
+def _list_notes(node: FieldFacts) -> Iterator[SchemaNote]:
+    if node.type:
+        yield SchemaNote(_("Type"), f"{node.type} ({node.format})" if node.format else node.type)
+    for text in _describe_merge(node):
+        yield SchemaNote(_("Merges as"), text)
+    if node.has_default:
+        yield SchemaNote(_("Default"), str(node.default))
+    if node.enum:
+        yield SchemaNote(_("One of"), ", ".join(str(value) for value in node.enum))
+
+
+def present_schema(facts: FieldFacts | None, path: FieldPath) -> FieldSchema:
+    """What is known of the field; an empty description when nothing is."""
+    if facts is None:
+        return FieldSchema(render_path(path), "", ())
+    return FieldSchema(render_path(path), facts.description, tuple(_list_notes(facts)))
+
+
+def _present_past(move: PastMove, you: str) -> PastRow:
+    path, versions = move.reason.path, move.versions
+    return PastRow(
+        at=move.at,
+        run_number=move.run_number,
+        url=reverse("runs:show-result", args=[move.run_number, move.position]),
+        by=move.by,
+        look=FIELD_LOOKS[move.reason.operation],
+        before=show_value(find_value(versions.live, path)),
+        after=show_value(find_value(versions.after, path)),
+        owners_before=present_owners(move.reason.owners_before, you=you),
+        owners_after=present_owners(move.reason.owners_after, you=you),
+    )
+
+
+def with_past(about: FieldSchema, owners: tuple[Owner, ...], past: Iterable[PastMove], *, you: str) -> FieldSchema:
+    """The same with who owns it in live and since when, and what runs did to it."""
+    wrote = tuple(Wrote(chip, chip.time) for chip in present_owners(owners, you=you))
+    return replace(about, owners=wrote, past=tuple(_present_past(move, you) for move in past), has_past=True)

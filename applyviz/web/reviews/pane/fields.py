@@ -1,0 +1,363 @@
+"""One row per field: what happens to it, from which value to which, who owned it and will own it, and why.
+
+Rows are put under the path that they share: a chain with one child is folded into the path, and a place
+with several rows becomes a section. Values come from masked versions and are looked up by path.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.diff.structural import is_same_at
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects import paths
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.requests.options import ApplyMode
+from applyviz.engine.schema.builtin import bundled
+from applyviz.web.components.badges import FIELD_LOOKS, Look
+from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
+from applyviz.web.reviews.pane import field_marks
+from applyviz.web.reviews.pane.blocked_removals import ReleaseRow
+from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
+from applyviz.web.reviews.pane.resolutions import NOTHING, Dispute, Settlement
+
+
+class FieldFilter(StrEnum):
+    """Which rows of an object are shown."""
+
+    CHANGES = "changes"
+    CONFLICTS = "conflicts"
+    KEPT = "kept"
+    REMOVED = "removed"
+    DEFAULTED = "defaulted"
+    ALL = "all"
+
+
+_SHOWN_BY: dict[FieldFilter, frozenset[FieldOperation]] = {
+    FieldFilter.CHANGES: frozenset(
+        {
+            FieldOperation.SET,
+            FieldOperation.CHANGED,
+            FieldOperation.CLEARED,
+            FieldOperation.CONFLICT,
+            FieldOperation.NOT_REMOVED,
+        }
+    ),
+    FieldFilter.CONFLICTS: frozenset({FieldOperation.CONFLICT}),
+    FieldFilter.KEPT: frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED}),
+    FieldFilter.REMOVED: frozenset({FieldOperation.CLEARED, FieldOperation.NOT_REMOVED}),
+    FieldFilter.DEFAULTED: frozenset({FieldOperation.DEFAULTED}),
+    FieldFilter.ALL: frozenset(FieldOperation),
+}
+
+_IDENTITY = frozenset(
+    paths.fields(*names) for names in (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+)
+
+FILTER_WORDS: dict[FieldFilter, str | Promise] = {
+    FieldFilter.CHANGES: _("Changes"),
+    FieldFilter.CONFLICTS: _("Conflicts"),
+    FieldFilter.KEPT: _("Kept (not in manifest)"),
+    FieldFilter.REMOVED: _("Removed"),
+    FieldFilter.DEFAULTED: _("Server defaults"),
+    FieldFilter.ALL: _("All fields"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChoice:
+    """One filter with the number of rows it leaves."""
+
+    value: str
+    word: str | Promise
+    count: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """One of the four versions of a field."""
+
+    name: str | Promise
+    value: Shown | None
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """Everything a page prints of one field."""
+
+    index: int
+    label: str
+    path: str
+    look: Look
+    live: Shown | None
+    after: Shown | None
+    is_changed: bool
+    why: str
+    rule: str
+    marks: field_marks.Marks
+    versions: tuple[NamedValue, ...]
+    owners_before: tuple[OwnerChip, ...]
+    owners_after: tuple[OwnerChip, ...]
+    is_conflict: bool
+    conflicts: tuple[str, ...]
+    position: str
+    about_url: str
+    lines: tuple[DiffRow, ...] = ()
+    dispute: Dispute | None = None
+    release: ReleaseRow | None = None
+    is_decided: bool = False
+    can_ignore: bool = False
+
+    @property
+    def has_owner_change(self) -> bool:
+        """Whether ownership moves."""
+        before, after = ({o.identity for o in owners} for owners in (self.owners_before, self.owners_after))
+        return before != after
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a value needs lines of its own."""
+        return any(v is not None and v.is_long for v in (self.live, self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that share a path; `path` is empty for rows that share none."""
+
+    path: str
+    rows: tuple[FieldRow, ...]
+
+
+@dataclass(slots=True)
+class _Place:
+    """A node of the tree of paths while sections are found."""
+
+    children: dict[PathElement, _Place] = field(default_factory=dict)
+    reasons: list[tuple[int, FieldReason]] = field(default_factory=list)
+
+    def count(self) -> int:
+        return len(self.reasons) + sum(c.count() for c in self.children.values())
+
+
+def _name_element(element: PathElement) -> str:
+    named = element_value(element)
+    if element[0] == "k":
+        return " ".join(str(v) for v in named.values())
+    return str(named)
+
+
+def render_short(path: FieldPath) -> str:
+    """A path for people: dots between plain fields, an angle before what is named by data."""
+    text = ""
+    was_field = False
+    for element in path:
+        name = _name_element(element)
+        is_field = element[0] == "f" and "." not in name and "/" not in name
+        between = "." if is_field and was_field else " › "  # noqa: RUF001 the angle is drawn
+        text += (between if text else "") + name
+        was_field = is_field
+    return text
+
+
+def _is_named_by(path: FieldPath, held: Counter[FieldPath]) -> bool:
+    """Whether a field only repeats the key of its list entry, and the entry has other rows."""
+    if len(path) < 2 or path[-2][0] != "k" or held[path[:-1]] < 2:
+        return False
+    return path[-1][2:] in element_value(path[-2])
+
+
+def _falls_back(change: ObjectChange, reason: FieldReason, chosen: FieldFilter) -> bool:
+    """Whether a default takes the place of a live value: that is a change, not the filling of a gap."""
+    return (
+        chosen is FieldFilter.CHANGES
+        and reason.operation is FieldOperation.DEFAULTED
+        and find_value(change.versions.live, reason.path) is not ABSENT
+    )
+
+
+def _is_identity(change: ObjectChange, reason: FieldReason) -> bool:
+    """Whether a field only says which object is created or deleted: its own name tells that, and it is no change."""
+    is_there_throughout = change.versions.live is not None and change.versions.after is not None
+    return reason.path in _IDENTITY and not is_there_throughout
+
+
+def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
+    """The reasons that a filter leaves, each with its place in the change; all counts of pages are theirs."""
+    shown = _SHOWN_BY[chosen]
+    found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
+    if chosen is FieldFilter.ALL:
+        return found
+    held = Counter(r.path[:-1] for _n, r in found)
+    return [
+        (n, r)
+        for n, r in found
+        if r.reason is not Reason.BOOKKEEPING and not _is_named_by(r.path, held) and not _is_identity(change, r)
+    ]
+
+
+def present_filters(change: ObjectChange, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
+    """All filters with their counts."""
+    return tuple(
+        FilterChoice(f.value, FILTER_WORDS[f], len(select_reasons(change, f)), f is chosen) for f in FieldFilter
+    )
+
+
+def _grow_tree(reasons: Iterable[tuple[int, FieldReason]]) -> _Place:
+    root = _Place()
+    for index, reason in reasons:
+        place = root
+        for element in reason.path:
+            place = place.children.setdefault(element, _Place())
+        place.reasons.append((index, reason))
+    return root
+
+
+def _walk_sections(
+    place: _Place, path: FieldPath
+) -> Iterator[tuple[FieldPath, list[tuple[FieldPath, int, FieldReason]]]]:
+    """Yield each section: the shared path and its rows with the path below it."""
+    own: list[tuple[FieldPath, int, FieldReason]] = [((), index, reason) for index, reason in place.reasons]
+    deeper: list[tuple[FieldPath, _Place]] = []
+    for element, child in place.children.items():
+        if child.count() == 1:
+            own.extend(_only_row(child, (element,)))
+        else:
+            deeper.append(((*path, element), child))
+    if own:
+        yield path, own
+    for below, child in deeper:
+        yield from _walk_sections(child, below)
+
+
+def _only_row(place: _Place, path: FieldPath) -> list[tuple[FieldPath, int, FieldReason]]:
+    while not place.reasons:
+        element, place = next(iter(place.children.items()))
+        path = (*path, element)
+    return [(path, index, reason) for index, reason in place.reasons]
+
+
+def present_sections(
+    change: ObjectChange,
+    *,
+    mode: ApplyMode,
+    you: str,
+    chosen: FieldFilter,
+    explain: Callable[[FieldReason], str],
+    url_of: Callable[[int], str],
+    start: int = 0,
+    limit: int | None = None,
+    settlement: Settlement = NOTHING,
+) -> tuple[Section, ...]:
+    """The rows of one object under the paths they share; `explain` gives the sentence of a reason.
+
+    - `start` and `limit` cut a page out of the rows.
+    """
+    end = None if limit is None else start + limit
+    tree = _grow_tree(select_reasons(change, chosen)[start:end])
+    sections = []
+    for path, found in _walk_sections(tree, ()):
+        rows = tuple(
+            present_field(
+                change,
+                index,
+                reason,
+                label=render_short(below or path[-1:]),
+                mode=mode,
+                you=you,
+                explain=explain,
+                url_of=url_of,
+                settlement=settlement,
+            )
+            for below, index, reason in found
+        )
+        sections.append(Section(render_short(path), rows))
+    return tuple(sections)
+
+
+def _present_marks(change: ObjectChange, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:
+    versions = change.versions
+    manifest, live, after = (find_value(v, reason.path) for v in (versions.manifest, versions.live, versions.after))
+    is_equal = _find_equality(change, reason)
+    if mode is ApplyMode.CLIENT:
+        last_applied = find_value(versions.last_applied, reason.path)
+        return field_marks.compare_versions(last_applied, manifest, live, after, is_equal)
+    return field_marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
+
+
+def _find_equality(change: ObjectChange, reason: FieldReason) -> field_marks.Equality:
+    """When two values of the field are the same: quantities of one amount are, where the schema has quantities."""
+    kind = bundled().find_kind(change.ref.gvk)
+    return partial(is_same_at, kind.root if kind else None, reason.path)
+
+
+def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
+    return any(o.manager == you and o.operation == "Apply" for o in owners)
+
+
+def _name_versions(
+    change: ObjectChange, reason: FieldReason, found: field_marks.Marks, mode: ApplyMode
+) -> tuple[NamedValue, ...]:
+    versions = change.versions
+    objects = (versions.last_applied, versions.manifest, versions.live, versions.after)
+    named = tuple(
+        NamedValue(mark.label, show_value(find_value(obj, reason.path)), mark.shape)
+        for mark, obj in zip(found.items, objects, strict=True)
+    )
+    return named if mode is ApplyMode.CLIENT else named[1:]
+
+
+def present_field(
+    change: ObjectChange,
+    index: int,
+    reason: FieldReason,
+    *,
+    label: str,
+    mode: ApplyMode,
+    you: str,
+    explain: Callable[[FieldReason], str],
+    url_of: Callable[[int], str],
+    settlement: Settlement = NOTHING,
+) -> FieldRow:
+    """One row, with everything that opening it shows."""
+    live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
+    is_same = (live is ABSENT and after is ABSENT) or (
+        live is not ABSENT and after is not ABSENT and _find_equality(change, reason)(live, after)
+    )
+    found = _present_marks(change, reason, mode, you)
+    path = render_path(reason.path)
+    return FieldRow(
+        index=index,
+        label=label,
+        path=path,
+        look=FIELD_LOOKS[reason.operation],
+        live=show_value(live),
+        after=show_value(after),
+        is_changed=not is_same,
+        why=explain(reason),
+        rule=reason.reason.value,
+        marks=found,
+        versions=_name_versions(change, reason, found, mode),
+        owners_before=present_owners(reason.owners_before, you=you),
+        owners_after=present_owners(reason.owners_after, you=you),
+        is_conflict=reason.operation is FieldOperation.CONFLICT,
+        conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
+        position=str(reason.position) if reason.position.line else "",
+        about_url=url_of(index),
+        dispute=settlement.disputes.get(path),
+        release=settlement.releases.get(path),
+        is_decided=path in settlement.decided_paths,
+        can_ignore=not is_same and not reason.position.line,
+        lines=() if is_same else diff_values(str(element_value(reason.path[-1])), live, after),
+    )

@@ -1,0 +1,17 @@
+"""Which patch of an object an address names: of a way out, of an answer, or of all answers together."""
+
+from __future__ import annotations
+
+from applyviz.engine.planning.conflicts.file_edits import FilePatch
+from applyviz.engine.planning.model.plan import ObjectChange
+
+
+def find_patch(change: ObjectChange, of: str, place: int, way: int) -> FilePatch | None:
+    """The patch; `way` counts the ways of an open field from 1. None when there is none."""
+    if of == "all":
+        return change.patch
+    if of == "answers" and place < len(change.answers):
+        return change.answers[place].patch
+    if of == "ways" and place < len(change.ways) and 0 < way <= len(change.ways[place].ways):
+        return change.ways[place].ways[way - 1].patch
+    return None

@@ -1,0 +1,158 @@
+"""As kubectl beside as planned: what kubectl would send for the same object, equal or explained, and its command.
+
+The engine calculates kubectl's writes by kubectl's rules; what differs is said in words, and shown where words
+are not enough. Objects come masked, so a command with masked values is not offered.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from django.utils.translation import gettext
+
+from applyviz.engine.diff.masking import is_masked
+from applyviz.engine.objects.exchange import APPLY_PATCH, Request
+from applyviz.engine.objects.values import JSONValue, is_same_json
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.schema.builtin import bundled
+from applyviz.engine.schema.model import Resource
+from applyviz.web.components.values import render_yaml
+from applyviz.web.reviews.pane.diff_lines import diff_bodies
+from applyviz.web.reviews.pane.requests import Beside, RequestRow, Text, Words, present_request
+
+NAME = "kubectl.sh"
+
+
+@dataclass(frozen=True, slots=True)
+class KubectlRow:
+    """What kubectl would do with the same object: its command, and each way in which that differs from the plan.
+
+    - `command` is None when it holds masked values: nobody could run it.
+    - `writes` are requests that kubectl would send and the plan does not.
+    """
+
+    command: Text | None
+    differences: tuple[Words, ...]
+    writes: tuple[RequestRow, ...] = ()
+
+
+def _find_resource(change: ObjectChange) -> Resource | None:
+    """How the kind is addressed; of a custom resource its request tells."""
+    known = bundled().find_resource(change.ref.gvk)
+    if known is not None:
+        return known
+    path = next((r.path for r in change.requests), "")
+    parts = path.split("/")
+    at = parts.index("namespaces") + 2 if "namespaces" in parts[:-2] else 4
+    if len(parts) <= at:
+        return None
+    return Resource(change.ref.gvk, parts[at], is_namespaced="namespaces" in parts)
+
+
+def unbind(request: Request) -> JSONValue:
+    """The body without what binds it to the object that was read."""
+    body = request.body
+    if not isinstance(body, Mapping):
+        return body
+    kept = {k: v for k, v in body.items() if k != "preconditions"}
+    metadata = body.get("metadata")
+    if isinstance(metadata, Mapping):
+        bound = {hole.path[-1][2:] for hole in request.holes} | ({"resourceVersion"} if not request.holes else set())
+        left = {k: v for k, v in metadata.items() if k not in bound}
+        kept = {**kept, "metadata": left} if left else {k: v for k, v in kept.items() if k != "metadata"}
+    return kept
+
+
+def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
+    says: list[Words] = []
+    if planned.holes:
+        bound = " · ".join(hole.rule for hole in planned.holes)
+        says.append(gettext("The plan adds preconditions from the live object (%(fields)s).") % {"fields": bound})
+    elif not is_same_json(planned.body, sent.body) and is_same_json(unbind(planned), unbind(sent)):
+        says.append(gettext("The plan adds the precondition that the object does not exist."))
+    if (planned.method, planned.path) != (sent.method, sent.path):
+        says.append(gettext("kubectl sends %(request)s.") % {"request": f"{sent.method} {sent.path}"})
+    for name in sorted({*planned.query, *sent.query}):
+        if planned.query.get(name) != sent.query.get(name):
+            says.append(f"{name}: {planned.query.get(name, '—')} → {sent.query.get(name, '—')}")
+    if planned.content_type != sent.content_type:
+        says.append(f"{planned.content_type} → {sent.content_type}")
+    old, new = unbind(planned), unbind(sent)
+    lines = () if is_same_json(old, new) else diff_bodies(old, new)
+    if lines and is_edited:
+        says.append(gettext("Resolutions edited this body; kubectl sends the file unchanged."))
+    return Beside(not says and not lines, tuple(says), lines)
+
+
+def present_requests(
+    change: ObjectChange,
+    options: ApplyOptions,
+    *,
+    is_edited: bool = False,
+    file_url_of: Callable[[str], str] | None = None,
+) -> tuple[tuple[RequestRow, ...], KubectlRow | None]:
+    """Every request of the plan with what kubectl would send beside it, and kubectl's command."""
+    resource = _find_resource(change)
+    sent: tuple[Request, ...] | None = None
+    if resource is not None and change.requests:
+        kind = bundled().find_kind(change.ref.gvk)
+        sent = list_kubectl_writes(change, options=options, resource=resource, kind=kind)
+    planned = [r for r in change.requests if r.is_write]
+    pairs = dict(zip(map(id, planned), sent or (), strict=False))
+    rows = tuple(
+        present_request(
+            request,
+            number,
+            beside=_compare(request, pairs[id(request)], is_edited=is_edited) if id(request) in pairs else None,
+            file_url_of=file_url_of,
+        )
+        for number, request in enumerate(change.requests, 1)
+    )
+    more = tuple(present_request(r) for r in (sent or ())[len(planned) :])
+    return rows, _present_kubectl(change, options, sent, len(planned), more, file_url_of)
+
+
+def _differ(change: ObjectChange, sent: tuple[Request, ...] | None, planned: int) -> Iterator[Words]:
+    if any(request.method == "DELETE" for request in change.requests):
+        yield gettext("This plan deletes the object. kubectl only does that with --prune.")
+    elif sent is None:
+        yield gettext("Could not determine what kubectl would send for this object.")
+    elif len(sent) < planned:
+        yield gettext("kubectl sends fewer requests than the plan.")
+
+
+def write_command(change: ObjectChange, options: ApplyOptions) -> str:
+    """The kubectl command with its manifest; "" when a value of it is masked or there is no manifest."""
+    manifest = change.versions.manifest
+    if manifest is None or is_masked(manifest):
+        return ""
+    parts = ["kubectl apply"]
+    if options.mode is ApplyMode.SERVER:
+        parts.append("--server-side")
+    parts.append(f"--field-manager={shlex.quote(options.field_manager)}")
+    applied = [r for r in change.requests if r.content_type == APPLY_PATCH]
+    if any(r.query.get("force") == "true" for r in applied):
+        parts.append("--force-conflicts")
+    if change.ref.namespace:
+        parts.append(f"--namespace={shlex.quote(change.ref.namespace)}")
+    command = " ".join((*parts, "--filename=-"))
+    return f"{command} <<'MANIFEST'\n{render_yaml(manifest)}\nMANIFEST"
+
+
+def _present_kubectl(
+    change: ObjectChange,
+    options: ApplyOptions,
+    sent: tuple[Request, ...] | None,
+    planned: int,
+    more: tuple[RequestRow, ...],
+    file_url_of: Callable[[str], str] | None,
+) -> KubectlRow | None:
+    if not change.requests or change.versions.manifest is None:
+        return None
+    text = write_command(change, options)
+    command = Text(text, NAME, file_url_of(NAME) if file_url_of else "") if text else None
+    return KubectlRow(command, tuple(_differ(change, sent, planned)), tuple(replace(r, curl=None) for r in more))

@@ -1,0 +1,40 @@
+"""The edit for the file as lines: a unified patch to copy or to take away, or the sentence that stands for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applyviz.engine.planning.conflicts.file_edits import FilePatch
+
+_TONES = {"+": "add", "-": "remove", "@": "place"}
+_HEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PatchLine:
+    """One line of a patch; `tone` is empty for what stays."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PatchView:
+    """A patch as it is shown; without `lines`, `reason` says why there are none and what to change."""
+
+    where: str
+    lines: tuple[PatchLine, ...]
+    text: str
+    reason: str
+    url: str
+
+
+def present_patch(patch: FilePatch | None, *, url: str) -> PatchView | None:
+    """A patch as lines; None stays None."""
+    if patch is None:
+        return None
+    shown = patch.text.split("\n")[_HEAD:] if patch.text else []
+    if shown and not shown[-1]:
+        shown.pop()
+    lines = tuple(PatchLine(line.rstrip("\r"), _TONES.get(line[:1], "")) for line in shown)
+    return PatchView(str(patch.position), lines, patch.text, patch.reason, url if patch.text else "")

@@ -1,0 +1,39 @@
+"""The files that a page of an object offers: its versions, the bodies of its requests, and the commands.
+
+Everything comes masked: a command with a masked value is no file, because nobody could run it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.web.components.values import render_yaml
+from applyviz.web.reviews.pane.kubectl import NAME, write_command
+from applyviz.web.reviews.pane.requests import render_body, write_curl
+from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
+
+_REQUEST = re.compile(r"request-([1-9]\d{0,3})\.(yaml|sh)")
+
+
+def render_file(change: ObjectChange, options: ApplyOptions, name: str) -> str:
+    """The text of a file by its name; "" when there is none of that name."""
+    if name == NAME:
+        return write_command(change, options)
+    found = _REQUEST.fullmatch(name)
+    if found is not None:
+        number = int(found[1])
+        if number > len(change.requests):
+            return ""
+        request = change.requests[number - 1]
+        return render_body(request) if found[2] == "yaml" else write_curl(request)
+    version = name.removesuffix(".yaml")
+    obj = getattr(change.versions, version) if version in VERSION_WORDS and name.endswith(".yaml") else None
+    return "" if obj is None else render_yaml(obj)
+
+
+def name_file(change: ObjectChange, name: str) -> str:
+    """How a file is called where it is kept: kind, name of the object, and what it holds."""
+    text = f"{change.ref.gvk.kind}-{change.ref.name}-{name}".lower()
+    return re.sub(r"[^0-9a-z._-]+", "-", text)[:200]

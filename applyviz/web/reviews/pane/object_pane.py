@@ -1,0 +1,383 @@
+"""The pane of one object: its head, its tabs, and what each tab prints.
+
+A tab has an address of its own; only what the chosen tab needs is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from urllib.parse import parse_qsl
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.engine.planning.conflicts.server_errors import Complaint
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.objects.change_builder import REJECTED
+from applyviz.engine.requests.options import ApplyMode, ApplyOptions
+from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.web.components.badges import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
+from applyviz.web.components.notices import HazardAct, Notice
+from applyviz.web.components.phrases import ORIGINS, name_method, say_certainty, say_hazard, say_reason, title_hazard
+from applyviz.web.reviews.pane import fields
+from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
+from applyviz.web.reviews.pane.fields import FieldFilter, FilterChoice, Section
+from applyviz.web.reviews.pane.kubectl import KubectlRow, present_requests
+from applyviz.web.reviews.pane.ownership_columns import Lane, present_lanes
+from applyviz.web.reviews.pane.requests import RequestRow
+from applyviz.web.reviews.pane.resolutions import NOTHING, Settlement
+from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS, Document, present_document
+
+Text = str | Promise
+
+
+class Tab(StrEnum):
+    """The views of one object."""
+
+    CHANGES = "changes"
+    DIFF = "diff"
+    REQUESTS = "requests"
+    OWNERS = "owners"
+    YAML = "yaml"
+
+
+_WORDS: dict[Tab, Text] = {
+    Tab.CHANGES: gettext_lazy("Changes"),
+    Tab.DIFF: gettext_lazy("Diff"),
+    Tab.REQUESTS: gettext_lazy("Requests"),
+    Tab.OWNERS: gettext_lazy("Field owners"),
+    Tab.YAML: gettext_lazy("YAML"),
+}
+
+
+ROWS = 250
+
+
+@dataclass(frozen=True, slots=True)
+class TabLink:
+    """One tab."""
+
+    word: Text
+    url: str
+    is_current: bool
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChoice:
+    """One of the versions that the YAML tab can show."""
+
+    value: str
+    word: Text
+    has_text: bool
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DiffChoice:
+    """One way to show the diff."""
+
+    word: Text
+    query: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """Everything that the pane prints; fields of other tabs stay empty."""
+
+    name: str
+    kind: str
+    namespace: str
+    look: Look
+    position: str
+    method: str
+    certainty: Look
+    certainty_reason: str
+    schema_origin: str
+    notices: tuple[Notice, ...]
+    tabs: tuple[TabLink, ...]
+    url: str
+    template: str
+    is_server_side: bool
+    deciding: Settlement = NOTHING
+    life_url: str = ""
+    keep: str = ""
+    kept: tuple[tuple[str, str], ...] = ()
+    filters: tuple[FilterChoice, ...] = ()
+    sections: tuple[Section, ...] = ()
+    show: str = ""
+    is_aligned: bool = False
+    first_field: int = 0
+    linked_field: int | None = None
+    next_field: int = 0
+    fields_total: int = 0
+    empty_text: str = ""
+    diff: DiffPage | None = None
+    diff_query: str = ""
+    is_masked: bool = False
+    is_split: bool = False
+    choices: tuple[DiffChoice, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
+    kubectl: KubectlRow | None = None
+    archive_url: str = ""
+    lanes: tuple[Lane, ...] = ()
+    versions: tuple[VersionChoice, ...] = ()
+    document: Document | None = None
+    file_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PaneChoice:
+    """What the address asks for; `keep` is the query that narrows the list beside the pane, to go on with."""
+
+    tab: Tab = Tab.CHANGES
+    show: FieldFilter = FieldFilter.CHANGES
+    version: str = "after"
+    start: int = 1
+    field: int | None = None
+    find: str = ""
+    is_split: bool = False
+    has_noise: bool = False
+    is_raw: bool = False
+    is_edited: bool = False
+    is_aligned: bool = False
+    keep: str = ""
+    archive_url: str = ""
+    file_url_of: Callable[[str], str] | None = None
+    manager_url_of: Callable[[str], str] | None = None
+
+
+def _where(change: ObjectChange) -> str:
+    if not change.position.line:
+        return change.position.file
+    end = f"–{change.end_line}" if change.end_line > change.position.line else ""  # noqa: RUF001 a range
+    return f"{change.position.file}:{change.position.line}{end}"
+
+
+def _present_hazards(hazards: tuple[Hazard, ...], acts: Mapping[HazardKind, HazardAct]) -> Iterator[Notice]:
+    kinds: dict[tuple[HazardKind, Severity, str], list[str]] = {}
+    for hazard in hazards:
+        kinds.setdefault((hazard.kind, hazard.severity, title_hazard(hazard)), []).append(say_hazard(hazard))
+    for (kind, severity, title), texts in kinds.items():
+        one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
+        yield Notice(
+            SEVERITY_LOOKS[severity], title, one, lines=more, anchor=f"hazard-{kind.value}", act=acts.get(kind)
+        )
+
+
+def _tell_refusal(change: ObjectChange) -> str:
+    """Why nothing of a refused object is written, and how far its decisions are."""
+    decided = len({answer.path for answer in change.answers})
+    total = len({conflict.path for conflict in change.conflicts} | {answer.path for answer in change.answers})
+    done = (
+        _("%(decided)d of %(total)d conflicts are resolved. ") % {"decided": decided, "total": total} if decided else ""
+    )
+    return done + _(
+        "The API server rejects this object until all its conflicts are resolved. Its other changes are listed "
+        "below; disputed fields keep their live value."
+    )
+
+
+def _tell_complaint(complaint: Complaint) -> str:
+    """A problem of one field behind its place in the file."""
+    place = f"{complaint.position}: " if complaint.position.line else ""
+    return f"{place}{complaint.field}: {complaint.message}"
+
+
+def present_notices(change: ObjectChange, acts: Mapping[HazardKind, HazardAct] | None = None) -> tuple[Notice, ...]:
+    """What must be said of the object before its fields: error, refusal, hazards, warnings."""
+    notices = []
+    if change.error:
+        title = _("This object could not be planned")
+        lines = tuple(_tell_complaint(complaint) for complaint in change.complaints)
+        notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], title, change.error, lines=lines))
+    if change.operation is Operation.REFUSED:
+        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to resolve"), _tell_refusal(change)))
+    notices.extend(_present_hazards(change.hazards, acts or {}))
+    if change.warnings:
+        notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("Server warnings"), lines=change.warnings))
+    return tuple(notices)
+
+
+def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
+    counts = {Tab.REQUESTS: len(change.requests)}
+    if change.operation not in (Operation.PRUNE, Operation.ERROR):  # it changes as a whole, or not at all
+        counts[Tab.CHANGES] = len(fields.select_reasons(change, FieldFilter.CHANGES))
+    kept = f"?{choice.keep}" if choice.keep else ""
+    return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
+
+
+def _tell_creation(change: ObjectChange) -> str:
+    """A creation without a field to show: a Secret may get all of its data from `stringData`."""
+    written = (change.versions.manifest or {}).get("stringData")
+    if isinstance(written, Mapping) and written:
+        return _("The object is created; stringData sets %(names)s.") % {"names": ", ".join(sorted(written))}
+    return _("The object is created. The manifest sets only its name.")
+
+
+def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
+    if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
+        return _("No changes: the live object already matches the manifest.")
+    if change.operation is Operation.PRUNE:
+        return _("The object is deleted.")
+    if change.operation is Operation.UPDATE and chosen is FieldFilter.CHANGES:
+        return _("Only field ownership changes; no values change.")
+    if change.operation is Operation.CREATE and chosen is FieldFilter.CHANGES:
+        return _tell_creation(change)
+    if change.operation is Operation.ERROR and change.certainty_reason == REJECTED:
+        return _("The API server rejects this object, so none of it changes.")
+    if change.operation is Operation.ERROR and not change.requests:
+        return _("Could not calculate the changes.")
+    return _("No fields match this filter.")
+
+
+def _find_field(change: ObjectChange, choice: PaneChoice) -> PaneChoice:
+    """The choice that shows the field which an address names, whichever filter and page it is on."""
+    if choice.field is None:
+        return choice
+    for show in (choice.show, FieldFilter.ALL):
+        places = [index for index, _reason in fields.select_reasons(change, show)]
+        if choice.field in places:
+            return replace(choice, show=show, start=places.index(choice.field) // ROWS * ROWS + 1)
+    return replace(choice, field=None)
+
+
+def _fill_changes(
+    change: ObjectChange,
+    choice: PaneChoice,
+    options: ApplyOptions,
+    url_of: Callable[[int], str],
+    settlement: Settlement,
+) -> dict[str, object]:
+    choice = _find_field(change, choice)
+    filters, start = fields.present_filters(change, choice.show), choice.start - 1
+    total = next(f.count for f in filters if f.is_current)
+    return {
+        "filters": filters,
+        "is_aligned": choice.is_aligned,
+        "show": choice.show.value,
+        "first_field": start,
+        "linked_field": choice.field,
+        "next_field": start + ROWS if start + ROWS < total else 0,
+        "fields_total": total,
+        "sections": fields.present_sections(
+            change,
+            mode=options.mode,
+            you=options.field_manager,
+            chosen=choice.show,
+            explain=say_reason,
+            url_of=url_of,
+            start=start,
+            limit=ROWS,
+            settlement=settlement,
+        ),
+        "empty_text": _empty_text(change, choice.show),
+    }
+
+
+def _fill_yaml(change: ObjectChange, choice: PaneChoice) -> dict[str, object]:
+    objects = {name: getattr(change.versions, name) for name in VERSION_WORDS}
+    shown = (
+        choice.version if objects.get(choice.version) is not None else next((n for n, o in objects.items() if o), "")
+    )
+    url_of = choice.file_url_of
+    return {
+        "versions": tuple(VersionChoice(n, w, objects[n] is not None, n == shown) for n, w in VERSION_WORDS.items()),
+        "document": present_document(change, shown, start=choice.start, find=choice.find) if shown else None,
+        "file_url": url_of(f"{shown}.yaml") if shown and url_of else "",
+    }
+
+
+def _write_query(choice: PaneChoice) -> str:
+    """The query that shows the diff so."""
+    view = "split" if choice.is_split else "unified"
+    return f"view={view}{'&noise=1' if choice.has_noise else ''}{'&raw=1' if choice.is_raw else ''}"
+
+
+def _offer_choices(choice: PaneChoice, *, has_inside: bool) -> tuple[DiffChoice, ...]:
+    def offer(word: Text, **values: bool) -> DiffChoice:
+        other = replace(choice, **values)  # type: ignore[arg-type]  # the names are those of switches
+        return DiffChoice(word, _write_query(other), other == choice)
+
+    one, two = offer(_("One column"), is_split=False), offer(_("Side by side"), is_split=True)
+    noise = replace(offer(_("Normalized"), has_noise=not choice.has_noise), is_current=choice.has_noise)
+    raw = replace(offer(_("Raw"), is_raw=not choice.is_raw), is_current=choice.is_raw)
+    return (one, two, noise, raw) if has_inside or choice.is_raw else (one, two, noise)
+
+
+def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
+    diff = present_diff(
+        change,
+        you=options.field_manager,
+        is_split=choice.is_split,
+        has_noise=choice.has_noise,
+        is_raw=choice.is_raw,
+        start=choice.start,
+    )
+    return {
+        "diff": diff,
+        "diff_query": _write_query(choice),
+        "is_masked": change.ref.gvk.kind == "Secret",
+        "is_split": choice.is_split,
+        "choices": _offer_choices(choice, has_inside=diff.has_inside),
+    }
+
+
+def _fill_tab(
+    change: ObjectChange,
+    choice: PaneChoice,
+    options: ApplyOptions,
+    field_url_of: Callable[[int], str],
+    settlement: Settlement,
+) -> dict[str, object]:
+    if choice.tab is Tab.CHANGES:
+        return _fill_changes(change, choice, options, field_url_of, settlement)
+    if choice.tab is Tab.DIFF:
+        return _fill_diff(change, choice, options)
+    if choice.tab is Tab.REQUESTS:
+        requests, kubectl = present_requests(
+            change, options, is_edited=choice.is_edited, file_url_of=choice.file_url_of
+        )
+        return {"requests": requests, "kubectl": kubectl, "archive_url": choice.archive_url}
+    if choice.tab is Tab.OWNERS:
+        return {"lanes": present_lanes(change.fields, you=options.field_manager, url_of=choice.manager_url_of)}
+    return _fill_yaml(change, choice)
+
+
+def present_pane(
+    change: ObjectChange,
+    *,
+    options: ApplyOptions,
+    choice: PaneChoice,
+    url_of: Callable[[Tab], str],
+    field_url_of: Callable[[int], str],
+    settlement: Settlement = NOTHING,
+    acts: Mapping[HazardKind, HazardAct] | None = None,
+    life_url: str = "",
+) -> Pane:
+    """The pane of one object with the chosen tab filled in."""
+    return Pane(
+        name=change.ref.name,
+        kind=change.ref.gvk.kind,
+        namespace=change.ref.namespace,
+        look=OBJECT_LOOKS[change.operation],
+        position=_where(change),
+        method=name_method(change.method),
+        certainty=CERTAINTY_LOOKS[change.certainty],
+        certainty_reason=say_certainty(change.certainty_reason),
+        schema_origin=str(ORIGINS[change.schema_origin]),
+        notices=present_notices(change, acts),
+        tabs=_link_tabs(change, choice, url_of),
+        url=url_of(choice.tab),
+        template=f"reviews/_{choice.tab.value}.html",
+        is_server_side=options.mode is ApplyMode.SERVER,
+        deciding=settlement,
+        life_url=life_url,
+        keep=f"&{choice.keep}" if choice.keep else "",
+        kept=tuple(parse_qsl(choice.keep)),
+        **_fill_tab(change, choice, options, field_url_of, settlement),  # type: ignore[arg-type]  # each tab fills its own fields
+    )

@@ -1,0 +1,110 @@
+"""Field managers and the fields of one object: what each owns before and after, gains, loses and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+
+from applyviz.engine.explain.reasons import FieldReason
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.web.components.owners import OwnerChip, present_owner
+from applyviz.web.reviews.pane.fields import render_short
+
+NAMED = 300
+_Identity = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One field owner."""
+
+    owner: OwnerChip
+    before: int
+    after: int
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    shared: tuple[str, ...]
+    time: str
+    url: str = ""
+    widest: int = 1
+    kept_paths: tuple[str, ...] = ()
+
+    @property
+    def more_kept(self) -> int:
+        """How many kept fields are not named."""
+        return self.kept - len(self.kept_paths)
+
+    @property
+    def kept_share(self) -> int:
+        """How wide its kept fields are drawn, in hundredths of the widest lane; gained and lost ones follow them."""
+        return round(100 * self.kept / self.widest)
+
+    @property
+    def gained_share(self) -> int:
+        """How wide its gained fields are drawn."""
+        return round(100 * len(self.gained) / self.widest)
+
+    @property
+    def lost_at(self) -> int:
+        """Where its lost fields are drawn."""
+        return self.kept_share + self.gained_share
+
+    @property
+    def lost_share(self) -> int:
+        """How wide its lost fields are drawn."""
+        return round(100 * len(self.lost) / self.widest)
+
+    @property
+    def kept(self) -> int:
+        """How many fields it owns before and after."""
+        return self.after - len(self.gained)
+
+
+@dataclass(slots=True)
+class _Holding:
+    owner: Owner
+    before: dict[FieldPath, None] = field(default_factory=dict)
+    after: dict[FieldPath, None] = field(default_factory=dict)
+    shared: dict[FieldPath, None] = field(default_factory=dict)
+
+
+def _identify(owner: Owner) -> _Identity:
+    return owner.manager, owner.operation, owner.subresource
+
+
+def _gather(reasons: Iterable[FieldReason]) -> dict[_Identity, _Holding]:
+    held: dict[_Identity, _Holding] = {}
+    for reason in reasons:
+        for owner in reason.owners_before:
+            held.setdefault(_identify(owner), _Holding(owner)).before[reason.path] = None
+        for owner in reason.owners_after:
+            holding = held.setdefault(_identify(owner), _Holding(owner))
+            holding.after[reason.path] = None
+            if len(reason.owners_after) > 1:
+                holding.shared[reason.path] = None
+    return held
+
+
+def present_lanes(
+    reasons: Iterable[FieldReason], *, you: str, url_of: Callable[[str], str] | None = None
+) -> tuple[Lane, ...]:
+    """All lanes, your own first; `url_of` says where all that a field manager owns is listed."""
+    held = sorted(_gather(reasons).values(), key=lambda h: (h.owner.manager != you, h.owner.manager, h.owner.operation))
+    widest = max((len(h.before | h.after) for h in held), default=1)
+    return tuple(
+        Lane(
+            owner=present_owner(h.owner, you=you),
+            before=len(h.before),
+            after=len(h.after),
+            gained=tuple(render_short(p) for p in h.after if p not in h.before),
+            lost=tuple(render_short(p) for p in h.before if p not in h.after),
+            shared=tuple(render_short(p) for p in h.shared),
+            time=h.owner.time,
+            url=url_of(h.owner.manager) if url_of else "",
+            widest=max(1, widest),
+            kept_paths=tuple(map(render_short, islice((p for p in h.after if p in h.before), NAMED))),
+        )
+        for h in held
+    )

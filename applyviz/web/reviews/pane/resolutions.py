@@ -1,0 +1,325 @@
+"""What can be decided of an object and what was: ways out with their results, edits for the file, rules, releases.
+
+Everything was worked out by the engine when the object was planned (`change.ways`, `.answers`, `.releases`); here it
+only gets words and addresses. A person who may not decide sees the same without the controls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from applyviz.engine.objects.paths import FieldPath, element_value, render_path
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.planning.conflicts.resolutions import Answered, FieldWays, Way, WayOut
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import PlanState, ReviewState
+from applyviz.records.models import Decision, Plan
+from applyviz.web.components.owners import OwnerChip, present_owners
+from applyviz.web.components.values import ABSENT, Shown, show_value
+from applyviz.web.reviews.pane.blocked_removals import ReleaseRow, present_release
+from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.plans import resolutions
+from applyviz.workflow.plans.live_values import hidden_positions
+
+Text = str | Promise
+WAY_WORDS: dict[Way, Text] = {
+    Way.TAKE_OVER: gettext_lazy("Overwrite (force)"),
+    Way.LEAVE: gettext_lazy("Give up the field"),
+    Way.CO_OWN: gettext_lazy("Share (keep live value)"),
+}
+_MEANINGS: dict[Way, Text] = {
+    Way.TAKE_OVER: gettext_lazy("Your value is applied; %(manager)s loses the field."),
+    Way.LEAVE: gettext_lazy("The live value stays with %(manager)s; you no longer set the field."),
+    Way.CO_OWN: gettext_lazy("You and %(manager)s both own the live value. The next change by either one conflicts."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WayCard:
+    """One way out as a choice: its result, and what it does to the body and to the file."""
+
+    way: str
+    key: int
+    title: Text
+    about: Text
+    value: Shown | None
+    owners: tuple[OwnerChip, ...]
+    sends: Text
+    is_forced: bool
+    is_possible: bool
+    patch: PatchView | None
+
+    @property
+    def tone(self) -> str:
+        """How its value is marked: as a change only when it is one."""
+        return "will" if self.is_forced else "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """One open conflict of a field, with the name of its choice in the form of the object."""
+
+    place: int
+    path: str
+    managers: str
+    cards: tuple[WayCard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """What was decided of a field: by whom and when, or by which rule; how it goes home, and how it is undone."""
+
+    path: str
+    title: Text
+    manager: str
+    by: str = ""
+    at: object = None
+    note: str = ""
+    plan_number: int | None = None
+    rule: int = 0
+    rule_url: str = ""
+    undo_url: str = ""
+    propose_url: str = ""
+    patch: PatchView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeChoice:
+    """More than one field: the query that names it, and what people call it."""
+
+    query: tuple[tuple[str, str], ...]
+    text: Text
+
+    @property
+    def value(self) -> str:
+        """The scope as one value of a form."""
+        return "&".join(f"{name}={value}" for name, value in self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Everything about deciding one object; `form_url` is empty for who may not decide."""
+
+    disputes: Mapping[str, Dispute] = field(default_factory=dict)
+    answers: tuple[AnswerRow, ...] = ()
+    releases: Mapping[str, ReleaseRow] = field(default_factory=dict)
+    form_url: str = ""
+    everywhere_url: str = ""
+    replan_url: str = ""
+    scopes: tuple[ScopeChoice, ...] = ()
+    patch: PatchView | None = None
+    is_lost: bool = False
+    propose_url: str = ""
+
+    @property
+    def open_count(self) -> int:
+        """How many fields are still to decide."""
+        return len(self.disputes)
+
+    @property
+    def has_many(self) -> bool:
+        """Whether there is more than one to decide, so that the button should follow the reader."""
+        return self.open_count > 1
+
+    @property
+    def decided_paths(self) -> frozenset[str]:
+        """The fields that are decided already."""
+        return frozenset(answer.path for answer in self.answers)
+
+
+NOTHING = Settlement()
+
+
+def name_way(way: Way, manager: str) -> str:
+    """A way out in a few words; `manager` is who is in the way."""
+    return str(WAY_WORDS[way]) % {"manager": manager}
+
+
+def _name_field(path: FieldPath) -> str:
+    named = element_value(path[-1])
+    return " ".join(map(str, named.values())) if isinstance(named, Mapping) else str(named)
+
+
+def _describe_body(path: FieldPath, way: WayOut, shown: Shown | None) -> str:
+    name = _name_field(path)
+    if way.edit is not None and way.edit.is_removed:
+        return _("the body without %(field)s") % {"field": name}
+    text = shown.text if shown is not None and not shown.is_long else "…"
+    return f"{name}: {text}"
+
+
+def present_way(path: FieldPath, way: WayOut, *, key: int, manager: str, you: str, patch_url: str) -> WayCard:
+    """One way out with its result."""
+    shown = show_value(way.value) if way.is_present else show_value(ABSENT)
+    return WayCard(
+        way=way.way.value,
+        key=key,
+        title=name_way(way.way, manager),
+        about=str(_MEANINGS[way.way]) % {"manager": manager},
+        value=shown,
+        owners=present_owners(way.owners, you=you),
+        sends=_describe_body(path, way, shown),
+        is_forced=way.way is Way.TAKE_OVER,
+        is_possible=way.is_possible,
+        patch=present_patch(way.patch, url=patch_url),
+    )
+
+
+def list_disputes(
+    change: engine.ObjectChange, *, you: str, link_patch: Callable[[int, int], str] | None = None
+) -> dict[str, Dispute]:
+    """The open conflicts of an object with their ways out, by field; `link_patch(place, key)` is where a patch is."""
+    found = {}
+    for place, ways in enumerate(change.ways):
+        managers = ", ".join(ways.managers)
+        cards = []
+        for key, way in enumerate(ways.ways, 1):
+            url = link_patch(place, key) if link_patch else ""
+            cards.append(present_way(ways.path, way, key=key, manager=managers, you=you, patch_url=url))
+        path = render_path(ways.path)
+        found[path] = Dispute(place, path, managers, tuple(cards))
+    return found
+
+
+class _Settler:
+    """Puts words and addresses to what was worked out for one object of a plan."""
+
+    def __init__(self, plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> None:
+        self._plan = plan
+        self._position = position
+        self._change = change
+        self._here = [plan.review.number, plan.number, position]
+        self._you = options_from_json(plan.options).field_manager
+        latest = plan.review.latest_plan
+        is_open = plan.review.state == ReviewState.OPEN and plan.state == PlanState.COMPLETE
+        is_latest = latest is not None and latest.pk == plan.pk
+        places = list(access.places_of(plan.review))
+        self._may_propose = plan.state == PlanState.COMPLETE and access.can(person, Action.DECIDE, places)
+        self.may_decide = is_open and is_latest and self._may_propose
+
+    def _link_patch(self, of: str, place: int, way: int = 0) -> str:
+        return reverse("reviews:show-patch", args=[*self._here, of, place, way])
+
+    def _find_undo(self, answer: Answered) -> str:
+        key = list(self._change.ref.key)
+        for place, decided in enumerate(self._plan.decisions):
+            if decided["object"] == key and tuple(decided["path"]) == answer.path and self.may_decide:
+                return reverse("reviews:undo-decision", args=[self._plan.review.number, self._plan.number, place])
+        return ""
+
+    def _present_answer(self, place: int, answer: Answered, made: Decision | None) -> AnswerRow:
+        path = render_path(answer.path)
+        cluster = self._plan.target.cluster.slug
+        propose = f"{reverse('reviews:propose-rule', args=self._here)}?answer={place}"
+        return AnswerRow(
+            path=path,
+            title=name_way(answer.way, answer.manager),
+            manager=answer.manager,
+            by=made.by.get_username() if made else "",
+            at=made.created_at if made else None,
+            note=made.note if made else "",
+            plan_number=made.plan.number if made else None,
+            rule=answer.rule,
+            rule_url=f"{reverse('clusters:list-rules', args=[cluster])}#rule-{answer.rule}" if answer.rule else "",
+            undo_url="" if answer.rule else self._find_undo(answer),
+            propose_url=propose if self._may_propose and not answer.rule else "",
+            patch=present_patch(answer.patch, url=self._link_patch("answers", place)),
+        )
+
+    def list_answers(self) -> tuple[AnswerRow, ...]:
+        made = resolutions.list_made(self._plan)
+        key, seen, rows = "/".join(self._change.ref.key), set(), []
+        for place, answer in enumerate(self._change.answers):
+            if answer.path not in seen:
+                seen.add(answer.path)
+                rows.append(self._present_answer(place, answer, made.get((key, render_path(answer.path)))))
+        return tuple(rows)
+
+    def list_scopes(self) -> tuple[ScopeChoice, ...]:
+        """What can be decided at once: in this object, of one field manager, of one kind, in the whole plan."""
+        managers = dict.fromkeys(m for ways in self._change.ways for m in ways.managers)
+        here, ref = str(self._position), self._change.ref
+        choices = []
+        for manager in managers:
+            if len(managers) > 1 or len(self._change.ways) > 1:
+                text = _("all conflicts with %(manager)s in this object") % {"manager": manager}
+                choices.append(ScopeChoice((("position", here), ("manager", manager)), text))
+            text = _("all conflicts with %(manager)s in the plan") % {"manager": manager}
+            choices.append(ScopeChoice((("manager", manager),), text))
+        return (*choices, *self._list_wide(ref))
+
+    def _list_wide(self, ref: ObjectRef) -> tuple[ScopeChoice, ...]:
+        rows = self._plan.changes.filter(operation=Operation.REFUSED.value)
+        rows = rows.exclude(position__in=hidden_positions(self._plan))
+        counts = {
+            (r["group"], r["kind"]): r["n"] for r in rows.order_by().values("group", "kind").annotate(n=Count("pk"))
+        }
+        of_kind, total = counts.get((ref.gvk.group, ref.gvk.kind), 0), sum(counts.values())
+        text = ngettext(
+            "all conflicts of kind %(kind)s: %(count)d object",
+            "all conflicts of kind %(kind)s: %(count)d objects",
+            of_kind,
+        )
+        whole = ngettext(
+            "all conflicts of the plan: %(count)d object", "all conflicts of the plan: %(count)d objects", total
+        )
+        kind = f"{ref.gvk.group}/{ref.gvk.kind}"
+        return (
+            ScopeChoice((("kind", kind),), text % {"kind": ref.gvk.kind, "count": of_kind}),
+            ScopeChoice((), whole % {"count": total}),
+        )
+
+    def settle(self) -> Settlement:
+        change = self._change
+        disputes = list_disputes(
+            change, you=self._you, link_patch=lambda place, key: self._link_patch("ways", place, key)
+        )
+        answers = self.list_answers()
+        answered = {answer.path for answer in change.answers}
+        is_lost = any(c.path not in answered for c in change.conflicts) and not disputes
+        review, number = self._plan.review.number, self._plan.number
+        return Settlement(
+            disputes=disputes,
+            answers=answers,
+            releases={render_path(r.path): present_release(r, you=self._you) for r in change.releases},
+            form_url=reverse("reviews:decide", args=self._here) if self.may_decide and disputes else "",
+            everywhere_url=reverse("reviews:decide-everywhere", args=[review, number]) if self.may_decide else "",
+            replan_url=reverse("reviews:replan", args=[review]) if self.may_decide else "",
+            scopes=self.list_scopes() if self.may_decide and disputes else (),
+            patch=present_patch(change.patch, url=self._link_patch("all", 0)),
+            is_lost=is_lost,
+            propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
+        )
+
+
+def present_settlement(plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> Settlement:
+    """Everything about deciding one object of a plan."""
+    return _Settler(plan, person, position, change).settle()
+
+
+def show_settlement(change: engine.ObjectChange, *, you: str) -> Settlement:
+    """The ways out of an object that belongs to no plan: nothing can be decided of it, and all is shown."""
+    releases = {render_path(r.path): present_release(r, you=you) for r in change.releases}
+    return Settlement(list_disputes(change, you=you), releases=releases)
+
+
+def is_edited(change: engine.ObjectChange) -> bool:
+    """Whether decisions or rules changed what is sent for an object, beyond taking over."""
+    return any(answer.edit is not None for answer in change.answers)
+
+
+def find_ways(change: engine.ObjectChange, place: int) -> FieldWays | None:
+    """The ways out of one field by its place in the form."""
+    ways: Sequence[FieldWays] = change.ways
+    return ways[place] if 0 <= place < len(ways) else None

@@ -1,0 +1,161 @@
+"""One version of an object as YAML to read: numbered, foldable, searchable, marked where the plan moves it.
+
+Long documents come in pages, and a search shows what it finds with the lines around it; the whole is a file.
+Lines are those of the diff, so that marks and numbers agree with it. Objects come masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.engine.diff.text import DiffLine, LineState, diff_lines
+from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.schema.builtin import bundled
+
+VERSION_WORDS: dict[str, str | Promise] = {
+    "manifest": _("manifest"),
+    "live": _("live"),
+    "after": _("after apply"),
+    "last_applied": _("last applied"),
+}
+_AGAINST = {"manifest": "live", "live": "after", "after": "live", "last_applied": "manifest"}
+_MARKS: dict[str, str | Promise] = {
+    "manifest": _("differs from live"),
+    "live": _("changes"),
+    "after": _("changed"),
+    "last_applied": _("differs from the manifest"),
+}
+PAGE, WIDTH, AROUND, FOLDS_FROM, FOUND = 1_000, 1_000, 2, 4, 200
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """One line; `opens` begins a part that folds, `closes` is a text with one sign per part that ends with it."""
+
+    number: int
+    indent: str
+    text: str
+    is_marked: bool = False
+    is_found: bool = False
+    is_gap: bool = False
+    opens: bool = False
+    closes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One version as lines; `first` and `last` are those of this page."""
+
+    version: str
+    word: str | Promise
+    mark: str | Promise
+    lines: tuple[TextLine, ...]
+    total: int
+    first: int = 1
+    find: str = ""
+    found: int = 0
+    marked: int = 0
+    next_marked: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last line of the page."""
+        return min(self.first + PAGE - 1, self.total)
+
+    @property
+    def before(self) -> int:
+        """Where the page before begins, 0 when there is none."""
+        return max(1, self.first - PAGE) if self.first > 1 else 0
+
+    @property
+    def after(self) -> int:
+        """Where the next page begins, 0 when there is none."""
+        return self.last + 1 if self.last < self.total else 0
+
+
+def _list_lines(change: ObjectChange, version: str) -> Iterator[tuple[DiffLine, bool]]:
+    """The lines of a version, each with whether it differs from what the version is held against."""
+    shown: Mapping[str, Any] | None = getattr(change.versions, version)
+    other: Mapping[str, Any] | None = getattr(change.versions, _AGAINST[version])
+    kind = bundled().find_kind(change.ref.gvk)
+    has_other = other is not None
+    root = kind.root if kind else None
+    for row in diff_lines(other if has_other else shown, shown, root=root, looks_inside=False):
+        if row.after is not None:
+            yield row.after, has_other and row.state is not LineState.SAME
+
+
+def _find_ends(lines: Sequence[tuple[DiffLine, bool]]) -> dict[int, int]:
+    """Which lines begin a part that is worth folding, and where it ends; a part is what stands deeper."""
+    ends: dict[int, int] = {}
+    open_parts: list[tuple[int, int]] = []
+
+    def shut(depth: int, at: int) -> None:
+        while open_parts and open_parts[-1][1] >= depth:
+            start, _depth = open_parts.pop()
+            if at - start >= FOLDS_FROM:
+                ends[start] = at - 1
+
+    for n, (line, _mark) in enumerate(lines):
+        # An entry stands at the depth of the name of its list and belongs to it all the same.
+        shut(line.line.depth * 2 + line.line.is_entry, n)
+        open_parts.append((n, line.line.depth * 2 + line.line.is_entry))
+    shut(-1, len(lines))
+    return ends
+
+
+def _present(line: DiffLine, *, is_marked: bool, find: str = "", opens: bool = False, closes: str = "") -> TextLine:
+    text = line.line.text
+    cut = text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
+    is_found = bool(find) and find in text.lower()
+    return TextLine(line.number, "  " * line.line.depth, cut, is_marked, is_found, opens=opens, closes=closes)
+
+
+def _search(lines: Sequence[tuple[DiffLine, bool]], find: str) -> tuple[tuple[TextLine, ...], int]:
+    hits = [n for n, (line, _mark) in enumerate(lines) if find in line.line.text.lower()]
+    shown: list[TextLine] = []
+    last = -1
+    for hit in hits[:FOUND]:
+        first = max(last + 1, hit - AROUND)
+        if last >= 0 and first > last + 1:
+            shown.append(TextLine(0, "", "", is_gap=True))
+        for n in range(first, min(hit + AROUND + 1, len(lines))):
+            shown.append(_present(lines[n][0], is_marked=lines[n][1], find=find))
+            last = n
+    return tuple(shown), len(hits)
+
+
+def present_document(change: ObjectChange, version: str, *, start: int = 1, find: str = "") -> Document:
+    """One page of a version, or what a search finds in it."""
+    lines = list(_list_lines(change, version))
+    total, find = len(lines), find.strip().lower()
+    marked = sum(is_marked for _line, is_marked in lines)
+    word, mark = VERSION_WORDS[version], _MARKS[version]
+    if find:
+        shown, found = _search(lines, find)
+        return Document(version, word, mark, shown, total, find=find, found=found, marked=marked)
+    first = min(max(1, start), max(1, total))
+    page = lines[first - 1 : first - 1 + PAGE]
+    ends = _find_ends(page)
+    closing: dict[int, str] = {}
+    for end in ends.values():
+        closing[end] = closing.get(end, "") + "x"
+    following = (n + 1 for n, (_line, is_marked) in enumerate(lines) if is_marked and n + 1 >= first + PAGE)
+    return Document(
+        version,
+        word,
+        mark,
+        tuple(
+            _present(line, is_marked=is_marked, opens=n in ends, closes=closing.get(n, ""))
+            for n, (line, is_marked) in enumerate(page)
+        ),
+        total,
+        first,
+        marked=marked,
+        next_marked=next(following, 0),
+    )

@@ -1,0 +1,134 @@
+"""Agreeing: the page that shows once more what exactly is consented to, and the consent itself."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.models import Plan
+from applyviz.web.frame import reauthentication
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.reviews.forms.reviews import ApprovalForm, DigestForm, GlassForm
+from applyviz.web.reviews.pages.approve_page import present_confirmation
+from applyviz.workflow import policies, runs
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotPossibleError, WorkflowError
+from applyviz.workflow.plans import planner
+from applyviz.workflow.runs import emergency_apply
+
+
+def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
+    """Whether who consents to something dangerous proved lately that it is them, or does so now."""
+    if form.cleaned_data["then"] == "changes" or not reauthentication.is_asked_for(request, plan):
+        return True
+    if not form.cleaned_data["password"]:
+        form.add_error("password", _("Enter your password to approve this high-risk plan."))
+        return False
+    wrong = reauthentication.prove(request, form.cleaned_data["password"])
+    if wrong:
+        form.add_error("password", wrong)
+    return not wrong
+
+
+def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpResponse:
+    digest, note = form.cleaned_data["digest"], form.cleaned_data["note"]
+    if form.cleaned_data["then"] == "apply":
+        waits = form.cleaned_data["waits"]
+        run = runs.approve_and_run(plan, by=request.user, digest=digest, note=note, waits_for_rollout=waits)
+        return redirect("runs:show-run", run.number)
+    if form.cleaned_data["then"] == "changes":
+        approving.request_changes(plan, by=request.user, digest=digest, note=note)
+        messages.success(request, _("Changes requested. The plan is blocked until you withdraw the request."))
+    else:
+        approving.approve_plan(plan, by=request.user, digest=digest, note=note)
+        messages.success(request, _("You approved plan %(number)d.") % {"number": plan.number})
+    return redirect("reviews:show-plan", plan.review.number, plan.number)
+
+
+@needs(Action.APPROVE, "GET", "POST")
+def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """What exactly is approved; a POST names the digest that was shown."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    form = ApprovalForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _is_proved(request, found, form):
+        return _consent(request, found, form)
+    context = {
+        "form": form,
+        "page": present_confirmation(found, for_user=request.user),
+        "asks_proof": reauthentication.is_asked_for(request, found),
+    }
+    return render(request, "reviews/approve.html", context, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.APPROVE, "POST")
+def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Take one's own approval back."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    mine = next((a for a in approving.list_standing(found) if a.by_id == request.user.pk), None)
+    if mine is None:
+        raise NotPossibleError(_("you have no approval on this plan"))
+    approving.revoke_approval(mine, by=request.user)
+    messages.success(request, _("Approval revoked."))
+    return redirect("reviews:show-plan", number, plan)
+
+
+@needs(Action.APPLY, "POST")
+def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Start applying an approved plan, by the digest that was shown."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    form = DigestForm(request.POST)
+    if not form.is_valid():
+        raise NotPossibleError(_("this plan has changed; reload the page and review again"))
+    if reauthentication.is_asked_for(request, found):
+        back = reverse("reviews:show-plan", args=[number, plan])
+        return redirect(f"{reverse('prove')}?{urlencode({'next': back})}")
+    given = form.cleaned_data
+    run = runs.start_run(found, by=request.user, digest=given["digest"], waits_for_rollout=given["waits"])
+    return redirect("runs:show-run", run.number)
+
+
+@needs(Action.LOOK, "POST")
+def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Take one's own request for changes back."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    mine = next((o for o in approving.list_objections(found) if o.by_id == request.user.pk), None)
+    if mine is None:
+        raise NotPossibleError(_("you have no open request for changes"))
+    approving.withdraw_request(mine, by=request.user)
+    messages.success(request, _("Request for changes withdrawn."))
+    return redirect("reviews:show-plan", number, plan)
+
+
+@needs(Action.BREAK_GLASS, "GET", "POST")
+def break_glass(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Run a plan without the consent that its policy asks for: reason, ticket and password each time."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    access.require(request.user, Action.BREAK_GLASS, access.places_of(found.review))
+    form = GlassForm(request.POST or None, initial={"digest": found.digest})
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        wrong = reauthentication.prove(request, given.pop("password"))
+        if not wrong:
+            try:
+                run = emergency_apply.run_without_consent(found, by=request.user, **given)
+            except WorkflowError as error:
+                form.add_error(None, str(error))
+            else:
+                return redirect("runs:show-run", run.number)
+        else:
+            form.add_error("password", wrong)
+    context = {
+        "form": form,
+        "page": present_confirmation(found, for_user=request.user),
+        "blockers": emergency_apply.find_glass_blockers(found),
+        "lifted": emergency_apply.list_lifted(found, policies.find_policy(found)),
+        "told": [person.get_username() for person in emergency_apply.list_administrators()],
+    }
+    return render(request, "reviews/emergency_apply.html", context, status=422 if request.method == "POST" else 200)

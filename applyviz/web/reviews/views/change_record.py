@@ -1,0 +1,38 @@
+"""The change record of a plan: one page to print or to keep as PDF."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.reviews.forms.manifests import CompareFileForm
+from applyviz.web.reviews.pages.change_record import present_record
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
+from applyviz.workflow.plans import planner, source_digests
+
+
+@needs(Action.LOOK)
+def show_record(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Everything about one plan on one page."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    return render(request, "reviews/change_record.html", {"record": present_record(found), "form": CompareFileForm()})
+
+
+@needs(Action.LOOK, "POST")
+def compare_file(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Say whether an uploaded file is one of those that the plan was made of; nothing of it is kept."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    form, compared, status = CompareFileForm(request.POST, request.FILES), None, 422
+    if form.is_valid():
+        given = form.cleaned_data["file"]
+        try:
+            data = given.read(source_digests.MOST_BYTES + 1)
+            compared = source_digests.compare_file(found, by=request.user, name=given.name, data=data)
+            status = 200
+        except (NotValidError, TooOftenError) as error:
+            form.add_error("file", str(error))
+            status = error.status
+    context = {"record": present_record(found), "form": form, "compared": compared}
+    return render(request, "reviews/change_record.html", context, status=status)

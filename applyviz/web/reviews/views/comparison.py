@@ -1,0 +1,25 @@
+"""Two plans of one review beside each other."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from applyviz.web.frame.view_guard import PageRequest, needs, seen_errand
+from applyviz.web.reviews.forms.reviews import CompareForm
+from applyviz.web.reviews.pages.comparison import present_comparison
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.plans import comparisons, reviews
+
+
+@needs(Action.LOOK)
+def compare_plans(request: PageRequest, number: int) -> HttpResponse:
+    """What the second of two plans does otherwise; by default the latest against the one before it."""
+    review = reviews.get_review(number, for_user=request.user)
+    form = CompareForm(request.GET)
+    form.is_valid()
+    first, second = comparisons.choose_plans(
+        review, first=form.cleaned_data.get("from"), second=form.cleaned_data.get("to"), for_user=request.user
+    )
+    page = present_comparison(first, second, after=seen_errand(request))
+    return render(request, "reviews/compare.html", {"page": page})

@@ -1,0 +1,98 @@
+"""Standing rules: the list of a cluster, proposing one from a decision or a field, agreeing, declining, revoking."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.models import StandingRule
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.reviews.forms.resolutions import NoteForm, RuleForm
+from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages.conflict_rules import present_proposal, present_rules
+from applyviz.workflow.clusters import registration
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.plans import conflict_rules, planner
+
+
+@needs(Action.LOOK)
+def list_rules(request: PageRequest, slug: str) -> HttpResponse:
+    """The standing rules of a cluster."""
+    cluster = registration.get_cluster(slug, for_user=request.user)
+    return render(request, "reviews/conflict_rules.html", {"page": present_rules(cluster, for_user=request.user)})
+
+
+def _read_number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 7 else None
+
+
+@needs(Action.DECIDE, "GET", "POST")
+def propose_rule(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Make a standing rule of a decision, or leave a field out of comparison; another person must agree."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    change = review_page.read_change(found, position)
+    answer, field = (_read_number(request.GET.get(name)) for name in ("answer", "field"))
+    proposal = present_proposal(found, change, position, answer=answer, field=field)
+    first = {"name": change.ref.name, "namespace": change.ref.namespace}
+    form = RuleForm(request.POST or None, initial=first)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        manager = "" if given["is_for_all"] else proposal.draft.manager
+        draft = replace(proposal.draft, name=given["name"], namespace=given["namespace"], manager=manager)
+        rule = conflict_rules.propose_rule(found, draft, by=request.user, reason=given["reason"])
+        messages.success(
+            request, _("Rule %(number)d proposed. Another person must approve it.") % {"number": rule.number}
+        )
+        return redirect(f"{reverse('clusters:list-rules', args=[rule.cluster.slug])}#rule-{rule.number}")
+    context = {"form": form, "proposal": proposal}
+    return render(
+        request, "reviews/propose_conflict_rule.html", context, status=422 if request.method == "POST" else 200
+    )
+
+
+def _get(request: PageRequest, slug: str, number: int) -> StandingRule:
+    cluster = registration.get_cluster(slug, for_user=request.user)
+    return conflict_rules.get_rule(cluster, number, for_user=request.user)
+
+
+def _read_note(request: PageRequest) -> str:
+    form = NoteForm(request.POST)
+    return str(form.cleaned_data["note"]) if form.is_valid() else ""
+
+
+def _go_back(rule: StandingRule) -> HttpResponse:
+    return redirect(f"{reverse('clusters:list-rules', args=[rule.cluster.slug])}#rule-{rule.number}")
+
+
+@needs(Action.APPROVE, "POST")
+def agree_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
+    """Consent to a rule that somebody else proposed."""
+    rule = _get(request, slug, number)
+    conflict_rules.agree_rule(rule, by=request.user)
+    messages.success(request, _("Rule %(number)d approved. It applies to new plans.") % {"number": number})
+    return _go_back(rule)
+
+
+@needs(Action.ACKNOWLEDGE, "POST")
+def decline_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
+    """Refuse a proposed rule, or take one's own proposal back."""
+    rule = _get(request, slug, number)
+    conflict_rules.decline_rule(rule, by=request.user, note=_read_note(request))
+    messages.success(request, _("Rule %(number)d declined.") % {"number": number})
+    return _go_back(rule)
+
+
+@needs(Action.ACKNOWLEDGE, "POST")
+def revoke_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
+    """End a rule that is in force."""
+    rule = _get(request, slug, number)
+    conflict_rules.revoke_rule(rule, by=request.user, note=_read_note(request))
+    messages.success(
+        request, _("Rule %(number)d revoked. Conflicts that it resolved are open again.") % {"number": number}
+    )
+    return _go_back(rule)

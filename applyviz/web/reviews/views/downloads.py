@@ -1,0 +1,49 @@
+"""What a page offers to keep: versions, bodies and commands of an object as files, all requests of a plan as one."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from django.http import HttpResponse
+
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.records.enums import PlanState
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.reviews.pages import request_archive, review_page
+from applyviz.web.reviews.pane import object_files
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans import planner
+
+
+@needs(Action.LOOK)
+def show_file(request: PageRequest, number: int, plan: int, position: int, name: str) -> HttpResponse:
+    """One file of one object, masked like its page."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    change = review_page.read_change(found, position)
+    text = object_files.render_file(change, options_from_json(found.options), name)
+    if not text:
+        raise NotVisibleError(f"object {position} has no file of that name")
+    response = HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{object_files.name_file(change, name)}"'
+    return response
+
+
+@needs(Action.LOOK)
+def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Every request of a complete plan as one archive, masked like its pages."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    if found.state != PlanState.COMPLETE:
+        raise NotVisibleError(f"plan {plan} is not complete, so it has no requests yet")
+    folder = f"review-{number}-plan-{plan}"
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for file in request_archive.list_files(found):
+            about = zipfile.ZipInfo(f"{folder}/{file.name}")
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = (0o755 if file.is_script else 0o644) << 16
+            archive.writestr(about, file.text)
+    response = HttpResponse(kept.getvalue(), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{folder}-requests.zip"'
+    return response

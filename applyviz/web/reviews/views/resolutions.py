@@ -1,0 +1,90 @@
+"""Deciding conflicts: of one object, or of many at once; what it would come to, undoing it, its edit for the file."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.records.models import Plan
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
+from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages.resolution_preview import present_preview
+from applyviz.web.reviews.pane.file_patches import find_patch
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
+from applyviz.workflow.plans import planner, resolutions, reviews
+from applyviz.workflow.plans.resolutions import Choice
+
+
+def _get_latest(request: PageRequest, number: int, plan: int) -> Plan:
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    latest = found.review.latest_plan
+    if latest is None or latest.pk != found.pk:
+        raise NotPossibleError(_("this plan was superseded by a later plan; open that plan"))
+    return found
+
+
+def _require_choices(choices: list[Choice]) -> list[Choice]:
+    if not choices:
+        raise NotPossibleError(_("choose a resolution for at least one open conflict"))
+    return choices
+
+
+@needs(Action.DECIDE, "POST")
+def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
+    """Answer conflicts of one object, each in its own way; the next plan carries the answers out."""
+    found = _get_latest(request, number, plan)
+    form = MixedForm(request.POST)
+    change = review_page.read_change(found, position)
+    choices = _require_choices(form.read_choices(change) if form.is_valid() else [])
+    note = form.cleaned_data["note"]
+    if form.cleaned_data["then"] == "preview":
+        address = reverse("reviews:decide", args=[number, plan, position])
+        page = present_preview(found, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
+        return render(request, "reviews/resolution_preview.html", {"page": page})
+    following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
+    return redirect("reviews:show-plan", number, following.number)
+
+
+@needs(Action.DECIDE, "GET", "POST")
+def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Answer every open conflict that a scope reaches in one way; a GET shows what that would come to."""
+    found = _get_latest(request, number, plan)
+    form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
+    way = Way(form.cleaned_data["way"]) if form.is_valid() else None
+    choices = resolutions.choose_everywhere(found, way, scope=form.read_scope()) if way else []
+    _require_choices(choices)
+    note = form.cleaned_data["note"]
+    if request.method == "POST":
+        following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
+        return redirect("reviews:show-plan", number, following.number)
+    hidden = tuple((name, form.cleaned_data[name]) for name in ("way", "scope", "manager"))
+    address = reverse("reviews:decide-everywhere", args=[number, plan])
+    page = present_preview(found, choices, form_url=address, hidden=hidden, note=note)
+    return render(request, "reviews/resolution_preview.html", {"page": page})
+
+
+@needs(Action.DECIDE, "POST")
+def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpResponse:
+    """Ask for a plan without one decision."""
+    found = _get_latest(request, number, plan)
+    following = reviews.replan_review(found.review, by=request.user, undone=place)
+    return redirect("reviews:show-plan", number, following.number)
+
+
+@needs(Action.LOOK)
+def show_patch(
+    request: PageRequest, number: int, plan: int, position: int, of: str, place: int, way: int
+) -> HttpResponse:
+    """The edit for the file that a decision asks for, as a patch to take away."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    patch = find_patch(review_page.read_change(found, position), of, place, way)
+    if patch is None or not patch.text:
+        raise NotVisibleError(_("patch not found"))
+    answer = HttpResponse(patch.text, content_type="text/x-diff; charset=utf-8")
+    answer.headers["Content-Disposition"] = f'attachment; filename="review-{number}-plan-{plan}-{position}.patch"'
+    return answer

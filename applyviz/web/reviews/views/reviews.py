@@ -1,0 +1,196 @@
+"""Reviews: the list, opening one, and the page where a plan is read, object by object, field by field."""
+
+from __future__ import annotations
+
+from functools import partial
+from urllib.parse import parse_qsl, urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.web.frame import streams
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs, seen_errand
+from applyviz.web.reviews.forms import manifests
+from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, PollForm, ReplanForm
+from applyviz.web.reviews.pages import review_page
+from applyviz.web.reviews.pages.object_list import ListChoice
+from applyviz.web.reviews.pages.plan_events import find_arrivals
+from applyviz.web.reviews.pages.review_list import present_reviews
+from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.workflow.approvals import viewed_objects
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
+from applyviz.workflow.plans import planner
+from applyviz.workflow.plans import reviews as use_cases
+
+
+@needs(Action.LOOK)
+def list_reviews(request: PageRequest) -> HttpResponse:
+    """All reviews, newest first."""
+    found = use_cases.list_reviews(for_user=request.user)
+    page = present_reviews(found, page=ListForm.read_page(request.GET), for_user=request.user)
+    can_write = access.can(request.user, Action.WRITE)
+    return render(request, "reviews/list.html", {"page": page, "can_write": can_write})
+
+
+@needs(Action.WRITE, "GET", "POST")
+def add_review(request: PageRequest) -> HttpResponse:
+    """Open a review from files, a folder, a paste or a link."""
+    form = NewReviewForm(request.POST or None, request.FILES or None, for_user=request.user)
+    context: dict[str, object] = {"form": form}
+    if request.method == "POST" and form.is_valid():
+        source = manifests.read_source(form)
+        if source.can_be_planned:
+            review = use_cases.create_review(
+                by=request.user,
+                title=form.cleaned_data["title"],
+                reason=form.cleaned_data["reason"],
+                ticket=form.cleaned_data["ticket"],
+                cluster=form.cleaned_data["cluster"],
+                options=form.options,
+                bundle=source.bundle,
+                applied_by=form.applier,
+            )
+            return redirect("reviews:show-review", review.number)
+        context |= {"problems": source.problems, "found": source.found}
+    return render(
+        request, "reviews/new.html", context | manifests.HELP, status=422 if request.method == "POST" else 200
+    )
+
+
+@needs(Action.WRITE, "POST")
+def check_source(request: PageRequest) -> HttpResponse:
+    """Say at once what the manifests hold and which problems they have."""
+    form = manifests.SourceForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return HttpResponse()
+    source = manifests.read_source(form, is_fetching=False)
+    return render(request, "reviews/_found.html", {"problems": source.problems, "found": source.found})
+
+
+@needs(Action.LOOK)
+def show_review(request: PageRequest, number: int) -> HttpResponse:
+    """The latest plan of a review."""
+    review = use_cases.get_review(number, for_user=request.user)
+    latest = review.latest_plan
+    if latest is None:
+        raise NotVisibleError(f"review {number} has no plan")
+    return _show(request, number, latest.number)
+
+
+@needs(Action.LOOK)
+def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """One plan of a review; a fragment asks for what moved while it is calculated."""
+    return _show(request, number, plan)
+
+
+def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
+    plan = planner.get_plan(plan_number, review_number=number, for_user=request.user)
+    listed = ObjectListForm.read_choice(request.GET)
+    is_open = is_fragment(request) and not PollForm.is_waiting(request.GET)
+    page = review_page.present_page(plan, for_user=request.user, listed=listed, is_open=is_open)
+    if page.chosen is not None:
+        viewed_objects.record_viewed(page.chosen, plan, by=request.user)
+    name = "reviews/_progress.html" if is_fragment(request) else "reviews/review.html"
+    return render(request, name, page.context())
+
+
+@needs(Action.LOOK)
+def tell_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
+    """Each object as it is planned, as server-sent events."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    return streams.tell(request, partial(find_arrivals, found.pk))
+
+
+@needs(Action.LOOK)
+def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """The objects of a plan that a reader asks for; without script, the page with them."""
+    if not is_fragment(request):
+        return _show(request, number, plan)
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    choice = ObjectListForm.read_choice(request.GET)
+    listing = review_page.present_listing(found, choice, for_user=request.user)
+    if choice.group:
+        group = listing.find_group(choice.group)
+        context = {"group": group, "items": group.items if group else (), "listing": listing}
+        return render(request, "reviews/_object_more.html", context)
+    response = render(request, "reviews/_object_groups.html", {"listing": listing})
+    response["HX-Replace-Url"] = _find_address(request, choice)
+    return response
+
+
+def _find_address(request: PageRequest, choice: ListChoice) -> str:
+    """The address of the page that narrows its list, for what it shows then."""
+    path, _mark, query = (request.htmx.current_url_abs_path or request.path).partition("?")
+    kept = [(name, value) for name, value in parse_qsl(query) if name not in ObjectListForm.base_fields]
+    asked = [*kept, *parse_qsl(choice.query)]
+    return f"{path}?{urlencode(asked)}" if asked else path
+
+
+@needs(Action.LOOK)
+def show_object(request: PageRequest, number: int, plan: int, position: int, tab: str) -> HttpResponse:
+    """One object of a plan, in one of its views."""
+    if tab not in set(Tab):
+        raise NotVisibleError(f"there is no view {tab}")
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    listed = ObjectListForm.read_choice(request.GET)
+    choice = PaneForm.read_choice(request.GET, Tab(tab), keep=listed.query)
+    row = review_page.get_row(found, position)
+    is_first = viewed_objects.record_viewed(row, found, by=request.user)
+    if is_fragment(request):
+        context = review_page.present_switch(found, row, choice, for_user=request.user, is_first=is_first)
+        return render(request, "reviews/_switch.html", context)
+    page = review_page.present_page(found, for_user=request.user, position=position, choice=choice, listed=listed)
+    return render(request, "reviews/review.html", page.context())
+
+
+@needs(Action.LOOK)
+def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
+    """What the schema says of one field."""
+    found = planner.get_plan(plan, review_number=number, for_user=request.user)
+    about = review_page.present_field_schema(found, position, index, for_user=request.user, after=seen_errand(request))
+    name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
+    return render(request, name, {"about": about})
+
+
+@needs(Action.WRITE, "POST")
+def replan(request: PageRequest, number: int) -> HttpResponse:
+    """Ask for the next plan of the same manifests, on demand with every conflict taken over."""
+    review = use_cases.get_review(number, for_user=request.user)
+    form = ReplanForm(request.POST)
+    plan = use_cases.replan_review(review, by=request.user, options=form.read_options(review))
+    return redirect("reviews:show-plan", number, plan.number)
+
+
+@needs(Action.WRITE, "GET", "POST")
+def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
+    """Ask for the next plan of a review, of other manifests."""
+    review = use_cases.get_review(number, for_user=request.user)
+    access.require(request.user, Action.WRITE, access.places_of(review))
+    form = manifests.SourceForm(request.POST or None, request.FILES or None)
+    context: dict[str, object] = {"form": form, "review": review}
+    if request.method == "POST" and form.is_valid():
+        source = manifests.read_source(form)
+        if source.can_be_planned:
+            plan = use_cases.replan_review(review, by=request.user, bundle=source.bundle)
+            return redirect("reviews:show-plan", number, plan.number)
+        context |= {"problems": source.problems, "found": source.found}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "reviews/manifests.html", context | manifests.HELP, status=status)
+
+
+@needs(Action.WRITE, "POST")
+def close(request: PageRequest, number: int) -> HttpResponse:
+    """End a review without applying it."""
+    review = use_cases.get_review(number, for_user=request.user)
+    try:
+        use_cases.close_review(review, by=request.user)
+    except WorkflowError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, _("Review closed. Nothing was applied."))
+    return redirect("reviews:show-review", number)

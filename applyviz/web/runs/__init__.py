@@ -1,0 +1,1 @@
+"""Apply runs: the page of a run, and the approvals behind it."""

@@ -1,0 +1,118 @@
+"""Agreeing as people see it: what the policy asks, who agreed, who still may, what was run without consent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.models import Plan
+from applyviz.web.components.badges import OBJECT_LOOKS
+from applyviz.web.components.notices import Notice
+from applyviz.web.settings.pages.policies import describe_demand, describe_policy
+from applyviz.workflow.approvals import approving, quorum
+from applyviz.workflow.approvals.quorum import Quorum
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.runs import emergency_apply
+
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class NeedRow:
+    """One demand of the policy and how far it is met."""
+
+    text: str
+    given: tuple[str, ...]
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRow:
+    """One approval that stands."""
+
+    name: str
+    note: str
+    at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What is asked for, what there is, and who could give the rest."""
+
+    policy: str
+    needs: tuple[NeedRow, ...]
+    given: tuple[GivenRow, ...]
+    may: tuple[str, ...]
+    may_more: int
+    closed: tuple[str, ...]
+    glass_url: str = ""
+
+
+def present_consent(plan: Plan, found: Quorum, *, for_user: Person) -> Consent:
+    """The whole of it."""
+    may = [person.get_username() for person in quorum.list_candidates(plan)]
+    can_break = access.can(for_user, Action.BREAK_GLASS, access.places_of(plan.review))
+    return Consent(
+        policy=describe_policy(found.policy),
+        needs=tuple(NeedRow(describe_demand(n.demand), n.given_by, n.missing) for n in found.needs),
+        given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.standing),
+        may=tuple(may[:_SHOWN]),
+        may_more=max(0, len(may) - _SHOWN),
+        closed=approving.find_start_blockers(plan, found.policy),
+        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if can_break else "",
+    )
+
+
+def present_glass(plan: Plan) -> Notice | None:
+    """The banner over everything that was run without consent."""
+    broken = emergency_apply.find_broken(plan)
+    if broken is None:
+        return None
+    text = _("%(name)s ran an emergency apply: %(reason)s (%(ticket)s)") % {
+        "name": broken.by_name,
+        "reason": broken.reason,
+        "ticket": broken.ticket,
+    }
+    title = _("Emergency apply: this plan ran without the required approvals")
+    lines = tuple(_("Missing: %(what)s") % {"what": what} for what in broken.missing)
+    return Notice(OBJECT_LOOKS[Operation.ERROR], title, text, lines=lines, anchor="broken-glass")
+
+
+def _list_expired(plan: Plan) -> list[Notice]:
+    """Approvals that nobody spent in time, and that nobody gave anew."""
+    now = clock.now()
+    given = quorum.list_given(plan)
+    standing = {a.by_id for a in given if a.expires_at is None or a.expires_at > now}
+    return [
+        Notice(
+            OBJECT_LOOKS[Operation.REFUSED],
+            _("The approval of %(name)s expired") % {"name": a.by_name},
+            _("It was valid until %(at)s. Approve again.")
+            % {"at": date_format(localtime(a.expires_at), "j M Y H:i T")},
+        )
+        for a in given
+        if a.expires_at is not None and a.expires_at <= now and a.by_id not in standing
+    ]
+
+
+def list_notices(plan: Plan) -> tuple[Notice, ...]:
+    """What the review page says about consent above everything else."""
+    asked = [
+        Notice(
+            OBJECT_LOOKS[Operation.REFUSED],
+            _("%(name)s requests changes") % {"name": objection.by.get_username()},
+            objection.note,
+            anchor="requested-changes",
+        )
+        for objection in approving.list_objections(plan)
+    ]
+    glass = present_glass(plan)
+    return (*((glass,) if glass else ()), *asked, *_list_expired(plan))

@@ -1,0 +1,161 @@
+"""One object of an apply run: what came out, and every request with its answer, masked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.enums import Outcome, RolloutState
+from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
+from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.notices import Notice
+from applyviz.web.components.object_links import link_change, link_object
+from applyviz.web.components.values import render_yaml
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
+
+OUTCOME_LOOKS: dict[str, Look] = {
+    Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
+    Outcome.APPLYING: Look("▸", Outcome.APPLYING.label, "change"),
+    Outcome.VERIFIED: Look("✓", Outcome.VERIFIED.label, "add"),
+    Outcome.DIFFERS: Look("≠", Outcome.DIFFERS.label, "warn"),
+    Outcome.UNCHANGED: Look("=", Outcome.UNCHANGED.label, "calm"),
+    Outcome.REFUSED: Look("!", Outcome.REFUSED.label, "warn"),
+    Outcome.STALE: Look("!", Outcome.STALE.label, "warn"),
+    Outcome.FAILED: Look("×", Outcome.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    Outcome.UNKNOWN: Look("?", Outcome.UNKNOWN.label, "warn"),
+    Outcome.SKIPPED: Look("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+    Outcome.LEFT_OUT: Look("−", Outcome.LEFT_OUT.label, "warn"),  # noqa: RUF001 the minus sign is drawn
+    WITHHELD: OBJECT_LOOKS[Operation.WITHHELD],
+}
+ROLLOUT_LOOKS: dict[RolloutState, Look] = {
+    RolloutState.WAITING: Look("◔", RolloutState.WAITING.label, "change"),
+    RolloutState.READY: Look("✓", RolloutState.READY.label, "add"),
+    RolloutState.FAILED: Look("×", RolloutState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    RolloutState.LATE: Look("!", RolloutState.LATE.label, "warn"),
+    RolloutState.GIVEN_UP: Look("−", RolloutState.GIVEN_UP.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request of the journal with its answer."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    content_type: str
+    state: str
+    status: int
+    is_ok: bool
+    sent_at: datetime
+    took: str
+    request: str
+    answer: str
+    warnings: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPane:
+    """Everything of one object in a run."""
+
+    look: Look
+    name: str
+    kind: str
+    namespace: str
+    detail: str
+    took: str
+    run_url: str
+    change_url: str
+    life_url: str
+    differences: tuple[Notice, ...]
+    exchanges: tuple[Exchange, ...]
+    rollout: Look | None = None
+    rollout_detail: str = ""
+    attempts: str = ""
+
+
+def say_took(start: datetime | None, end: datetime | None) -> str:
+    """How long something took; "" while it is not known."""
+    if start is None or end is None:
+        return ""
+    seconds = (end - start).total_seconds()
+    return _("%(time).0f ms") % {"time": seconds * 1000} if seconds < 1 else _("%(time).1f s") % {"time": seconds}
+
+
+def _write(value: JSONValue) -> str:
+    return "" if value is None else render_yaml(value)
+
+
+def _present_exchange(entry: JournalEntry) -> Exchange:
+    return Exchange(
+        method=entry.method,
+        path=entry.path,
+        query=tuple((str(k), str(v)) for k, v in entry.query.items()),
+        content_type=entry.content_type,
+        state=entry.get_state_display(),
+        status=entry.status,
+        is_ok=200 <= entry.status < 300,
+        sent_at=entry.sent_at,
+        took=say_took(entry.sent_at, entry.answered_at),
+        request=_write(entry.request),
+        answer=_write(entry.answer),
+        warnings=tuple(entry.warnings),
+        note=entry.note,
+    )
+
+
+def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
+    look = OUTCOME_LOOKS[result.outcome]
+    return tuple(Notice(look, str(one.get("path", "")), say_difference(one)) for one in result.differences)
+
+
+def say_difference(one: dict[str, JSONValue]) -> str:
+    """What was expected at one field and what is there; both are masked texts."""
+    nothing = _("nothing")
+    if "reviewed" in one:
+        texts = {"then": one["reviewed"] or nothing, "now": one.get("live") or nothing}
+        return _("%(then)s when reviewed, %(now)s now") % texts
+    texts = {"promised": one.get("promised") or nothing, "got": one.get("got") or nothing}
+    return _("expected %(promised)s, got %(got)s") % texts
+
+
+def say_attempts(sent: int, parts: int) -> str:
+    """How often a request was sent again; "" when each was sent once."""
+    again = sent - parts
+    return ngettext("%(count)d retry", "%(count)d retries", again) % {"count": again} if again else ""
+
+
+def present_result(run: ApplyRun, position: int) -> ResultPane:
+    """One object of a run with its journal."""
+    try:
+        result = run.results.select_related("change").defer("change__document", "change__sealed").get(position=position)
+    except ObjectResult.DoesNotExist as error:
+        raise NotVisibleError(f"run {run.number} has no object {position}") from error
+    change, plan = result.change, run.plan
+    view = view_of(plan)
+    result = show_result(result, view)
+    journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
+    return ResultPane(
+        look=OUTCOME_LOOKS[result.outcome],
+        name=change.name,
+        kind=change.kind,
+        namespace=change.namespace,
+        detail=result.detail,
+        took=say_took(result.started_at, result.finished_at),
+        run_url=reverse("runs:show-run", args=[run.number]),
+        change_url=link_change(plan, change.position),
+        life_url=link_object(plan.target.cluster.slug, change.group, change.kind, change.namespace, change.name),
+        differences=_present_differences(result),
+        exchanges=tuple(_present_exchange(entry) for entry in journal),
+        rollout=ROLLOUT_LOOKS[RolloutState(result.rollout)] if result.rollout else None,
+        rollout_detail=result.rollout_detail,
+        attempts=say_attempts(len(journal), len({entry.part for entry in journal})),
+    )

@@ -1,0 +1,22 @@
+"""Tell the page of a run that something moved."""
+
+from __future__ import annotations
+
+from django.db.models import Count
+from django.utils import timezone
+
+from applyviz.records.enums import RunState
+from applyviz.records.models import ApplyRun
+from applyviz.web.frame.streams import Event
+
+
+def find_moves(run_id: int, place: str) -> Event | None:
+    """Whether anything of a run moved since `place`, which says how it stood."""
+    run = ApplyRun.objects.only("pk", "state", "lease_until").get(pk=run_id)
+    counted = run.results.order_by("outcome", "rollout").values_list("outcome", "rollout").annotate(number=Count("pk"))
+    is_lost = run.lease_until is not None and run.lease_until < timezone.now()
+    told = (f"{outcome}/{rollout}={number}" for outcome, rollout, number in counted)
+    stands = "|".join([run.state, "lost" if is_lost else "", *told])
+    if run.state not in RunState.unfinished():
+        return Event("done", "{}", stands, is_last=True)
+    return Event("moved", "{}", stands) if stands != place else None

@@ -1,0 +1,65 @@
+"""Apply runs: live progress per object, each object's requests and answers, cancel."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from applyviz.web.frame import streams
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.runs.forms import ShownForm
+from applyviz.web.runs.pages.run_events import find_moves
+from applyviz.web.runs.pages.run_page import present_pane, present_run
+from applyviz.workflow import runs as use_cases
+from applyviz.workflow import worker_requests
+from applyviz.workflow.foundation.access import Action
+
+
+@needs(Action.LOOK)
+def show_run(request: PageRequest, number: int) -> HttpResponse:
+    """One run; a fragment while it goes on."""
+    run = use_cases.get_run(number, for_user=request.user)
+    if not is_fragment(request):
+        return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user)})
+    shows, seen = ShownForm.read(request.GET)
+    page = present_run(run, for_user=request.user, position=shows)
+    return render(request, "runs/_progress.html", {"page": page, "has_moved": page.pane.mark != seen})
+
+
+@needs(Action.LOOK)
+def tell_moves(request: PageRequest, number: int) -> HttpResponseBase:
+    """That something of a run moved, as server-sent events."""
+    run = use_cases.get_run(number, for_user=request.user)
+    return streams.tell(request, partial(find_moves, run.pk))
+
+
+@needs(Action.LOOK)
+def show_result(request: PageRequest, number: int, position: int) -> HttpResponse:
+    """What was sent for one object and what was answered, masked."""
+    run = use_cases.get_run(number, for_user=request.user)
+    if is_fragment(request):
+        return render(request, "runs/_pane.html", {"pane": present_pane(run, (), position)})
+    return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user, position=position)})
+
+
+@needs(Action.APPLY, "POST")
+def cancel(request: PageRequest, number: int) -> HttpResponse:
+    """Ask a run to stop after the object that is being written."""
+    run = use_cases.get_run(number, for_user=request.user)
+    use_cases.cancel_run(run, by=request.user)
+    messages.warning(request, _("Canceling: the object being written is finished first."))
+    return redirect("runs:show-run", number)
+
+
+@needs(Action.WRITE, "POST")
+def undo(request: PageRequest, number: int) -> HttpResponse:
+    """Open a review of what would undo a finished run; nothing is applied by it."""
+    run = use_cases.get_run(number, for_user=request.user)
+    number = worker_requests.undo_run(run, by=request.user)
+    messages.info(request, _("Draft created. Nothing has been applied."))
+    return redirect("reviews:show-review", number)

@@ -1,0 +1,1 @@
+"""Settings: people, teams, policies, tokens, impersonation, webhooks."""

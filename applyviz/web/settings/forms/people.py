@@ -1,0 +1,63 @@
+"""Accounts, teams and grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.enums import Role
+from applyviz.web.components.choices import offer_choices
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.people.teams import Scope, list_people, list_teams
+
+
+class PersonForm(forms.Form):
+    """A new account."""
+
+    name = forms.RegexField(r"^[\w.@+-]{1,150}$", label=_("Name"))
+    email = forms.EmailField(label=_("Email address"), required=False)
+
+
+class TeamForm(forms.Form):
+    """A new team."""
+
+    slug = forms.SlugField(label=_("Slug"), max_length=63)
+    name = forms.CharField(label=_("Name"), max_length=120)
+
+
+class GrantForm(forms.Form):
+    """A role for whom the page is about."""
+
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices)
+    cluster_pattern = forms.CharField(label=_("Clusters"), max_length=63, initial="*")
+    namespace_pattern = forms.CharField(label=_("Namespaces"), max_length=63, initial="*")
+    is_cluster_scoped = forms.BooleanField(label=_("Include cluster-scoped objects"), required=False, initial=True)
+
+    @property
+    def scope(self) -> Scope:
+        """Where it holds."""
+        chosen = self.cleaned_data
+        return Scope(chosen["cluster_pattern"], chosen["namespace_pattern"], chosen["is_cluster_scoped"])
+
+
+class MemberForm(forms.Form):
+    """Somebody for a team, by name."""
+
+    person = forms.ChoiceField(label=_("Person"))
+
+    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = list_people(for_user=for_user).filter(is_active=True).values_list("username", flat=True)
+        offer_choices(self, "person", [(name, name) for name in names])
+
+
+class ChoiceOfTeamForm(forms.Form):
+    """A team for somebody."""
+
+    team = forms.ChoiceField(label=_("Team"))
+
+    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offer_choices(self, "team", [(team.slug, team.name) for team in list_teams(for_user=for_user)])

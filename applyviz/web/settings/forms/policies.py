@@ -1,0 +1,161 @@
+"""Writing a policy: every rule as a plain field; windows and freezes one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from django import forms
+from django.forms import BoundField
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from applyviz.records.models import PolicyVersion
+from applyviz.web.components.choices import offer_choices
+from applyviz.web.components.phrases import title_kind
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.people.teams import Scope, list_teams
+from applyviz.workflow.policies.rules import POLICY_RISKS, DangerDemand, OnFailure, Rules, rules_from_json
+from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window
+
+T = TypeVar("T")
+ON_FAILURE = [(OnFailure.STOP.value, _("Stop")), (OnFailure.CARRY_ON.value, _("Continue with independent objects"))]
+_COPIED = (
+    "approvals", "approving_team", "many_objects", "approval_hours", "may_run_estimated", "may_run_unknown",
+    "concurrency", "waits_for_rollout", "rollout_seconds", "refuses_sole",
+)  # fmt: skip
+
+
+def _number(label: Any, low: int, high: int, initial: int) -> forms.IntegerField:
+    return forms.IntegerField(label=label, min_value=low, max_value=high, initial=initial)
+
+
+def _lines(label: Any) -> forms.CharField:
+    area = forms.Textarea(attrs={"rows": 3, "class": "code", "spellcheck": "false"})
+    return forms.CharField(label=label, required=False, max_length=4000, widget=area)
+
+
+class PolicyForm(forms.Form):
+    """One version of a policy."""
+
+    slug = forms.SlugField(label=_("Slug"), max_length=63)
+    cluster_pattern = forms.CharField(label=_("Clusters"), max_length=63, initial="*")
+    namespace_pattern = forms.CharField(label=_("Namespaces"), max_length=63, initial="*")
+    is_cluster_scoped = forms.BooleanField(label=_("Include cluster-scoped objects"), required=False, initial=True)
+    asking_teams = forms.MultipleChoiceField(
+        label=_("Who can request"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    approvals = _number(_("Approvals"), 0, 9, 1)
+    approving_team = forms.ChoiceField(label=_("of team"), required=False)
+    many_objects = _number(_("Large change: more than N objects"), 1, 100_000, 50)
+    approval_hours = _number(_("Approval valid for (hours)"), 0, 8760, 72)
+    refuses_sole = forms.BooleanField(
+        label=_("Do not count approvals from roles granted by the sole administrator"), required=False
+    )
+    may_run_estimated = forms.BooleanField(
+        label=_("Allow estimated changes (no dry run)"), required=False, initial=True
+    )
+    may_run_unknown = forms.BooleanField(label=_("Allow objects with unknown live state"), required=False)
+    windows = _lines(_("Change windows"))
+    freezes = _lines(_("Freezes"))
+    on_failure = forms.ChoiceField(label=_("When an object fails"), choices=ON_FAILURE)
+    concurrency = _number(_("Objects at once"), 1, 64, 16)
+    waits_for_rollout = forms.BooleanField(label=_("Wait until workloads are ready"), required=False)
+    rollout_seconds = _number(_("Timeout (seconds)"), 1, 21_600, 600)
+    note = forms.CharField(
+        label=_("Reason for this change"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+    def __init__(self, *args: Any, for_user: Visitor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        teams = [(team.slug, team.name) for team in list_teams(for_user=for_user)]
+        anybody = [("", _("any approver")), *teams]
+        offer_choices(self, "asking_teams", teams)
+        offer_choices(self, "approving_team", anybody)
+        for danger in POLICY_RISKS:
+            number = forms.IntegerField(label=title_kind(danger), min_value=0, max_value=9, initial=0)
+            number.widget.attrs["aria-label"] = _("Approvals for: %(risk)s") % {"risk": title_kind(danger)}
+            self.fields[f"approvals_{danger.name}"] = number
+            team = forms.ChoiceField(label=_("of team"), required=False, choices=anybody)
+            team.widget.attrs["aria-label"] = _("Team that approves: %(risk)s") % {"risk": title_kind(danger)}
+            self.fields[f"team_{danger.name}"] = team
+
+    @property
+    def dangers(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
+        """Per risk its title and its two fields."""
+        return [(title_kind(d), self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in POLICY_RISKS]
+
+    def _parse(self, name: str, parse: Callable[[str], T]) -> Iterator[T]:
+        for line in str(self.cleaned_data.get(name) or "").splitlines():
+            if line.strip():
+                try:
+                    yield parse(line)
+                except ValueError as error:
+                    self.add_error(name, str(error))
+
+    def clean(self) -> dict[str, Any]:
+        """Read windows and freezes; every bad line is told."""
+        given: tuple[tuple[str, Callable[[str], Window | Freeze]], ...] = (
+            ("windows", parse_window),
+            ("freezes", parse_freeze),
+        )
+        for name, parse in given:
+            parsed = tuple(self._parse(name, parse))
+            if name in self.cleaned_data:
+                self.cleaned_data[name] = parsed
+        return self.cleaned_data
+
+    @property
+    def scope(self) -> Scope:
+        """Where it holds."""
+        chosen = self.cleaned_data
+        return Scope(chosen["cluster_pattern"], chosen["namespace_pattern"], chosen["is_cluster_scoped"])
+
+    @property
+    def rules(self) -> Rules:
+        """What it says."""
+        chosen = self.cleaned_data
+        return Rules(
+            asking_teams=tuple(chosen["asking_teams"]),
+            for_dangers=tuple(
+                DangerDemand(d, chosen[f"approvals_{d.name}"], chosen[f"team_{d.name}"])
+                for d in POLICY_RISKS
+                if chosen[f"approvals_{d.name}"]
+            ),
+            windows=chosen["windows"],
+            freezes=chosen["freezes"],
+            on_failure=OnFailure(chosen["on_failure"]),
+            **{name: chosen[name] for name in _COPIED},
+        )
+
+
+def fill_in(version: PolicyVersion) -> dict[str, Any]:
+    """A version as the form shows it."""
+    rules = rules_from_json(version.rules)
+    filled: dict[str, Any] = {name: getattr(rules, name) for name in _COPIED}
+    for demand in rules.for_dangers:
+        filled[f"approvals_{demand.danger.name}"] = demand.approvals
+        filled[f"team_{demand.danger.name}"] = demand.team
+    return filled | {
+        "slug": version.policy.slug,
+        "cluster_pattern": version.cluster_pattern,
+        "namespace_pattern": version.namespace_pattern,
+        "is_cluster_scoped": version.is_cluster_scoped,
+        "asking_teams": list(rules.asking_teams),
+        "windows": "\n".join(str(window) for window in rules.windows),
+        "freezes": "\n".join(str(freeze) for freeze in rules.freezes),
+        "on_failure": rules.on_failure.value,
+    }
+
+
+class TryForm(forms.Form):
+    """Which plan a policy is tried on."""
+
+    review = forms.IntegerField(label=_("Review"), min_value=1)
+    plan = forms.IntegerField(label=_("Plan"), min_value=1)
+
+
+class NoteForm(forms.Form):
+    """A reason for what is done."""
+
+    note = forms.CharField(label=_("Why"), required=False, max_length=2000)

@@ -1,0 +1,237 @@
+"""Policies as people read them: what is asked, line by line, and when plans may run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.diff.free_form import FreeDifference, diff_free
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.schema.walk import MISSING
+from applyviz.records.models import Plan, PolicyVersion
+from applyviz.web.components.phrases import say_scope, title_kind
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.policies import Demand, Rules, rules_from_json
+from applyviz.workflow.policies.editing import Evaluation
+from applyviz.workflow.policies.rules import OnFailure, Policy
+from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """One policy in the list."""
+
+    slug: str
+    url: str
+    number: int
+    where: str
+    asks: str
+    by: str
+    at: datetime
+    note: str = ""
+    lines: tuple[tuple[str | Promise, str], ...] = ()
+    changes: tuple[tuple[str, str, str], ...] = ()
+    is_in_force: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeRow:
+    """A freeze in the calendar; start and end are wall time of its zone."""
+
+    policy: str
+    url: str
+    start: datetime
+    end: datetime
+    zone: str
+    reason: str
+    holds: bool
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """When plans may run under one policy, and whether they may now."""
+
+    policy: str
+    url: str
+    windows: tuple[str, ...]
+    is_open: bool
+    opens: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a policy would ask of one plan."""
+
+    title: str
+    url: str
+    holds: bool
+    version: str
+    dangers: tuple[str, ...]
+    demands: tuple[str, ...]
+    closed: tuple[str, ...]
+
+
+def _name_cause(because: str) -> str | Promise:
+    """What a demand comes from: a risk by its title, or a policy."""
+    return title_kind(HazardKind(because)) if because in set(HazardKind) else because
+
+
+def describe_demand(demand: Demand) -> str:
+    """How many approvals, of whom and why."""
+    text = ngettext("%(n)d approval", "%(n)d approvals", demand.approvals) % {"n": demand.approvals}
+    if demand.team:
+        text = _("%(approvals)s of team %(team)s") % {"approvals": text, "team": demand.team}
+    return (
+        _("%(approvals)s for: %(why)s") % {"approvals": text, "why": _name_cause(demand.because)}
+        if demand.because
+        else text
+    )
+
+
+def _describe_runs(rules: Rules) -> str:
+    parts = [_("continues after a failure") if rules.on_failure is OnFailure.CARRY_ON else _("stops on failure")]
+    parts.append(
+        ngettext("%(n)d object at once", "%(n)d objects at once", rules.concurrency) % {"n": rules.concurrency}
+    )
+    if rules.waits_for_rollout:
+        parts.append(_("waits up to %(n)d s for rollouts") % {"n": rules.rollout_seconds})
+    return ", ".join(parts)
+
+
+def _describe_certainty(rules: Rules) -> str:
+    allowed = [_("confirmed")]
+    allowed += [_("estimated")] if rules.may_run_estimated else []
+    allowed += [_("unknown")] if rules.may_run_unknown else []
+    return ", ".join(allowed)
+
+
+def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
+    """The rules of one policy, each with its name."""
+    more = "; ".join(
+        f"{title_kind(d.danger)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers
+    )
+    hours = rules.approval_hours
+    lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("no expiry")
+    return (
+        (_("Who can request"), ", ".join(rules.asking_teams) or _("every author")),
+        (_("Approvals"), describe_demand(Demand(rules.approvals, rules.approving_team))),
+        (_("Extra approvals by risk"), more or _("none")),
+        (_("Large change"), _("more than %(n)d") % {"n": rules.many_objects}),
+        (_("Approval valid for"), lasts),
+        *(
+            [(_("Sole administrator"), _("approvals from roles that they granted do not count"))]
+            if rules.refuses_sole
+            else []
+        ),
+        (_("Change windows"), _describe_certainty(rules)),
+        (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always")),
+        (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
+        (_("Run behavior"), _describe_runs(rules)),
+    )
+
+
+def _list_settings(version: PolicyVersion) -> JSONObject:
+    return {
+        "clusters": version.cluster_pattern,
+        "namespaces": version.namespace_pattern,
+        "objects of no namespace": version.is_cluster_scoped,
+        **version.rules,
+    }
+
+
+def present_versions(versions: Sequence[PolicyVersion]) -> list[PolicyRow]:
+    """All versions of a policy, newest first, each with what changed since the one before."""
+    rows = [present_policy(version) for version in versions]
+    pairs = pairwise(_list_settings(version) for version in versions)
+    changed = [tuple(_present_change(one) for one in diff_free(before, after)) for after, before in pairs]
+    return [replace(row, changes=changes) for row, changes in zip(rows, (*changed, ()), strict=True)]
+
+
+def _present_change(one: FreeDifference) -> tuple[str, str, str]:
+    return one.name.replace("_", " "), print_setting(one.before), print_setting(one.after)
+
+
+def print_setting(value: JSONValue) -> str:
+    """A setting as people read it."""
+    if value is MISSING or value is None or value == "":
+        return _("none")
+    if isinstance(value, bool):
+        return _("on") if value else _("off")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def present_policy(version: PolicyVersion) -> PolicyRow:
+    """One version."""
+    rules = rules_from_json(version.rules)
+    asks = describe_demand(Demand(rules.approvals, rules.approving_team))
+    if rules.for_dangers:
+        asks = _("%(asks)s, more for some risks") % {"asks": asks}
+    return PolicyRow(
+        slug=version.policy.slug,
+        url=reverse("settings:show-policy", args=[version.policy.slug]),
+        number=version.number,
+        where=say_scope(Scope(version.cluster_pattern, version.namespace_pattern, version.is_cluster_scoped)),
+        asks=asks,
+        by=version.by.get_username() if version.by else "applyviz",
+        at=version.created_at,
+        note=version.note,
+        lines=describe_rules(rules),
+        is_in_force=version.number == version.policy.number and version.policy.retired_at is None,
+    )
+
+
+def present_calendar(versions: Iterable[PolicyVersion]) -> tuple[tuple[WindowRow, ...], tuple[FreezeRow, ...]]:
+    """All windows, and all freezes by their start."""
+    now, windows, freezes = clock.now(), [], []
+    for version in versions:
+        rules = rules_from_json(version.rules)
+        slug, url = version.policy.slug, reverse("settings:show-policy", args=[version.policy.slug])
+        closed = find_closed((rules.windows,), rules.freezes, now)
+        if rules.windows or rules.freezes:
+            opens = find_opening((rules.windows,), rules.freezes, now) if closed else None
+            windows.append(WindowRow(slug, url, tuple(str(w) for w in rules.windows), not closed, opens))
+        freezes += [_present_freeze(slug, url, freeze, now) for freeze in rules.freezes]
+    return tuple(windows), tuple(sorted(freezes, key=lambda row: (row.is_over, row.start)))
+
+
+def _present_freeze(slug: str, url: str, freeze: Freeze, now: datetime) -> FreezeRow:
+    return FreezeRow(
+        slug,
+        url,
+        datetime.fromisoformat(freeze.start),
+        datetime.fromisoformat(freeze.end),
+        freeze.zone,
+        freeze.reason,
+        freeze.holds(now),
+        freeze.ends_at <= now,
+    )
+
+
+def present_trial(plan: Plan, found: Evaluation) -> Trial:
+    """What would be asked of a plan."""
+    number, review = plan.number, plan.review.number
+    return Trial(
+        title=_("%(title)s, plan %(number)d") % {"title": plan.review.title, "number": number},
+        url=reverse("reviews:show-plan", args=[review, number]),
+        holds=found.holds,
+        version=found.policy.version,
+        dangers=tuple(f"{title_kind(danger)}: {count}" for danger, count in found.dangers.items()),
+        demands=tuple(describe_demand(demand) for demand in found.demands),
+        closed=found.closed,
+    )
+
+
+def describe_policy(policy: Policy) -> str:
+    """Which policies hold, with their versions."""
+    return policy.version.replace(" ", ", ")

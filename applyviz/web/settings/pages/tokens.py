@@ -1,0 +1,148 @@
+"""Tokens, service accounts and mappings as rows of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from applyviz.records.enums import TokenScope
+from applyviz.records.models import ApiToken, IdentityMapping, ServiceAccount
+from applyviz.web.components.badges import Look
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+SCOPES = {
+    TokenScope.READ: gettext_lazy("view"),
+    TokenScope.PLAN: gettext_lazy("view, create reviews"),
+    TokenScope.APPLY: gettext_lazy("view, create reviews, start approved runs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """One token."""
+
+    pk: int
+    name: str
+    hint: str
+    acts_as: str
+    made_by: str
+    scope: str
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime | None
+    last_used_from: str
+    state: Look
+    can_revoke: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """One service account, and the roles that it holds."""
+
+    name: str
+    owner: str
+    purpose: str
+    roles: str
+    is_active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MappingRow:
+    """One mapping."""
+
+    pk: int
+    number: int
+    cluster: str
+    whom: str
+    user: str
+    groups: tuple[str, ...]
+    note: str
+    by: str
+    since: datetime
+    ended_at: datetime | None
+    ended_by: str
+
+
+def _present_state(token: ApiToken) -> Look:
+    if token.revoked_at is not None:
+        return Look("×", _("revoked"), "calm")  # noqa: RUF001 - a cross
+    if token.expires_at <= timezone.now():
+        return Look("×", _("ended"), "calm")  # noqa: RUF001 - a cross
+    return Look("✓", _("active"), "add")
+
+
+def _is_of(token: ApiToken, person: Person) -> bool:
+    service = getattr(token.person, "service", None)
+    return token.person_id == person.pk or (service is not None and service.owner_id == person.pk)
+
+
+def present_tokens(found: Iterable[ApiToken], *, for_user: Person) -> tuple[TokenRow, ...]:
+    """The rows of tokens; a good one may be revoked by its owner and by administrators."""
+    now, can_manage = timezone.now(), access.can(for_user, Action.MANAGE)
+    return tuple(
+        TokenRow(
+            pk=token.pk,
+            name=token.name,
+            hint=f"{token.hint}…",
+            acts_as=token.person.get_username(),
+            made_by=token.made_by.get_username(),
+            scope=str(SCOPES[TokenScope(token.scope)]),
+            created_at=token.created_at,
+            expires_at=token.expires_at,
+            last_used_at=token.last_used_at,
+            last_used_from=token.last_used_from,
+            state=_present_state(token),
+            can_revoke=token.revoked_at is None and token.expires_at > now and (can_manage or _is_of(token, for_user)),
+        )
+        for token in found
+    )
+
+
+def present_accounts(found: Iterable[ServiceAccount]) -> tuple[AccountRow, ...]:
+    """The rows of service accounts."""
+    return tuple(
+        AccountRow(
+            name=one.person.get_username(),
+            owner=one.owner.get_username(),
+            purpose=one.purpose,
+            roles=_list_roles(one.person),
+            is_active=one.person.is_active,
+        )
+        for one in found
+    )
+
+
+def _list_roles(person: Person) -> str:
+    return ", ".join(sorted(str(role.label) for role in access.roles_of(person)))
+
+
+def present_mappings(found: Iterable[IdentityMapping]) -> tuple[MappingRow, ...]:
+    """The rows of mappings."""
+    return tuple(
+        MappingRow(
+            pk=one.pk,
+            number=one.number,
+            cluster=one.cluster.slug,
+            whom=_name_subject(one),
+            user=one.user,
+            groups=tuple(one.groups),
+            note=one.note,
+            by=one.by.get_username() if one.by else "",
+            since=one.since,
+            ended_at=one.ended_at,
+            ended_by=one.ended_by.get_username() if one.ended_by else "",
+        )
+        for one in found
+    )
+
+
+def _name_subject(mapping: IdentityMapping) -> str:
+    if mapping.person is not None:
+        return str(mapping.person.get_username())
+    return _("team %(slug)s") % {"slug": mapping.team.slug} if mapping.team is not None else _("default")

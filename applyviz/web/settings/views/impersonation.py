@@ -1,0 +1,47 @@
+"""Identities: as whom people's requests go to each cluster; changed by administrators, read by auditors too."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.settings.forms.impersonation import MappingForm
+from applyviz.web.settings.pages.tokens import present_mappings
+from applyviz.web.settings.views.settings_page import render_settings
+from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import WorkflowError
+
+
+@needs(Action.OVERSEE)
+def list_identities(request: PageRequest) -> HttpResponse:
+    """What is in force, and what was."""
+    rows = present_mappings(impersonation.list_mappings(for_user=request.user))
+    context = {"rows": [row for row in rows if row.ended_at is None], "ended": [row for row in rows if row.ended_at]}
+    return render_settings(request, "identities", context)
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def add_identity(request: PageRequest) -> HttpResponse:
+    """Map somebody; what was said of them before ends."""
+    form = MappingForm(request.POST or None, for_user=request.user, initial=request.GET.dict())
+    if request.method == "POST" and form.is_valid():
+        try:
+            impersonation.map_identity(form.cleaned_data["cluster"], form.draft, by=request.user)
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("Mapping saved. Plans created under another identity must be re-planned."))
+            return redirect("settings:list-identities")
+    return render_settings(request, "add_identity", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.MANAGE, "POST")
+def end_identity(request: PageRequest, pk: int) -> HttpResponse:
+    """Take a mapping back."""
+    impersonation.end_mapping(impersonation.get_mapping(pk, for_user=request.user), by=request.user)
+    messages.success(request, _("Mapping removed. Plans created under it must be re-planned."))
+    return redirect("settings:list-identities")

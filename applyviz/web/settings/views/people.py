@@ -1,0 +1,243 @@
+"""People: accounts with their roles, teams with their members, grants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.forms import Form
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import Role
+from applyviz.records.models import PendingChange
+from applyviz.web.frame import reauthentication
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MemberForm, PersonForm, TeamForm
+from applyviz.web.settings.pages.people import present_pending, present_people, present_teams
+from applyviz.web.settings.views.settings_page import render_settings
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError, WorkflowError
+from applyviz.workflow.people import claims, confirmations, pending_changes, teams
+
+
+def _try(request: PageRequest, form: Form, act: Callable[[], object], done: str) -> bool:
+    """Do it when the form is good; what the use case refuses is told at the form."""
+    if request.method != "POST" or not form.is_valid():
+        return False
+    try:
+        act()
+    except WorkflowError as error:
+        form.add_error(None, str(error))
+        return False
+    messages.success(request, done)
+    return True
+
+
+@needs(Action.OVERSEE)
+def list_people(request: PageRequest) -> HttpResponse:
+    """All accounts and what they may."""
+    rows = present_people(teams.list_people(for_user=request.user), for_user=request.user)
+    context = {"rows": rows}
+    return render_settings(request, "people", context)
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def add_person(request: PageRequest) -> HttpResponse:
+    """Make an account."""
+    form = PersonForm(request.POST or None)
+
+    if request.method == "POST" and form.is_valid():
+        try:
+            invited = teams.add_person(by=request.user, **form.cleaned_data)
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            return _show_link(request, invited.person, invited.token)
+    status = 422 if request.method == "POST" else 200
+    return render_settings(request, "add_person", {"form": form}, status=status)
+
+
+def _show_link(request: PageRequest, person: Person, token: str) -> HttpResponse:
+    """The one page that ever shows a one-time link."""
+    link = request.build_absolute_uri(reverse("claim", args=[token]))
+    context = {"name": person.get_username(), "link": link, "days": claims.LASTS.days}
+    return render_settings(request, "invited", context)
+
+
+@needs(Action.MANAGE, "POST")
+def invite_again(request: PageRequest, name: str) -> HttpResponse:
+    """Make another one-time link to an account that nobody has claimed yet."""
+    person = teams.get_person(name, for_user=request.user)
+    return _show_link(request, person, claims.make_link(person, by=request.user))
+
+
+def _tell(request: PageRequest, outcome: object, done: str) -> None:
+    """Say that it is done, or that it waits for a second administrator."""
+    if isinstance(outcome, PendingChange):
+        messages.warning(request, _("A second administrator must confirm this. Nothing has changed yet."))
+    else:
+        messages.success(request, done)
+
+
+@needs(Action.OVERSEE)
+def list_pending(request: PageRequest) -> HttpResponse:
+    """What waits for a second administrator."""
+    rows = present_pending(pending_changes.list_waiting(for_user=request.user), for_user=request.user)
+    return render_settings(request, "pending", {"rows": rows})
+
+
+@needs(Action.MANAGE, "POST")
+def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
+    """Confirm what another administrator asked for."""
+    if not reauthentication.is_fresh(request):
+        return redirect(f"{reverse('prove')}?{urlencode({'next': reverse('settings:list-pending')})}")
+    confirmations.confirm_change(pending_changes.get_waiting(number), by=request.user)
+    messages.success(request, _("Confirmed and applied."))
+    return redirect("settings:list-pending")
+
+
+@needs(Action.MANAGE, "POST")
+def decline_pending(request: PageRequest, number: int) -> HttpResponse:
+    """Decline what another administrator asked for, or take back what one asked for."""
+    pending_changes.decline(pending_changes.get_waiting(number), by=request.user)
+    messages.success(request, _("Declined."))
+    return redirect("settings:list-pending")
+
+
+@needs(Action.OVERSEE)
+def show_person(request: PageRequest, name: str) -> HttpResponse:
+    """One account: grants, teams, accounts of the same human."""
+    person = teams.get_person(name, for_user=request.user)
+    context = {
+        "person": present_people([person], for_user=request.user)[0],
+        "grant_form": GrantForm(),
+        "team_form": ChoiceOfTeamForm(for_user=request.user),
+        "link_form": MemberForm(for_user=request.user),
+        "is_self": person.pk == request.user.pk,
+        "is_unclaimed": not person.has_usable_password() and not hasattr(person, "service"),
+    }
+    return render_settings(request, "person", context)
+
+
+@needs(Action.MANAGE, "POST")
+def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
+    """Give a role to a person."""
+    person, form = teams.get_person(name, for_user=request.user), GrantForm(request.POST)
+    if not form.is_valid():
+        raise NotValidError(_("choose a role and a scope"))
+    made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, person=person, scope=form.scope)
+    _tell(request, made, _("Role granted."))
+    return redirect("settings:show-person", name)
+
+
+@needs(Action.MANAGE, "POST")
+def end_grant(request: PageRequest, grant: int) -> HttpResponse:
+    """Take a role back."""
+    found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
+    if found is None:
+        raise NotVisibleError(_("grant not found"))
+    _tell(request, teams.end_grant(found, by=request.user), _("Grant removed."))
+    if found.person is not None:
+        return redirect("settings:show-person", found.person.get_username())
+    return redirect("settings:list-teams")
+
+
+@needs(Action.MANAGE, "POST")
+def set_active(request: PageRequest, name: str) -> HttpResponse:
+    """Close an account, or open it again."""
+    person = teams.get_person(name, for_user=request.user)
+    made = teams.set_active(person, by=request.user, is_active=not person.is_active)
+    _tell(request, made, _("Account saved."))
+    return redirect("settings:show-person", name)
+
+
+@needs(Action.MANAGE, "POST")
+def link_accounts(request: PageRequest, name: str) -> HttpResponse:
+    """Say that two accounts are one human."""
+    person, form = teams.get_person(name, for_user=request.user), MemberForm(request.POST, for_user=request.user)
+    if not form.is_valid():
+        raise NotValidError(_("choose the other account"))
+    other = teams.get_person(form.cleaned_data["person"], for_user=request.user)
+    teams.link_accounts([person, other], by=request.user)
+    messages.success(request, _("Accounts linked; they now count as one person for approvals."))
+    return redirect("settings:show-person", name)
+
+
+@needs(Action.LOOK)
+def list_teams(request: PageRequest) -> HttpResponse:
+    """All teams and who is in them."""
+    has_grants = access.can(request.user, Action.OVERSEE)
+    rows = present_teams(teams.list_teams(for_user=request.user), for_user=request.user, has_grants=has_grants)
+    context = {"rows": rows, "has_grants": has_grants}
+    return render_settings(request, "teams", context)
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def add_team(request: PageRequest) -> HttpResponse:
+    """Make a team."""
+    form = TeamForm(request.POST or None)
+    if _try(request, form, lambda: teams.create_team(by=request.user, **form.cleaned_data), _("Team created.")):
+        return redirect("settings:show-team", form.cleaned_data["slug"])
+    return render_settings(request, "add_team", {"form": form}, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.LOOK)
+def show_team(request: PageRequest, slug: str) -> HttpResponse:
+    """One team: members and what it grants them."""
+    team, has_grants = teams.get_team(slug, for_user=request.user), access.can(request.user, Action.OVERSEE)
+    can_manage = access.can(request.user, Action.MANAGE)
+    context = {
+        "team": present_teams([team], for_user=request.user, has_grants=has_grants)[0],
+        "has_grants": has_grants,
+        "can_manage": can_manage,
+        "grant_form": GrantForm(),
+        "member_form": MemberForm(for_user=request.user) if can_manage else None,
+    }
+    return render_settings(request, "team", context)
+
+
+@needs(Action.MANAGE, "POST")
+def add_member(request: PageRequest, slug: str) -> HttpResponse:
+    """Put somebody into a team."""
+    team, form = teams.get_team(slug, for_user=request.user), MemberForm(request.POST, for_user=request.user)
+    if not form.is_valid():
+        raise NotValidError(_("choose a person"))
+    person = teams.get_person(form.cleaned_data["person"], for_user=request.user)
+    made = teams.add_member(team, person, by=request.user)
+    _tell(request, made, _("%(name)s added to the team.") % {"name": person.get_username()})
+    return redirect("settings:show-team", slug)
+
+
+@needs(Action.MANAGE, "POST")
+def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
+    """Take somebody out of a team."""
+    team = teams.get_team(slug, for_user=request.user)
+    found = team.members.filter(pk=member).select_related("team", "person").first()
+    if found is None:
+        raise NotVisibleError(_("member not found"))
+    _tell(request, teams.end_member(found, by=request.user), _("Member removed."))
+    return redirect("settings:show-team", slug)
+
+
+@needs(Action.MANAGE, "POST")
+def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
+    """Give a role to a team."""
+    team, form = teams.get_team(slug, for_user=request.user), GrantForm(request.POST)
+    if not form.is_valid():
+        raise NotValidError(_("choose a role and a scope"))
+    made = teams.grant_role(Role(form.cleaned_data["role"]), by=request.user, team=team, scope=form.scope)
+    _tell(request, made, _("Role granted."))
+    return redirect("settings:show-team", slug)
+
+
+@needs(Action.MANAGE, "POST")
+def retire_team(request: PageRequest, slug: str) -> HttpResponse:
+    """End a team."""
+    made = teams.retire_team(teams.get_team(slug, for_user=request.user), by=request.user)
+    _tell(request, made, _("Team archived."))
+    return redirect("settings:list-teams")

@@ -1,0 +1,106 @@
+"""Policies: the list, one with its versions, writing the next version, the calendar, trying one on a plan."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.settings.forms.policies import NoteForm, PolicyForm, TryForm, fill_in
+from applyviz.web.settings.pages.policies import (
+    Trial,
+    describe_rules,
+    present_calendar,
+    present_policy,
+    present_trial,
+    present_versions,
+)
+from applyviz.web.settings.views.settings_page import render_settings
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotVisibleError, WorkflowError
+from applyviz.workflow.people.teams import Scope
+from applyviz.workflow.plans import planner
+from applyviz.workflow.policies import Rules, editing, rules_from_json
+
+
+@needs(Action.LOOK)
+def list_policies(request: PageRequest) -> HttpResponse:
+    """All policies in force."""
+    rows = [present_policy(version) for version in editing.list_policies(for_user=request.user)]
+    context = {"rows": rows, "built_in": describe_rules(Rules())}
+    return render_settings(request, "policies", context)
+
+
+@needs(Action.LOOK)
+def show_policy(request: PageRequest, slug: str) -> HttpResponse:
+    """One policy: what it says, what it would ask of a plan, what it said before."""
+    versions = editing.list_versions(slug, for_user=request.user)
+    latest, form, trial = versions[0], TryForm(request.GET or None), None
+    if form.is_bound and form.is_valid():
+        scope = Scope(latest.cluster_pattern, latest.namespace_pattern, latest.is_cluster_scoped)
+        trial = _try(request, form, slug, scope, latest.rules)
+    context = {
+        "policy": present_policy(latest),
+        "versions": present_versions(versions),
+        "form": form,
+        "trial": trial,
+    }
+    return render_settings(request, "policy", context)
+
+
+def _try(request: PageRequest, form: TryForm, slug: str, scope: Scope, stored: dict[str, object]) -> Trial | None:
+    number, review = form.cleaned_data["plan"], form.cleaned_data["review"]
+    try:
+        plan = planner.get_plan(number, review_number=review, for_user=request.user)
+    except NotVisibleError:
+        form.add_error("plan", _("Plan not found."))
+        return None
+    return present_trial(plan, editing.evaluate(plan, slug=slug, scope=scope, rules=rules_from_json(stored)))
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def add_policy(request: PageRequest) -> HttpResponse:
+    """Write the first version of a policy."""
+    return _edit(request, "", {})
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def edit_policy(request: PageRequest, slug: str) -> HttpResponse:
+    """Write the next version of a policy."""
+    return _edit(request, slug, fill_in(editing.list_versions(slug, for_user=request.user)[0]))
+
+
+def _edit(request: PageRequest, slug: str, initial: dict[str, object]) -> HttpResponse:
+    form = PolicyForm(request.POST or None, initial=initial, for_user=request.user)
+    if request.method == "POST" and form.is_valid():
+        name = slug or form.cleaned_data["slug"]
+        try:
+            made = editing.save_policy(
+                name, by=request.user, scope=form.scope, rules=form.rules, note=form.cleaned_data["note"]
+            )
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("Version %(number)d published.") % {"number": made.number})
+            return redirect("settings:show-policy", name)
+    context = {"form": form, "slug": slug}
+    return render_settings(request, "edit_policy", context, status=422 if request.method == "POST" else 200)
+
+
+@needs(Action.MANAGE, "POST")
+def retire_policy(request: PageRequest, slug: str) -> HttpResponse:
+    """Let a policy hold no longer."""
+    form = NoteForm(request.POST)
+    note = form.cleaned_data["note"] if form.is_valid() else ""
+    editing.retire_policy(slug, by=request.user, note=note)
+    messages.success(request, _("Policy archived."))
+    return redirect("settings:list-policies")
+
+
+@needs(Action.LOOK)
+def show_calendar(request: PageRequest) -> HttpResponse:
+    """When plans may run, and when nothing may."""
+    windows, freezes = present_calendar(editing.list_policies(for_user=request.user))
+    return render_settings(request, "calendar", {"windows": windows, "freezes": freezes})

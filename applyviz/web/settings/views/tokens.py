@@ -1,0 +1,84 @@
+"""API tokens and service accounts: one's own, each shown once when it is made."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import TokenScope
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.settings.forms.tokens import ServiceAccountForm, TokenForm
+from applyviz.web.settings.pages.tokens import present_accounts, present_tokens
+from applyviz.web.settings.views.settings_page import render_settings
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import WorkflowError
+from applyviz.workflow.people import tokens as use_cases
+
+_COMMAND = "python3 gate.py --url {} --cluster CLUSTER --namespace NAMESPACE --title TITLE FILES…"
+
+
+@needs(Action.LOOK)
+def list_tokens(request: PageRequest) -> HttpResponse:
+    """One's own tokens and service accounts; all of them for who manages or audits."""
+    context = {
+        "rows": present_tokens(use_cases.list_tokens(for_user=request.user), for_user=request.user),
+        "accounts": present_accounts(use_cases.list_service_accounts(for_user=request.user)),
+        "sees_all": access.can(request.user, Action.OVERSEE),
+        "can_add": access.can(request.user, Action.CONNECT),
+        "can_add_account": access.can(request.user, Action.WRITE),
+    }
+    return render_settings(request, "tokens", context)
+
+
+@needs(Action.CONNECT, "GET", "POST")
+def add_token(request: PageRequest) -> HttpResponse:
+    """Make a token; the answer to the POST is the only page that ever shows it."""
+    form = TokenForm(request.POST or None, for_user=request.user)
+    if request.method == "POST" and form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            token, text = use_cases.make_token(
+                by=request.user,
+                account=form.acting,
+                name=chosen["name"],
+                scope=TokenScope(chosen["scope"]),
+                days=chosen["days"],
+            )
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            context = {
+                "token": present_tokens([token], for_user=request.user)[0],
+                "text": text,
+                "command": _COMMAND.format(request.build_absolute_uri("/").rstrip("/")),
+            }
+            response = render_settings(request, "token_made", context)
+            response["Cache-Control"] = "no-store"
+            return response
+    return render_settings(request, "add_token", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.WRITE, "GET", "POST")
+def add_account(request: PageRequest) -> HttpResponse:
+    """Make a service account of one's own."""
+    form = ServiceAccountForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            use_cases.make_service_account(by=request.user, **form.cleaned_data)
+        except WorkflowError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("Service account created. An administrator can grant it roles."))
+            return redirect("settings:list-tokens")
+    return render_settings(request, "add_service_account", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.CONNECT, "POST")
+def revoke_token(request: PageRequest, pk: int) -> HttpResponse:
+    """End a token now."""
+    use_cases.revoke_token(use_cases.get_token(pk, for_user=request.user), by=request.user)
+    messages.success(request, _("Token revoked."))
+    return redirect("settings:list-tokens")

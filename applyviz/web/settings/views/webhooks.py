@@ -1,0 +1,87 @@
+"""Webhooks, for administrators: the list, adding, changing, removing, trying out, the log of deliveries."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.notifications.forms import EditWebhookForm, WebhookForm
+from applyviz.web.notifications.pages import present_deliveries, present_webhook
+from applyviz.web.settings.views.settings_page import render_settings
+from applyviz.workflow.foundation.access import Action
+from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.notifications import webhooks
+
+_PER_PAGE = 50
+
+
+@needs(Action.MANAGE)
+def list_webhooks(request: PageRequest) -> HttpResponse:
+    """All of them, each with how the last delivery went."""
+    found = webhooks.list_webhooks(for_user=request.user)
+    rows = [present_webhook(w, webhooks.list_deliveries(w, for_user=request.user).first()) for w in found]
+    return render_settings(request, "webhooks", {"rows": rows})
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def add_webhook(request: PageRequest) -> HttpResponse:
+    """A new one."""
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = webhooks.add_webhook(**form.cleaned_data, by=request.user)
+        except NotValidError as error:
+            form.add_error("url", str(error))
+        else:
+            messages.success(request, _("Webhook added. Send a test message to check it."))
+            return redirect("settings:show-webhook", made.pk)
+    return render_settings(request, "add_webhook", {"form": form}, status=422 if form.errors else 200)
+
+
+@needs(Action.MANAGE, "GET", "POST")
+def show_webhook(request: PageRequest, number: int) -> HttpResponse:
+    """One with its log; posting changes it."""
+    webhook = webhooks.get_webhook(number, for_user=request.user)
+    initial = {name: getattr(webhook, name) for name in ("name", "url", "events", "is_enabled")}
+    form = EditWebhookForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            webhooks.edit_webhook(webhook, **form.cleaned_data, by=request.user)
+        except NotValidError as error:
+            form.add_error("url", str(error))
+        else:
+            messages.success(request, _("Webhook saved."))
+            return redirect("settings:show-webhook", number)
+    page = Paginator(webhooks.list_deliveries(webhook, for_user=request.user), _PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    context = {"webhook": present_webhook(webhook), "number": number, "form": form, "page": page}
+    rows = present_deliveries(page.object_list)
+    return render_settings(request, "webhook", {**context, "rows": rows}, status=422 if form.errors else 200)
+
+
+@needs(Action.MANAGE, "POST")
+def retire_webhook(request: PageRequest, number: int) -> HttpResponse:
+    """Remove one."""
+    webhooks.retire_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
+    messages.warning(request, _("Webhook removed."))
+    return redirect("settings:list-webhooks")
+
+
+@needs(Action.MANAGE, "POST")
+def try_webhook(request: PageRequest, number: int) -> HttpResponse:
+    """Send it something to see whether it arrives."""
+    webhooks.try_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
+    messages.info(request, _("Test message queued. See the deliveries below for the result."))
+    return redirect("settings:show-webhook", number)
+
+
+@needs(Action.MANAGE, "POST")
+def deliver_again(request: PageRequest, number: int, delivery: int) -> HttpResponse:
+    """Try a delivery again that was given up."""
+    webhooks.deliver_again(webhooks.get_webhook(number, for_user=request.user), delivery, by=request.user)
+    return redirect("settings:show-webhook", number)

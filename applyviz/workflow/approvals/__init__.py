@@ -1,0 +1,1 @@
+"""What people say about a plan: viewed objects, acknowledgements, comments, approvals, quorum."""

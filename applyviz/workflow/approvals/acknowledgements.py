@@ -1,0 +1,193 @@
+"""Risks that somebody must acknowledge before a plan can be approved: every high one of what will be written.
+
+An acknowledgement is a person's own act; it holds in its review while what happens to the object stays the same, and
+can be undone. A risk of the whole plan holds for the digest of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.risks.rules import needs_acknowledgement
+from applyviz.records.enums import AuditAction, PlanState, ReviewState
+from applyviz.records.models import Acknowledgement, ObjectChange, Plan
+from applyviz.workflow import policies
+from applyviz.workflow.approvals.viewed_objects import name_object
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.plans import changes
+from applyviz.workflow.policies import Policy, risks
+
+PLAN_ITSELF = -1
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHazard:
+    """One kind of risk of one object (its `position` in the plan, or `PLAN_ITSELF`) that needs an acknowledgement."""
+
+    position: int
+    object_key: str
+    effect: str
+    kind: HazardKind
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What an acknowledgement must name to hold for it."""
+        return self.object_key, self.effect, self.kind.value
+
+
+def find_kinds(hazards: Iterable[Hazard]) -> tuple[HazardKind, ...]:
+    """The kinds among risks that must be acknowledged."""
+    return tuple(dict.fromkeys(hazard.kind for hazard in hazards if needs_acknowledgement(hazard)))
+
+
+def list_required(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHazard, ...]:
+    """Every risk of a plan that must be acknowledged, whether somebody did or not, in the order of the plan."""
+    many = (policy or policies.find_policy(plan)).many_objects
+    found = [risk for risk in risks.list_risks(plan, many=many) if risk.needs_acknowledgement]
+    if not found:
+        return ()
+    wanted = {position for risk in found if not risk.is_of_plan for position in risk.positions}
+    rows = {row.position: row for row in plan.changes.filter(position__in=wanted).defer("document", "sealed")}
+    required = [
+        OpenHazard(position, name_object(rows[position]), rows[position].effect, risk.kind)
+        for risk in found
+        if not risk.is_of_plan
+        for position in risk.positions
+    ]
+    required += [OpenHazard(PLAN_ITSELF, "", plan.digest, risk.kind) for risk in found if risk.is_of_plan]
+    return tuple(sorted(required, key=lambda one: (one.position == PLAN_ITSELF, one.position)))
+
+
+def list_standing(plan: Plan) -> list[Acknowledgement]:
+    """Who acknowledged what in the review of a plan, the oldest first; each holds for the effect that it names."""
+    rows = Acknowledgement.objects.filter(review=plan.review_id, withdrawn_at=None)
+    return list(rows.select_related("by", "plan"))
+
+
+def name_standing(rows: Iterable[Acknowledgement]) -> set[tuple[str, str, str]]:
+    """What acknowledgements hold for, as `OpenHazard.identity` says it."""
+    return {(row.object_key, row.effect, row.hazard) for row in rows}
+
+
+def find_open(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHazard, ...]:
+    """The risks of a finished plan that still block its approval; empty when all are acknowledged."""
+    if plan.state != PlanState.COMPLETE:
+        return ()
+    required = list_required(plan, policy=policy)
+    known = name_standing(list_standing(plan)) if required else set()
+    return tuple(hazard for hazard in required if hazard.identity not in known)
+
+
+def _require_open(plan: Plan) -> None:
+    review = hold_review(plan.review_id)  # no run is started between the look and what follows
+    if review.state != ReviewState.OPEN:
+        facts = {"state": review.get_state_display()}
+        raise NotPossibleError(_("the review is %(state)s; there is nothing to acknowledge") % facts)
+    latest = review.latest_plan
+    if latest is not None and latest.pk != plan.pk:
+        raise NotPossibleError(
+            _("superseded by plan %(number)s; acknowledge the risk there") % {"number": latest.number}
+        )
+
+
+def _subject(plan: Plan, row: ObjectChange | None) -> trail.Subject:
+    return trail.Subject(
+        cluster=plan.target.cluster.slug,
+        review=plan.review.number,
+        plan=plan.number,
+        ref=changes.ref_of(row) if row is not None else None,
+        plan_digest=plan.digest,
+    )
+
+
+def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -> None:
+    rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
+    kept: dict[tuple[str, str, str], Acknowledgement] = {}
+    for hazard in hazards:
+        kept[hazard.identity] = Acknowledgement(
+            plan=plan,
+            review=plan.review,
+            effect=hazard.effect,
+            object_key=hazard.object_key,
+            hazard=hazard.kind.value,
+            by=by,
+            note=note,
+            created_at=timezone.now(),
+        )
+        detail = {"hazard": hazard.kind.value, "note": note}
+        about = _subject(plan, rows.get(hazard.position))
+        trail.record(AuditAction.HAZARD_ACKNOWLEDGED, by=by, about=about, detail=detail)
+    try:
+        with transaction.atomic():
+            Acknowledgement.objects.bulk_create(kept.values())
+    except IntegrityError as error:
+        raise NotPossibleError(_("you already acknowledged this")) from error
+
+
+def acknowledge_hazards(
+    plan: Plan, kind: HazardKind, *, by: Person, positions: Collection[int] | None = None, note: str = ""
+) -> int:
+    """Acknowledge one kind of risk of some objects (None: of all that have it); returns for how many.
+
+    - `positions` are the objects whose risk the person was shown, `PLAN_ITSELF` for one of the whole plan.
+    - Raises `NotPossibleError` when there is none (left), or the plan is not the one that counts.
+    """
+    access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
+    with transaction.atomic():
+        _require_open(plan)
+        mine = name_standing(a for a in list_standing(plan) if a.by_id == by.pk)
+        wanted = [h for h in list_required(plan) if h.kind is kind and (positions is None or h.position in positions)]
+        chosen = [hazard for hazard in wanted if hazard.identity not in mine]
+        if not chosen:
+            raise NotPossibleError(_("this risk does not exist, or you already acknowledged it"))
+        _keep(plan, chosen, by=by, note=note)
+    return len(chosen)
+
+
+def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, position: int) -> None:
+    """Undo one's own acknowledgement.
+
+    - Raises `NotPossibleError` when there is none of this person, or the review is no longer open.
+    """
+    access.require(by, Action.ACKNOWLEDGE, access.places_of(plan.review))
+    with transaction.atomic():
+        _require_open(plan)
+        row = plan.changes.defer("document", "sealed").filter(position=position).first()
+        if row is None and position != PLAN_ITSELF:
+            raise NotPossibleError(
+                _("plan %(number)s has no object %(position)s") % {"number": plan.number, "position": position}
+            )
+        mine = Acknowledgement.objects.filter(
+            review=plan.review_id,
+            effect=row.effect if row is not None else plan.digest,
+            object_key=name_object(row) if row is not None else "",
+            hazard=kind.value,
+            by=by,
+            withdrawn_at=None,
+        )
+        if not mine.update(withdrawn_at=timezone.now()):
+            raise NotPossibleError(_("you have no acknowledgment to undo"))
+        trail.record(
+            AuditAction.ACKNOWLEDGEMENT_WITHDRAWN,
+            by=by,
+            about=_subject(plan, row),
+            detail={"hazard": kind.value},
+        )
+
+
+def name_open(hazards: Sequence[OpenHazard]) -> tuple[str, ...]:
+    """What risks that nobody acknowledged mean for who approves; those of one kind count once, as they are shown."""
+    count = len({hazard.kind for hazard in hazards})
+    text = ngettext("%(n)d risk to acknowledge", "%(n)d risks to acknowledge", count)
+    return (text % {"n": count},) if count else ()

@@ -1,0 +1,311 @@
+"""Approvals: one person's consent to one plan digest, never one's own, revocable until spent, spent once.
+
+`find_blockers` is the one list of what stands in the way; pages show it and the use cases enforce it. The
+database refuses the same again (`records/guards.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.records.enums import AuditAction, PlanState, ReviewState
+from applyviz.records.models import Approval, ObjectChange, Objection, Plan
+from applyviz.workflow import policies
+from applyviz.workflow.approvals import acknowledgements, quorum, viewed_objects
+from applyviz.workflow.approvals.acknowledgements import OpenHazard
+from applyviz.workflow.approvals.quorum import list_standing
+from applyviz.workflow.audit import approval_macs, trail
+from applyviz.workflow.clusters import impersonation, permissions, states
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
+from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.people import humans
+from applyviz.workflow.plans import conflict_rules
+from applyviz.workflow.policies import Policy
+from applyviz.workflow.policies.windows import find_closed
+
+__all__ = [
+    "approve_plan",
+    "count_missing",
+    "find_approver_blockers",
+    "find_plan_blockers",
+    "find_role_blockers",
+    "find_start_blockers",
+    "find_timing_blockers",
+    "find_unsafe",
+    "list_objections",
+    "list_standing",
+    "name_unopened",
+    "request_changes",
+    "revoke_approval",
+    "withdraw_request",
+]
+
+
+def name_conflicting(count: int) -> str:
+    """Return the blocker for `count` objects with open conflicts."""
+    text = ngettext("%(n)d object with unresolved conflicts", "%(n)d objects with unresolved conflicts", count)
+    return text % {"n": count}
+
+
+def name_broken(count: int) -> str:
+    """Return the blocker for `count` objects that could not be planned, or that the server rejected."""
+    return ngettext("%(n)d object has errors", "%(n)d objects have errors", count) % {"n": count}
+
+
+def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -> Iterator[str]:
+    changes = plan.changes.exclude(position__in=hidden)
+    refused = changes.filter(operation=Operation.REFUSED.value).count()
+    if refused:
+        yield name_conflicting(refused)
+    broken = changes.filter(operation=Operation.ERROR.value).count()
+    if broken:
+        yield name_broken(broken)
+    unknown = changes.filter(certainty=Certainty.UNKNOWN.value).count()
+    if unknown and not policy.may_run_unknown:
+        text = ngettext(
+            "the live state of %(n)d object is unknown", "the live state of %(n)d objects is unknown", unknown
+        )
+        yield text % {"n": unknown}
+    if not policy.may_run_estimated:
+        count = changes.filter(certainty=Certainty.ESTIMATED.value, has_effect=True).count()
+        if count:
+            text = ngettext(
+                "%(n)d object is only estimated, and the policy requires a dry run",
+                "%(n)d objects are only estimated, and the policy requires a dry run",
+                count,
+            )
+            yield text % {"n": count}
+    if not (refused or broken or unknown or hidden) and not changes.filter(has_effect=True).exists():
+        yield _("nothing to apply")
+
+
+def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
+    mine = humans.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
+    for teams in policy.asking:
+        if mine.isdisjoint(teams):
+            yield _("the policy only allows team %(teams)s to request this") % {"teams": _(" or ").join(teams)}
+
+
+def _name_problems(plan: Plan) -> tuple[str, ...]:
+    """What could not be read or planned is not in the plan: nobody agrees to a part that stands for the whole."""
+    count = len(plan.problems)
+    text = ngettext(
+        "%(n)d problem in the manifests: fix or remove it and re-plan",
+        "%(n)d problems in the manifests: fix or remove them and re-plan",
+        count,
+    )
+    return (text % {"n": count},) if count else ()
+
+
+def find_unsafe(plan: Plan, policy: Policy, hidden: Collection[int] = ()) -> tuple[str, ...]:
+    """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
+    if plan.state == PlanState.PLANNING:
+        return (_("planning is not finished"),)
+    if plan.state == PlanState.FAILED:
+        return (_("the plan failed: %(error)s") % {"error": plan.error},)
+    blockers = []
+    if plan.review.applied_by:
+        tool = plan.review.get_applied_by_display()
+        blockers.append(_("applied by %(tool)s, not applyviz: verify it afterwards") % {"tool": tool})
+    latest = plan.review.latest_plan
+    if latest is not None and latest.pk != plan.pk:
+        blockers.append(_("superseded by plan %(number)d") % {"number": latest.number})
+    if plan.review.state != ReviewState.OPEN:
+        blockers.append(_("the review is %(state)s") % {"state": plan.review.get_state_display()})
+    if plan.policy_version != policy.version:
+        blockers.append(_("the policy changed since this plan was created: re-plan"))
+    blockers += conflict_rules.find_blockers(plan)
+    blockers += impersonation.find_moved(plan)
+    blockers += permissions.name_denied(impersonation.read_identity(plan), plan.denied)
+    blockers += _name_problems(plan)
+    return (*blockers, *_find_object_blockers(plan, policy, hidden))
+
+
+def find_plan_blockers(
+    plan: Plan,
+    *,
+    policy: Policy | None = None,
+    hazards: Sequence[OpenHazard] | None = None,
+    hidden: Collection[int] = (),
+) -> tuple[str, ...]:
+    """Why nobody can approve this plan now; empty when it can be approved.
+
+    - `hidden`: for showing alone, positions of objects of which a reader must not learn how they stand.
+    - `policy` and `hazards`: the policy of the plan and its open hazards, where the caller has just read them.
+    """
+    policy = policy or policies.find_policy(plan)
+    blockers = list(find_unsafe(plan, policy, hidden))
+    if plan.state != PlanState.COMPLETE:
+        return tuple(blockers)
+    blockers += _find_policy_blockers(plan, policy)
+    found = acknowledgements.find_open(plan, policy=policy) if hazards is None else hazards
+    blockers += acknowledgements.name_open([hazard for hazard in found if hazard.position not in hidden])
+    blockers += [
+        _("%(name)s requests changes") % {"name": objection.by.get_username()} for objection in list_objections(plan)
+    ]
+    return tuple(blockers)
+
+
+def find_timing_blockers(policy: Policy) -> tuple[str, ...]:
+    """Why nothing may run under a policy at this moment; empty when it may."""
+    return find_closed(policy.windows, policy.freezes, clock.now())
+
+
+def find_start_blockers(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """Return why no run of this plan may start at this moment: its cluster is paused or archived, or by the policy."""
+    return (*states.find_stop(plan.target.cluster), *find_timing_blockers(policy))
+
+
+def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person can never approve this plan; empty when they can."""
+    if not isinstance(for_user, Person) or not access.can(for_user, Action.APPROVE, policies.list_places(plan)):
+        return (_("only approvers can approve"),)
+    if policies.find_policy(plan).refuses_sole and access.rests_on_sole(
+        for_user, Action.APPROVE, policies.list_places(plan)
+    ):
+        return (_("the policy does not count approvals from roles granted by the sole administrator"),)
+    if quorum.is_involved(plan, for_user):
+        return (_("you can't approve your own changes"),)
+    return ()
+
+
+def name_unopened(rows: Sequence[ObjectChange]) -> tuple[str, ...]:
+    """What objects that must be opened mean for who approves."""
+    count = len(rows)
+    text = ngettext("view %(n)d high-risk object first", "view %(n)d high-risk objects first", count)
+    return (text % {"n": count},) if rows else ()
+
+
+def find_approver_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person may not approve this plan now; empty when they may."""
+    return find_role_blockers(plan, for_user=for_user) or name_unopened(viewed_objects.find_unopened(plan, by=for_user))
+
+
+def count_missing(plan: Plan) -> int:
+    """The fewest approvals that a plan still needs by its policy."""
+    return quorum.count_quorum(plan).missing
+
+
+def _lock(plan: Plan) -> Plan:
+    """The plan anew, in a transaction that no edit of its review can pass."""
+    hold_review(plan.review_id)
+    return Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
+
+
+def _check_digest(plan: Plan, digest: str) -> None:
+    if digest != plan.digest or not digest:
+        raise NotPossibleError(_("this plan has changed. Reload and review again"))
+
+
+def _check(plan: Plan, *, by: Person, digest: str) -> None:
+    access.require(by, Action.APPROVE, access.places_of(plan.review))
+    own = find_approver_blockers(plan, for_user=by)
+    if own:
+        raise NotAllowedError(own[0])
+    _check_digest(plan, digest)
+    blockers = find_plan_blockers(plan)
+    if blockers:
+        raise NotPossibleError("; ".join(blockers))
+
+
+def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Approval:
+    """Consent to a plan by naming its digest.
+
+    - Raises `NotAllowedError` for one's own plan, `NotPossibleError` when anything blocks or the digest is
+      not the plan's, or when this person approved it already.
+    """
+    with transaction.atomic():
+        plan = _lock(plan)
+        _check(plan, by=by, digest=digest)
+        now, lasts = clock.now(), policies.find_policy(plan).approval_lasts
+        mine = [a for a in quorum.list_given(plan) if a.by_id == by.pk]
+        expired = [a.pk for a in mine if a.expires_at is not None and a.expires_at <= now]
+        if len(expired) < len(mine):
+            raise NotPossibleError(_("you already approved this plan"))
+        Approval.objects.filter(pk__in=expired, revoked_at=None, spent_at=None).update(revoked_at=now)
+        made = Approval(
+            plan=plan,
+            digest=digest,
+            by=by,
+            by_name=by.get_username(),
+            note=note,
+            created_at=now,
+            expires_at=now + lasts if lasts else None,
+            is_sole=access.rests_on_sole(by, Action.APPROVE, policies.list_places(plan)),
+        )
+        detail = {"note": note, **({"sole administrator": True} if made.is_sole else {})}
+        approval_macs.vouch(
+            made, trail.record(AuditAction.APPROVAL_GIVEN, by=by, about=trail.Subject.of_plan(plan), detail=detail)
+        )
+        try:
+            with transaction.atomic():
+                made.save(force_insert=True)
+                return made
+        except IntegrityError as error:
+            raise NotPossibleError(_("you already approved this plan")) from error
+
+
+def revoke_approval(approval: Approval, *, by: Person) -> None:
+    """Take one's own approval back; impossible once it is spent."""
+    access.require(by, Action.LOOK, access.places_of(approval.plan.review))
+    if approval.by_id != by.pk:
+        raise NotAllowedError(_("you can only revoke your own approval"))
+    with transaction.atomic():
+        hold_review(approval.plan.review_id)
+        revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
+        if not revoked:
+            raise NotPossibleError(_("this approval was already used or revoked"))
+        trail.record(AuditAction.APPROVAL_REVOKED, by=by, about=trail.Subject.of_plan(approval.plan))
+
+
+def list_objections(plan: Plan) -> list[Objection]:
+    """Who asks for changes of what this plan's digest does, while they may approve."""
+    if not plan.digest:
+        return []
+    rows = Objection.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
+    found = list(rows.select_related("by", "plan"))
+    places = policies.list_places(plan) if found else ()
+    return [objection for objection in found if access.can(objection.by, Action.APPROVE, places)]
+
+
+def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Objection:
+    """Say that a plan must not run as it is, and why; it blocks every plan with this digest until it is withdrawn.
+
+    - An approval that this person gave is revoked with it.
+    - Raises `NotValidError` without a note, `NotPossibleError` when the plan cannot be agreed upon any more.
+    """
+    if not note.strip():
+        raise NotValidError(_("describe the changes you request"))
+    with transaction.atomic():
+        plan = _lock(plan)
+        access.require(by, Action.APPROVE, access.places_of(plan.review))
+        _check_digest(plan, digest)
+        if plan.review.state != ReviewState.OPEN or plan.state != PlanState.COMPLETE:
+            raise NotPossibleError(_("changes can only be requested on the complete plan of an open review"))
+        if any(objection.by_id == by.pk for objection in list_objections(plan)):
+            raise NotPossibleError(_("you already requested changes"))
+        for approval in quorum.list_given(plan):
+            if approval.by_id == by.pk:
+                revoke_approval(approval, by=by)
+        trail.record(AuditAction.CHANGES_REQUESTED, by=by, about=trail.Subject.of_plan(plan), detail={"note": note})
+        return Objection.objects.create(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
+
+
+def withdraw_request(objection: Objection, *, by: Person) -> None:
+    """Take one's own request for changes back."""
+    access.require(by, Action.LOOK, access.places_of(objection.plan.review))
+    if objection.by_id != by.pk:
+        raise NotAllowedError(_("you can only withdraw your own request for changes"))
+    with transaction.atomic():
+        hold_review(objection.plan.review_id)
+        withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
+        if not withdrawn:
+            raise NotPossibleError(_("it is already withdrawn"))
+        trail.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=trail.Subject.of_plan(objection.plan))

@@ -1,0 +1,147 @@
+"""Comments on a review, on an object of a plan, or on one field of it: said, edited by who said it, resolved.
+
+The text is what the person wrote; an edit keeps what stood there before, and nothing is deleted. The history tells
+that somebody commented, edited or resolved and on what, and holds no text.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.paths import render_path
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import Comment, ObjectChange, Plan
+from applyviz.workflow.approvals.viewed_objects import name_object
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.plans import changes
+
+LONGEST = 10_000
+
+
+def _render_field(row: ObjectChange | None, field: int | None) -> str:
+    if field is None:
+        return ""
+    fields = changes.read_masked(row).fields if row is not None else ()
+    if field >= len(fields):
+        raise NotValidError(_("the object has no field %(field)s") % {"field": field})
+    return render_path(fields[field].path)
+
+
+def _check_text(text: str) -> str:
+    text = text.strip()
+    if not text:
+        raise NotValidError(_("enter a comment"))
+    if len(text) > LONGEST:
+        raise NotValidError(_("a comment can have at most %(most)s characters") % {"most": f"{LONGEST:,}"})
+    return text
+
+
+def add_comment(
+    plan: Plan, *, by: Person, text: str, row: ObjectChange | None = None, field: int | None = None
+) -> Comment:
+    """Say something about a review, about an object (`row`) of a plan, or about its field with that place.
+
+    - Raises `NotValidError` without text, for a text that is too long, and for a field that is not there.
+    """
+    access.require(by, Action.COMMENT, access.places_of(plan.review))
+    text = _check_text(text)
+    path = _render_field(row, field)
+    with transaction.atomic():
+        comment = Comment.objects.create(
+            review=plan.review,
+            plan=plan,
+            by=by,
+            object_key=name_object(row) if row is not None else "",
+            path=path,
+            text=text,
+            created_at=timezone.now(),
+        )
+        trail.record(
+            AuditAction.COMMENT_ADDED,
+            by=by,
+            about=trail.Subject(
+                cluster=plan.target.cluster.slug,
+                review=plan.review.number,
+                plan=plan.number,
+                ref=changes.ref_of(row) if row is not None else None,
+            ),
+            detail={"comment": comment.pk, "field": path},
+        )
+    return comment
+
+
+def list_comments(plan: Plan) -> QuerySet[Comment]:
+    """All that was said in the review of a plan, the oldest first."""
+    return Comment.objects.filter(review=plan.review_id).select_related("by", "plan", "resolved_by")
+
+
+def get_comment(number: int, *, review_number: int, for_user: Visitor) -> Comment:
+    """One comment of a review; `NotVisibleError` when there is none or not for this person."""
+    missing = NotVisibleError(f"there is no comment {number} in review {review_number}")
+    rows = Comment.objects.select_related("review", "plan__target__cluster", "by")
+    comment = rows.filter(pk=number, review__number=review_number).first()
+    if comment is None or not access.can(for_user, Action.LOOK, access.places_of(comment.review)):
+        raise missing
+    return comment
+
+
+def find_position(comment: Comment, plan: Plan) -> int | None:
+    """The place in a plan of the object that a comment is about; None for a review's, or when it is not in the plan."""
+    if not comment.object_key:
+        return None
+    group, kind, namespace, name = comment.object_key.split("/", 3)
+    rows = plan.changes.filter(group=group, kind=kind, namespace=namespace, name=name)
+    return rows.values_list("position", flat=True).first()
+
+
+def _record(action: AuditAction, comment: Comment, *, by: Person) -> None:
+    plan = comment.plan
+    about = trail.Subject(
+        cluster=plan.target.cluster.slug if plan else "",
+        review=comment.review.number,
+        plan=plan.number if plan else None,
+    )
+    trail.record(action, by=by, about=about, detail={"comment": comment.pk, "field": comment.path})
+
+
+def edit_comment(comment: Comment, *, by: Person, text: str) -> None:
+    """Change what oneself said; what stood there before is kept and shown.
+
+    - Raises `NotAllowedError` for the words of others, `NotPossibleError` when it was edited at the same moment.
+    """
+    access.require(by, Action.COMMENT, access.places_of(comment.review))
+    if comment.by_id != by.pk:
+        raise NotAllowedError(_("only the author of a comment can edit it"))
+    text = _check_text(text)
+    if text == comment.text:
+        return
+    now = timezone.now()
+    earlier = [*comment.earlier, {"at": (comment.edited_at or comment.created_at).isoformat(), "text": comment.text}]
+    with transaction.atomic():
+        rows = Comment.objects.filter(pk=comment.pk, edited_at=comment.edited_at)
+        if not rows.update(text=text, edited_at=now, earlier=earlier):
+            raise NotPossibleError(_("this comment changed since you opened it; reload and try again"))
+        _record(AuditAction.COMMENT_EDITED, comment, by=by)
+
+
+def resolve_comment(comment: Comment, *, by: Person, is_resolved: bool = True) -> None:
+    """Say that a remark is dealt with, or open it again; whoever may comment may.
+
+    - Raises `NotPossibleError` when it is so already.
+    """
+    access.require(by, Action.COMMENT, access.places_of(comment.review))
+    with transaction.atomic():
+        rows = Comment.objects.filter(pk=comment.pk, resolved_at__isnull=is_resolved)
+        values = {"resolved_by": by, "resolved_at": timezone.now()} if is_resolved else {}
+        if not rows.update(**(values or {"resolved_by": None, "resolved_at": None})):
+            raise NotPossibleError(
+                _("this comment is already resolved") if is_resolved else _("this comment is already open")
+            )
+        action = AuditAction.COMMENT_RESOLVED if is_resolved else AuditAction.COMMENT_REOPENED
+        _record(action, comment, by=by)

@@ -1,0 +1,177 @@
+"""How far a plan is agreed upon: what its policy asks for, whose consent stands, what is missing.
+
+An approval stands while it is neither revoked, spent nor expired, while who gave it still may, and while they had
+no hand in the plan under any account. It belongs to a digest: a re-plan that does the same keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.utils.translation import ngettext
+
+from applyviz.engine.risks.model import HazardKind
+from applyviz.records.enums import Role
+from applyviz.records.models import Approval, Decision, Grant, Plan
+from applyviz.workflow import policies
+from applyviz.workflow.audit import approval_macs
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.scopes import holds_at
+from applyviz.workflow.people import humans as people
+from applyviz.workflow.policies import Demand, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One demand of the policy, who meets it already, and how many are missing."""
+
+    demand: Demand
+    given_by: tuple[str, ...]
+
+    @property
+    def missing(self) -> int:
+        """How many approvals it still lacks."""
+        return max(0, self.demand.approvals - len(self.given_by))
+
+    def __str__(self) -> str:
+        facts = {"n": self.missing, "team": self.demand.team}
+        if not self.demand.team:
+            return ngettext("%(n)d approval missing", "%(n)d approvals missing", self.missing) % facts
+        text = ngettext(
+            "%(n)d approval from team %(team)s missing", "%(n)d approvals from team %(team)s missing", self.missing
+        )
+        return text % facts
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """What a plan needs and what it has."""
+
+    policy: Policy
+    dangers: dict[HazardKind, int]
+    standing: tuple[Approval, ...]
+    needs: tuple[Need, ...]
+
+    @property
+    def missing(self) -> int:
+        """The fewest approvals that can still make it complete."""
+        return max((need.missing for need in self.needs), default=0)
+
+    @property
+    def needed(self) -> int:
+        """The fewest approvals that meet every demand."""
+        return max((need.demand.approvals for need in self.needs), default=0)
+
+
+def find_involved(plan: Plan) -> frozenset[int]:
+    """The accounts that had a hand in a plan: wrote, edited, decided or requested."""
+    requesters = Plan.objects.filter(review=plan.review_id).values_list("requested_by_id", flat=True)
+    deciders = Decision.objects.filter(review=plan.review_id).values_list("by_id", flat=True)
+    return frozenset({plan.review.author_id, plan.revision.created_by_id, *requesters, *deciders})
+
+
+def is_involved(plan: Plan, person: Person) -> bool:
+    """Whether the human behind an account had a hand in a plan, under any account."""
+    involved = find_involved(plan)
+    if person.pk in involved:
+        return True
+    humans = people.name_humans([person, *Person.objects.filter(pk__in=involved)])
+    return humans[person.pk] in {humans[pk] for pk in involved}
+
+
+def list_given(plan: Plan) -> list[Approval]:
+    """The genuine approvals of a plan's digest in its review, neither revoked nor spent, expired ones too."""
+    if not plan.digest:
+        return []
+    rows = Approval.objects.filter(plan__review=plan.review_id, digest=plan.digest, revoked_at=None, spent_at=None)
+    return approval_macs.keep_genuine(rows.select_related("by", "plan", "entry"))
+
+
+def list_standing(plan: Plan) -> list[Approval]:
+    """The approvals that can be spent on a plan now, one per human."""
+    now = clock.now()
+    given = [a for a in list_given(plan) if a.expires_at is None or a.expires_at > now]
+    if not given:
+        return []
+    places = policies.list_places(plan)
+    return keep_distinct(plan, [a for a in given if access.can(a.by, Action.APPROVE, places)])
+
+
+def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
+    """Of these approvals one per human, of those who had no hand in the plan, by what is known of accounts now."""
+    given, involved = list(given), find_involved(plan)
+    humans = people.name_humans([*(a.by for a in given), *Person.objects.filter(pk__in=involved)])
+    used = {humans[pk] for pk in involved}
+    kept = []
+    for approval in given:
+        if humans[approval.by_id] not in used:
+            used.add(humans[approval.by_id])
+            kept.append(approval)
+    return kept
+
+
+def keep_counted(policy: Policy, given: Iterable[Approval]) -> list[Approval]:
+    """Return the approvals that a policy lets count: it may refuse those that rest on the sole administrator."""
+    return [approval for approval in given if not (policy.refuses_sole and approval.is_sole)]
+
+
+def list_dropped(plan: Plan) -> list[Approval]:
+    """Approvals of earlier plans of the review that a plan which does something else does not keep."""
+    rows = Approval.objects.filter(Q(plan__number__lt=plan.number), plan__review=plan.review_id, revoked_at=None)
+    return list(rows.filter(spent_at=None).exclude(digest=plan.digest).select_related("by", "plan"))
+
+
+def meet(demands: Iterable[Demand], standing: Iterable[Approval]) -> tuple[Need, ...]:
+    """Lay approvals against demands; one approval may meet several."""
+    standing, demands = list(standing), list(demands)
+    teams = people.list_teams(a.by for a in standing) if any(d.team for d in demands) else {}
+    return tuple(Need(d, tuple(a.by_name for a in standing if not d.team or d.team in teams[a.by_id])) for d in demands)
+
+
+def count_quorum(plan: Plan, policy: Policy | None = None) -> Quorum:
+    """What a plan needs by its policy, and what it has."""
+    policy = policy or policies.find_policy(plan)
+    dangers = policies.list_dangers(plan, policy)
+    standing = keep_counted(policy, list_standing(plan))
+    return Quorum(policy, dangers, tuple(standing), meet(policies.list_demands(policy, dangers), standing))
+
+
+def would_count(found: Quorum, person: Person) -> bool:
+    """Whether one more approval, by this person, would meet anything that is missing."""
+    lacking = [need.demand.team for need in found.needs if need.missing]
+    if not lacking or "" in lacking:
+        return True
+    return not people.list_teams([person])[person.pk].isdisjoint(lacking)
+
+
+def find_agreed(plans: Iterable[Plan]) -> frozenset[int]:
+    """Which of many plans lack no approval, by their ids; looks closely only at those that may be agreed upon."""
+    plans = list(plans)
+    given = Approval.objects.filter(plan__review__in={p.review_id for p in plans}, revoked_at=None, spent_at=None)
+    digests = set(given.values_list("plan__review_id", "digest"))
+    asks_nothing = any(row.rules.get("approvals") == 0 for row in policies.list_in_force())
+    likely = [p for p in plans if p.digest and (asks_nothing or (p.review_id, p.digest) in digests)]
+    return frozenset(p.pk for p in likely if not count_quorum(p).missing)
+
+
+def list_candidates(plan: Plan) -> list[Person]:
+    """Who may still approve a plan: in the role there, without a hand in it, and not counted yet."""
+    places = policies.list_places(plan)
+    rows = Grant.objects.filter(role=Role.APPROVER, ended_at=None).prefetch_related("team__members__person")
+    found: dict[int, Person] = {}
+    held: dict[int, list[Grant]] = {}
+    for grant in rows.select_related("person", "team"):
+        members = [m.person for m in grant.team.members.all() if m.ended_at is None] if grant.team else [grant.person]
+        for person in members:
+            if person is not None and person.is_active:
+                found[person.pk] = person
+                held.setdefault(person.pk, []).append(grant)
+    involved = find_involved(plan)
+    standing = [approval.by for approval in list_standing(plan)]
+    humans = people.name_humans([*found.values(), *standing, *Person.objects.filter(pk__in=involved)])
+    used = {humans[pk] for pk in (*involved, *(one.pk for one in standing))}
+    may = (p for pk, p in found.items() if all(any(holds_at(g, place) for g in held[pk]) for place in places))
+    return sorted((p for p in may if humans[p.pk] not in used), key=lambda one: one.get_username())

@@ -1,0 +1,1 @@
+"""The audit trail: append-only hash chains, signed checkpoints, verification and retention."""

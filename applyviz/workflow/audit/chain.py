@@ -1,0 +1,192 @@
+"""Is the history what was written? Walks the global chain and the chains of all runs, and names the first bad entry.
+
+An entry is bad when it is missing, does not follow the one before it in its chain, or does not have the content that
+its hash covers. A body that a retention policy removed leaves its hash, and an entry that tells which policy it was.
+The rows of the heads, what the global chain says of the chains of runs, and a head that was published earlier tell
+whether entries at the end are missing. Whoever can rewrite everything is only found out by a published head.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain as chain_up
+from itertools import islice
+from typing import Self
+
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Sum
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.workflow.audit import anchors
+from applyviz.workflow.audit.chain_verifier import BadEntry, Walk
+from applyviz.workflow.audit.parallel_verification import Segment, check_in_turn, check_side_by_side
+from applyviz.workflow.audit.stored_rows import Stand, cut
+from applyviz.workflow.audit.trail import GENESIS, GLOBAL
+from applyviz.workflow.foundation.errors import NotValidError
+
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the global chain as published: `sequence:hash`."""
+
+    sequence: int = 0
+    hash: str = GENESIS
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.sequence}:{self.hash}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `sequence:hash`; raises `NotValidError`."""
+        found = re.fullmatch(r"(\d{1,18}):([0-9a-f]{64})", text.strip())
+        if found is None:
+            raise NotValidError(_("a published checkpoint has the form sequence:hash, not %(text)r") % {"text": text})
+        return cls(int(found[1]), found[2])
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """The result of a verification: the number of valid entries, the last sequence read, and the first bad entry.
+
+    - `head` is the last good hash of the global chain, `runs` how many chains of runs were met.
+    - `removed` counts the bodies that went, by the global sequence of the entry that tells of it.
+    - `is_finished` says whether the end was reached; a walk with a limit may stop before it.
+    """
+
+    entries: int
+    head: str
+    last: int = 0
+    runs: int = 0
+    removed: Mapping[int, int] = field(default_factory=dict)
+    bad: BadEntry | None = None
+    is_finished: bool = True
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether every entry that was read is as it was written."""
+        return self.bad is None
+
+
+def find_head() -> Head:
+    """The end of the global chain now."""
+    row = AuditHead.objects.filter(chain=GLOBAL).first()
+    if row is None or row.sequence == 0:
+        return Head()
+    at = AuditEntry.objects.filter(chain=GLOBAL, sequence=row.sequence).values_list("at", flat=True).first()
+    return Head(row.sequence, row.hash, at)
+
+
+def count_entries() -> int:
+    """How many entries there are in all chains, as their heads say."""
+    return AuditHead.objects.aggregate(all=Sum("sequence"))["all"] or 0
+
+
+def publish_head() -> Head:
+    """The end of the global chain, after the chains of all runs were tied to it."""
+    anchors.tie_loose()
+    return find_head()
+
+
+def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
+    """Return whether the history records each removal with the right count."""
+    told = AuditEntry.objects.filter(chain=GLOBAL, action=AuditAction.HISTORY_PRUNED, sequence__in=list(removed))
+    counts = {sequence: detail.get("entries") for sequence, detail in told.values_list("sequence", "detail")}
+    for sequence, count in sorted(removed.items()):
+        if counts.get(sequence) != count:
+            said = counts.get(sequence, "nothing")
+            return BadEntry(
+                GLOBAL, sequence, f"{count} bodies name it as the reason why they are gone, it tells of {said}"
+            )
+    return None
+
+
+def _find_beyond() -> AuditEntry | None:
+    """The first entry behind the head of its chain, or of a chain that has none."""
+    further = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence__gt=OuterRef("sequence"))
+    short = AuditHead.objects.filter(Exists(further)).order_by("chain").first()
+    if short is not None:
+        beyond = AuditEntry.objects.filter(chain=short.chain, sequence__gt=short.sequence)
+    else:
+        beyond = AuditEntry.objects.filter(~Exists(AuditHead.objects.filter(chain=OuterRef("chain"))))
+    return beyond.order_by("chain", "sequence").first()
+
+
+def _find_end_fault(published: Head | None) -> BadEntry | None:
+    """Whether every chain ends where the row of its head says."""
+    ends = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence=OuterRef("sequence"), hash=OuterRef("hash"))
+    lost = AuditHead.objects.filter(~Exists(ends), sequence__gt=0).order_by("chain").first()
+    if lost is not None:
+        last = AuditEntry.objects.filter(chain=lost.chain).order_by("-sequence").first()
+        if last is None or last.sequence < lost.sequence:
+            place = last.sequence + 1 if last else 1
+            return BadEntry(lost.chain, place, f"entries up to {lost.sequence}, the end of the chain, are missing")
+        return BadEntry(lost.chain, last.sequence, "it is not what the head of the chain names", last.pk)
+    beyond = _find_beyond()
+    if beyond is not None:
+        return BadEntry(beyond.chain, beyond.sequence, "it stands behind the head of its chain", beyond.pk)
+    last_sequence = find_head().sequence
+    if published is not None and last_sequence < published.sequence:
+        reason = f"entries up to the published head {published.sequence} are missing"
+        return BadEntry(GLOBAL, last_sequence + 1, reason)
+    return None
+
+
+def _check_end(report: ChainReport, published: Head | None) -> ChainReport:
+    bad = _find_end_fault(published)
+    pruned = AuditEntry.objects.filter(pruned_by__isnull=False).order_by()
+    removed = dict(pruned.values_list("pruned_by").annotate(count=Count("id")))
+    return replace(report, bad=bad or _find_removal_fault(removed), removed=removed)
+
+
+def _check(
+    bounds: Iterator[tuple[int, int]], published: Stand | None, processes: int
+) -> Generator[Segment, None, None]:
+    """The stretches, by several processes when there are enough of them."""
+    first = list(islice(bounds, processes + 1))
+    rest = chain_up(first, bounds)
+    # Others see what is committed alone.
+    if processes > 1 and len(first) > processes and not connection.in_atomic_block:
+        yield from check_side_by_side(rest, published, processes)
+    else:
+        yield from check_in_turn(rest, published)
+
+
+def verify_chain(
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    published: Head | None = None,
+    processes: int = 1,
+    on_progress: Callable[[int], None] | None = None,
+) -> ChainReport:
+    """Check the history from behind the entry numbered `after` on, its end included; names the first bad entry.
+
+    - `limit` stops after so many entries, so that a page may verify a long history in slices.
+    - `entries` counts those of this call, which `on_progress` is told of now and then.
+    - `processes` check a long history side by side; not for a process that has threads or children of its own.
+    """
+    stand = (published.sequence, published.hash) if published else None
+    walk = Walk(after, stand)
+    with closing(_check(cut(after, _CHUNK, limit), stand, processes)) as segments:
+        for segment in segments:
+            bad = None if walk.take_segment(segment) else walk.take_each(segment.first, segment.last)
+            if bad is not None:
+                return _report(walk, bad)
+            if on_progress is not None:
+                on_progress(walk.entries)
+    is_finished = limit is None or walk.entries < limit
+    report = replace(_report(walk, None), is_finished=is_finished)
+    return _check_end(report, published) if is_finished else report
+
+
+def _report(walk: Walk, bad: BadEntry | None) -> ChainReport:
+    return ChainReport(walk.entries, walk.stand(GLOBAL)[1], walk.last, walk.runs, dict(walk.removed), bad)

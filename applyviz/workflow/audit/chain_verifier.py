@@ -1,0 +1,167 @@
+"""Where each chain of the history stands while it is walked through, and why an entry cannot be the next one.
+
+The walk takes whole stretches that were checked by themselves, or, where one does not fit, entry by entry. What it
+keeps is bounded: a chain that it has forgotten is looked up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry
+from applyviz.workflow.audit.parallel_verification import Segment
+from applyviz.workflow.audit.stored_rows import (
+    Stand,
+    StoredRow,
+    find_content_fault,
+    find_heads,
+    read_between,
+    read_late,
+)
+from applyviz.workflow.audit.trail import GENESIS, GLOBAL, find_start
+
+MOST_KEPT = 50_000
+_TIES = frozenset((AuditAction.HISTORY_ANCHORED.value, AuditAction.RUN_FINISHED.value))
+
+
+@dataclass(frozen=True, slots=True)
+class BadEntry:
+    """Where the first fault is: the place in its chain, the number that pages show (None: there is no row)."""
+
+    chain: int
+    sequence: int
+    reason: str
+    number: int | None = None
+
+    def __str__(self) -> str:
+        where = f"entry {self.sequence} of the chain of run {self.chain}" if self.chain else f"entry {self.sequence}"
+        return f"{where} is bad: {self.reason}"
+
+
+def _forget(kept: dict[int, Stand] | dict[int, str]) -> None:
+    """The half that was met the longest ago."""
+    for chain in list(kept)[: len(kept) // 2]:
+        del kept[chain]
+
+
+class Walk:
+    """What is known behind the entry numbered `last`; `published` is a head of the global chain to be held to.
+
+    - `entries` counts those that were taken, `runs` the chains that began among them.
+    """
+
+    def __init__(self, after: int, published: Stand | None) -> None:
+        self.last, self.published = after, published
+        self.entries = 0
+        self.runs = 0
+        self.removed: dict[int, int] = {}
+        self._stands: dict[int, Stand] = {}
+        self._starts: dict[int, str] = {}
+        self._has_earlier = after > 0
+
+    def stand(self, chain: int) -> Stand:
+        """Place and hash of the last entry of a chain that was read, here, in an earlier slice, or forgotten since."""
+        if chain not in self._stands:
+            row = None
+            if self._has_earlier:
+                earlier = AuditEntry.objects.filter(chain=chain, id__lte=self.last).order_by("-sequence")
+                row = earlier.values_list("sequence", "hash").first()
+            self._stands[chain] = row or (0, self._find_start(chain))
+        return self._stands[chain]
+
+    def _find_start(self, chain: int) -> str:
+        return (self._starts.get(chain) or find_start(chain)) if chain else GENESIS
+
+    def take_segment(self, segment: Segment) -> bool:
+        """Take a whole stretch; False, with nothing taken, when it does not fit."""
+        if not segment.is_clean:
+            return False
+        for run, hashed in segment.starts.items():
+            self._starts.setdefault(run, hashed)
+        if any(self.stand(chain) != stand for chain, stand in segment.needs.items()):
+            return False
+        for chain, stand in segment.stands.items():
+            self._move(chain, stand, is_new=segment.needs[chain][0] == 0)
+        for told_by, count in segment.removed.items():
+            self.removed[told_by] = self.removed.get(told_by, 0) + count
+        self.entries, self.last = self.entries + segment.entries, segment.last
+        self._stay_small()
+        return True
+
+    def take_each(self, first: int, last: int) -> BadEntry | None:
+        """Take a stretch entry by entry; gives the first bad one and stops there."""
+        return self._take_rows(read_between(first, last), last)
+
+    def _take_rows(self, rows: Iterable[StoredRow], last: int) -> BadEntry | None:
+        for row in rows:
+            bad = self._find_fault(row)
+            if bad is not None:
+                return bad
+            self._take(row)
+            self.entries, self.last = self.entries + 1, row.id
+        self.last = last
+        self._stay_small()
+        return None
+
+    def _move(self, chain: int, stand: Stand, *, is_new: bool) -> None:
+        self._stands.pop(chain, None)  # those that moved last are remembered the longest
+        self._stands[chain] = stand
+        self.runs += is_new and chain != GLOBAL
+
+    def _stay_small(self) -> None:
+        if len(self._stands) > MOST_KEPT:
+            _forget(self._stands)
+            self._has_earlier = True
+        if len(self._starts) > MOST_KEPT:
+            _forget(self._starts)
+
+    def _find_fault(self, row: StoredRow) -> BadEntry | None:
+        bad = self._catch_up(row.chain, row.sequence - 1, row.id)
+        if bad is not None:
+            return bad
+        sequence, before = self.stand(row.chain)
+        if row.sequence != sequence + 1:
+            return BadEntry(row.chain, sequence + 1, "it is missing")
+        if row.previous_hash != before:
+            reason = "it does not follow the entry before it"
+        else:
+            reason = find_content_fault(row) or self._find_promise_fault(row)
+        return BadEntry(row.chain, row.sequence, reason, row.id) if reason else None
+
+    def _catch_up(self, chain: int, until: int, number: int) -> BadEntry | None:
+        """Read what was committed only after the walk had passed its number: its transaction was long."""
+        sequence = self.stand(chain)[0]
+        if sequence >= until:
+            return None
+        for row in read_late(chain, sequence, until, number):
+            if row.sequence != self.stand(chain)[0] + 1:
+                break
+            bad = self._find_fault(row)
+            if bad is not None:
+                return bad
+            self._take(row)
+        return None
+
+    def _find_promise_fault(self, row: StoredRow) -> str:
+        """Whether the published head and the named heads of runs hold."""
+        if row.chain != GLOBAL:
+            return ""
+        if self.published is not None and row.sequence == self.published[0]:
+            return "" if row.hash == self.published[1] else "it is not the published head"
+        heads = find_heads(row) if row.action in _TIES else {}
+        if heads is None:
+            return "the heads that it names cannot be read"
+        for chain, head in heads.items():
+            self._catch_up(chain, head[0], row.id)
+            if self.stand(chain) != head:
+                return f"it names {head[0]} entries of run {chain}, which are not there as written"
+        return ""
+
+    def _take(self, row: StoredRow) -> None:
+        self._move(row.chain, (row.sequence, row.hash), is_new=row.sequence == 1)
+        if row.action == AuditAction.RUN_STARTED and row.run is not None:
+            self._starts.setdefault(row.run, row.hash)
+        if row.pruned_by is not None:
+            self.removed[row.pruned_by] = self.removed.get(row.pruned_by, 0) + 1

@@ -1,0 +1,218 @@
+"""The head of the history, signed and published where nobody of this installation can change it.
+
+Whoever can rewrite the whole database can make chains that fit; they cannot sign a head, and they cannot take back
+one that was published: in a file, at webhooks, or by the command line. The key is derived from the key of digests,
+which workers alone hold. Rule: Ed25519, https://www.rfc-editor.org/rfc/rfc8032, over three lines of text.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.values import canonical_json
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, Webhook
+from applyviz.workflow.audit import anchors, approval_macs, chain, trail
+from applyviz.workflow.audit.chain import Head
+from applyviz.workflow.audit.chain_verifier import BadEntry
+from applyviz.workflow.foundation import digests
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotValidError
+
+_log = logging.getLogger(__name__)
+_PURPOSE = b"applyviz signs heads of its history"
+_TITLE = "applyviz head of the history"
+_MOST_NAMED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SignedHead:
+    """A head as this installation vouched for it at a moment; key and signature are hexadecimal."""
+
+    head: Head
+    at: datetime
+    key: str
+    signature: str
+
+    def __str__(self) -> str:
+        return canonical_json(
+            {"head": str(self.head), "at": self.at.isoformat(), "key": self.key, "signature": self.signature}
+        )
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """Read one published line; raises `NotValidError` for another form, not for a wrong signature."""
+        try:
+            told = json.loads(line)
+            return cls(
+                Head.parse(str(told["head"])),
+                datetime.fromisoformat(told["at"]),
+                str(told["key"]),
+                str(told["signature"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise NotValidError(_("not a published checkpoint: %(line)r") % {"line": line[:80]}) from error
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the key of this installation signed it."""
+        try:
+            public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key()))
+            public.verify(bytes.fromhex(self.signature), _message(self.head, self.at))
+        except (InvalidSignature, ValueError):
+            return False
+        return hmac.compare_digest(self.key, public_key())
+
+
+def _message(head: Head, at: datetime) -> bytes:
+    return f"{_TITLE}\n{head}\n{at.isoformat()}\n".encode()
+
+
+def _private_key() -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(hmac.digest(digests.digest_key(), _PURPOSE, "sha256"))
+
+
+def public_key() -> str:
+    """Return the key that published heads are checked with, hexadecimal, to be kept beside them.
+
+    - A web process cannot derive it, and is told it (`APPLYVIZ_CHECKPOINT_PUBLIC_KEY`).
+    """
+    if not settings.APPLYVIZ_DIGEST_KEY:
+        return str(settings.APPLYVIZ_CHECKPOINT_PUBLIC_KEY)
+    return _private_key().public_key().public_bytes_raw().hex()
+
+
+def sign(head: Head, at: datetime) -> SignedHead:
+    """Vouch for a head."""
+    return SignedHead(head, at, public_key(), _private_key().sign(_message(head, at)).hex())
+
+
+def _find_last() -> AuditEntry | None:
+    return AuditEntry.objects.filter(action=AuditAction.HISTORY_PUBLISHED).order_by("-id").first()
+
+
+def find_published() -> SignedHead | None:
+    """The head that was published last, as the history tells it."""
+    last = _find_last()
+    return SignedHead.parse(canonical_json(last.detail)) if last is not None and last.detail else None
+
+
+def _is_due(now: datetime) -> bool:
+    """Whether time has come and anything happened since but the last publication itself."""
+    last = _find_last()
+    if last is None:
+        return True
+    if last.at > now - timedelta(minutes=settings.APPLYVIZ_HEAD_MINUTES):
+        return False
+    return chain.find_head().sequence > last.sequence or anchors.has_loose()
+
+
+def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bool = False) -> SignedHead | None:
+    """Tie everything to the global chain, check every approval, sign its head and tell of it.
+
+    - It is told in the history, in the file and at webhooks; the verdict over approvals is an entry that it covers.
+
+    - The line is added to `APPLYVIZ_HEAD_FILE` after the commit; webhooks get it with the entry that tells of it.
+    - `only_when_due`: None when it is too early, or nothing happened; of several workers one publishes.
+    """
+    at = now or timezone.now()
+    if only_when_due and not _is_due(at):
+        return None
+    anchors.tie_loose()
+    with transaction.atomic():
+        trail.hold_head(trail.GLOBAL)
+        if only_when_due and not _is_due(at):
+            return None
+        _record_verdict(by)
+        head = chain.find_head()
+        signed = sign(Head(head.sequence, head.hash), at)
+        trail.record(AuditAction.HISTORY_PUBLISHED, by=by, about=trail.Subject(), detail=json.loads(str(signed)))
+        transaction.on_commit(lambda: _write_down(signed))
+    return signed
+
+
+def _record_verdict(by: Person | None) -> None:
+    """Say in the history which approvals are genuine, so that the signature covers it and others can read it."""
+    found = approval_macs.check_all()
+    for forged in found.forged:
+        _log.error("forged: %s", forged)
+    detail = {
+        "approvals": found.approvals,
+        "emergency applies": found.emergencies,
+        "forged": [str(one) for one in found.forged[:_MOST_NAMED]],
+        "forged in all": len(found.forged),
+    }
+    trail.record(AuditAction.APPROVALS_CHECKED, by=by, about=trail.Subject(), detail=detail)
+
+
+def _write_down(signed: SignedHead) -> None:
+    path = settings.APPLYVIZ_HEAD_FILE
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8") as output:
+            output.write(f"{signed}\n")
+            output.flush()
+            os.fsync(output.fileno())
+    except OSError as error:
+        _log.error("the head of the history could not be written to %s: %s", path, error)
+
+
+def publish_due(*, now: datetime) -> SignedHead | None:
+    """The sweep's part: publish now and then, where somebody would notice."""
+    if not settings.APPLYVIZ_HEAD_MINUTES:
+        return None
+    if not settings.APPLYVIZ_HEAD_FILE and not Webhook.objects.filter(is_enabled=True, retired_at=None).exists():
+        return None
+    return publish(by=None, now=now, only_when_due=True)
+
+
+def read_published(lines: Iterable[str]) -> list[SignedHead]:
+    """The heads of a file; raises `NotValidError` for one that this installation did not sign."""
+    found = [SignedHead.parse(line) for line in lines if line.strip()]
+    foreign = next((one for one in found if not one.is_ours), None)
+    if foreign is not None:
+        raise NotValidError(_("checkpoint %(head)s was not signed by this installation") % {"head": foreign.head})
+    return found
+
+
+def read_pasted(text: str) -> tuple[Head, ...]:
+    """Heads as people keep them, one a line: signed, or `sequence:hash` alone; raises `NotValidError` for the first
+    line that is none."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        told = line.strip()
+        try:
+            if told:
+                found.append(read_published([told])[0].head if told.startswith("{") else Head.parse(told))
+        except NotValidError as error:
+            raise NotValidError(f"line {number}: {error}") from error
+    return tuple(found)
+
+
+def find_contradiction(published: Iterable[Head]) -> BadEntry | None:
+    """The first entry of the global chain that is not as a published head says, or is missing."""
+    heads = sorted((one.sequence, one.hash) for one in published if one.sequence)
+    rows = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=[sequence for sequence, _hash in heads])
+    kept = {sequence: (hashed, pk) for sequence, hashed, pk in rows.values_list("sequence", "hash", "pk")}
+    for sequence, hashed in heads:
+        if sequence not in kept:
+            return BadEntry(trail.GLOBAL, sequence, "a published head names it, and it is missing")
+        if kept[sequence][0] != hashed:
+            return BadEntry(trail.GLOBAL, sequence, "it is not the published head", kept[sequence][1])
+    return None

@@ -1,0 +1,175 @@
+"""How long the history keeps bodies: what a policy no longer keeps is removed, and the chain holds all the same.
+
+A hash covers the salted hash of a body, so a body can go and its hash stays. First an entry tells which policy
+removes how many bodies, then they are removed in the same transaction; the database refuses it in any other order.
+Entries that verification needs, and those written before bodies had hashes of their own, are always kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import AuditAction, RunState
+from applyviz.records.full_text import collect_words
+from applyviz.records.models import AuditEntry, JournalEntry, RetentionPolicy
+from applyviz.records.triggers import KEPT_ACTIONS
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
+
+SHORTEST_DAYS = 7
+_BATCH = 1_000
+ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PUBLISHED})
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The result of applying a policy once."""
+
+    policy: str
+    entries: int = 0
+    requests: int = 0
+    told_by: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.entries} bodies were removed by policy {self.policy} (entry {self.told_by})"
+
+
+def list_policies(*, for_user: Visitor) -> QuerySet[RetentionPolicy]:
+    """All policies, those that ended too."""
+    access.require(for_user, Action.LOOK)
+    return RetentionPolicy.objects.order_by("-is_active", "name")
+
+
+def list_active() -> QuerySet[RetentionPolicy]:
+    """The policies that hold now."""
+    return RetentionPolicy.objects.filter(is_active=True)
+
+
+def list_removals(removed: Mapping[int, int]) -> list[Removal]:
+    """Who told of the bodies that are gone, by the global sequences of those entries."""
+    told = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=list(removed)).order_by("id")
+    return [
+        Removal(str(entry.detail.get("policy", "")), removed[entry.sequence], told_by=entry.sequence) for entry in told
+    ]
+
+
+def _tell_change(policy: RetentionPolicy, by: Person) -> None:
+    detail = {
+        "name": policy.name,
+        "days": policy.days,
+        "actions": policy.actions,
+        "requests": policy.has_requests,
+        "active": policy.is_active,
+    }
+    trail.record(AuditAction.RETENTION_CHANGED, by=by, about=trail.Subject(), detail=detail)
+
+
+def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_requests: bool, by: Person) -> RetentionPolicy:
+    """Let bodies go after so many days; nothing is removed before the next sweep.
+
+    - Raises `NotValidError` for less than a week, for unknown actions and for those that are always kept.
+    """
+    access.require(by, Action.MANAGE)
+    chosen = sorted(set(actions))
+    if days < SHORTEST_DAYS:
+        raise NotValidError(_("details must be kept for at least %(least)s days") % {"least": SHORTEST_DAYS})
+    wrong = [action for action in chosen if action not in AuditAction.values or action in ALWAYS_KEPT]
+    if wrong:
+        raise NotValidError(_("entries of this kind are always kept: %(names)s") % {"names": ", ".join(wrong)})
+    with transaction.atomic():
+        if RetentionPolicy.objects.filter(name=name).exists():
+            raise NotValidError(_("policy %(name)s already exists") % {"name": name})
+        policy = RetentionPolicy.objects.create(
+            name=name, days=days, actions=chosen, has_requests=has_requests, created_at=timezone.now(), created_by=by
+        )
+        _tell_change(policy, by)
+    return policy
+
+
+def end_policy(policy: RetentionPolicy, *, by: Person) -> None:
+    """Keep from now on what the policy would have removed."""
+    access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        if not RetentionPolicy.objects.filter(pk=policy.pk, is_active=True).update(is_active=False):
+            raise NotPossibleError(_("the policy has already ended"))
+        policy.is_active = False
+        _tell_change(policy, by)
+
+
+def _find_due(policy: RetentionPolicy, before: datetime) -> QuerySet[AuditEntry]:
+    # The oldest moment bounds the walk.
+    due = AuditEntry.objects.filter(at__lt=before, pruned_by=None).exclude(action__in=ALWAYS_KEPT)
+    due = due.exclude(salt="")
+    return due.filter(action__in=policy.actions) if policy.actions else due
+
+
+def _before(policy: RetentionPolicy, now: datetime) -> datetime:
+    return now - timedelta(days=policy.days)
+
+
+def count_due(policy: RetentionPolicy, *, now: datetime | None = None) -> int:
+    """How many bodies the policy would remove now."""
+    return _find_due(policy, _before(policy, now or timezone.now())).count()
+
+
+def _remove_bodies(ids: list[int], told: AuditEntry) -> None:
+    rows = list(AuditEntry.objects.filter(pk__in=ids))
+    for row in rows:
+        row.detail, row.salt, row.pruned_by = {}, "", told.sequence
+        row.words = collect_words(trail.searched_columns(row), {})
+    AuditEntry.objects.bulk_update(rows, ["detail", "salt", "pruned_by", "words"], batch_size=200)
+
+
+def _remove_requests(before: datetime) -> int:
+    """Requests and answers of runs that ended long ago; which they were and their keyed digests stay."""
+    due = JournalEntry.objects.filter(
+        result__run__finished_at__lt=before, result__run__state__in=set(RunState) - set(RunState.unfinished())
+    ).exclude(request=None, sealed_request=None, answer=None, sealed_answer=None)
+    ids = list(due.values_list("pk", flat=True)[:_BATCH])
+    gone = {"request": None, "sealed_request": None, "answer": None, "sealed_answer": None}
+    return JournalEntry.objects.filter(pk__in=ids).update(**gone)
+
+
+def _prune_once(policy: RetentionPolicy, before: datetime) -> Removal:
+    with transaction.atomic():
+        # Held first: two sweeps at once would tell of the same bodies twice.
+        trail.hold_head(trail.GLOBAL)
+        ids = list(_find_due(policy, before).order_by("id").values_list("pk", flat=True)[:_BATCH])
+        requests = _remove_requests(before) if policy.has_requests else 0
+        if not ids and not requests:
+            return Removal(policy.name)
+        detail: dict[str, Any] = {
+            "policy": policy.name,
+            "days": policy.days,
+            "actions": policy.actions,
+            "before": before.isoformat(),
+            "entries": len(ids),
+            "requests": requests,
+        }
+        told = trail.record(AuditAction.HISTORY_PRUNED, by=None, about=trail.Subject(), detail=detail)
+        _remove_bodies(ids, told)
+    return Removal(policy.name, len(ids), requests, told.sequence)
+
+
+def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> Removal:
+    """Remove what the policy no longer keeps, some at a time; each time an entry tells of it first."""
+    before, entries, requests = _before(policy, now or timezone.now()), 0, 0
+    told_by = None
+    while (removed := _prune_once(policy, before)).told_by is not None:
+        entries, requests, told_by = entries + removed.entries, requests + removed.requests, removed.told_by
+    return Removal(policy.name, entries, requests, told_by)
+
+
+def prune_all(*, now: datetime | None = None) -> list[Removal]:
+    """Apply every active policy; the sweep's part."""
+    return [prune(policy, now=now) for policy in list_active()]

@@ -1,0 +1,202 @@
+"""The history that can be trusted: entries are only added, and each one's hash covers the one before.
+
+`record` is called inside the transaction of the row it tells of, before any side effect. What a worker does in an
+apply run goes into the chain of that run, so that workers do not wait for each other; everything else, and the heads
+of the chains of runs, into the global one (`workflow/chain.py` verifies both, `workflow/anchors.py` ties them).
+Detail holds masked text only; it is the caller's duty to give nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from applyviz import audit_origin, request_ids
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONValue, canonical_json
+from applyviz.records.enums import AuditAction
+from applyviz.records.full_text import collect_words
+from applyviz.records.models import ApplyRun, AuditEntry, AuditHead, Plan
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.scopes import is_everywhere
+
+SYSTEM = "applyviz"
+GENESIS = "0" * 64
+GLOBAL = 0
+_MOST_ROLES = 400
+# What a person does about a run, and its end, stand in the global chain.
+_OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED})
+HASHED = (
+    "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
+    "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
+    "plan_digest", "detail_hash",
+)  # fmt: skip
+# Hot in verification: made once.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+STORED = (*HASHED, "at", "previous_hash", "detail", "salt", "pruned_by", "id", "hash")
+SEARCHED = (
+    "action", "actor_name", "cluster", "kind", "namespace", "name", "field_manager", "plan_digest", "request_id",
+    "address", "agent",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an entry is about: slug of the cluster, numbers of review, plan and run, object, digest."""
+
+    cluster: str = ""
+    review: int | None = None
+    plan: int | None = None
+    run: int | None = None
+    ref: ObjectRef | None = None
+    field_manager: str = ""
+    plan_digest: str = ""
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Subject:
+        """Return what an entry about a plan names."""
+        return cls(
+            cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, plan_digest=plan.digest
+        )
+
+    @classmethod
+    def of_run(cls, run: ApplyRun) -> Subject:
+        """Return what an entry about a run names: its plan as well."""
+        return replace(cls.of_plan(run.plan), run=run.number)
+
+
+def canonical_entry(row: Mapping[str, Any]) -> dict[str, JSONValue]:
+    """A stored entry (`STORED`) as exports write it."""
+    return {name: row[name] for name in STORED if name != "at"} | {"at": render_moment(row)}
+
+
+def render_moment(row: Mapping[str, Any]) -> str:
+    """When an entry was written, as the hash covers it."""
+    text: str = row["at"].astimezone(UTC).isoformat(timespec="microseconds")
+    return text
+
+
+def hash_detail(salt: str, detail: JSONValue) -> str:
+    """The hash that stands for a detail, also when it was removed."""
+    return hashlib.sha256((salt + canonical_json(detail)).encode()).hexdigest()
+
+
+def hash_entry(row: Mapping[str, Any]) -> str:
+    """Return the hash of an entry with this content; it covers the hash of the detail."""
+    text = _encode([render_moment(row), *(row[name] for name in HASHED)])
+    return hashlib.sha256((row["previous_hash"] + text).encode()).hexdigest()
+
+
+def find_start(run: int) -> str:
+    """What the first entry in the chain of a run follows: the entry that tells of its start."""
+    started = AuditEntry.objects.filter(chain=GLOBAL, run=run, action=AuditAction.RUN_STARTED)
+    return started.order_by("id").values_list("hash", flat=True).first() or GENESIS
+
+
+def hold_head(chain: int) -> AuditHead:
+    """The end of a chain, locked until the surrounding transaction ends; a run's before the global one's."""
+    head = AuditHead.objects.select_for_update().filter(chain=chain).first()
+    if head is None:
+        AuditHead.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
+        head = AuditHead.objects.select_for_update().get(chain=chain)
+    return head
+
+
+def _object_columns(ref: ObjectRef | None) -> dict[str, str]:
+    if ref is None:
+        return {}
+    return {"group": ref.gvk.group, "kind": ref.gvk.kind, "namespace": ref.namespace, "name": ref.name}
+
+
+def _name_roles(by: Person) -> str:
+    """The roles of this moment, with the places where they hold; those that hold everywhere without."""
+    if by.is_superuser:
+        return "superuser"
+    found = set()
+    for grant in access.list_grants(by):
+        place = f"{grant.cluster_pattern}/{grant.namespace_pattern}"
+        found.add(grant.role if is_everywhere(grant) else f"{grant.role}@{place}")
+    return " ".join(sorted(found))[:_MOST_ROLES]
+
+
+def _person_columns(by: Person | None) -> dict[str, Any]:
+    """Who, with the roles of this moment, and from where."""
+    origin = audit_origin.current.get()
+    return {
+        "actor": by,
+        "actor_name": by.get_username() if by else SYSTEM,
+        "roles": _name_roles(by) if by else "",
+        "session": origin.session,
+        "address": origin.address,
+        "agent": origin.agent,
+        "request_id": request_ids.current.get(),
+    }
+
+
+def _choose_chain(action: AuditAction, about: Subject) -> int:
+    return GLOBAL if about.run is None or action in _OF_RUN_BUT_GLOBAL else about.run
+
+
+def _tell_end(action: AuditAction, about: Subject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The end of a run names the head of its chain, which from then on the global chain vouches for."""
+    told = dict(detail or {})
+    if action is AuditAction.RUN_FINISHED and about.run is not None:
+        head = hold_head(about.run)
+        told["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
+        AuditHead.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=timezone.now())
+    return told
+
+
+def record(
+    action: AuditAction, *, by: Person | None, about: Subject, detail: Mapping[str, Any] | None = None
+) -> AuditEntry:
+    """Add one entry; it becomes part of the surrounding transaction.
+
+    - `by` None means that applyviz itself acted (a worker).
+    - The head of the entry's chain is locked until that transaction ends, so that the chain has one order.
+    """
+    with transaction.atomic(savepoint=False):  # whoever cannot tell must not act: the whole transaction goes
+        told = _tell_end(action, about, detail)
+        head = hold_head(_choose_chain(action, about))
+        entry = AuditEntry(
+            chain=head.chain,
+            sequence=head.sequence + 1,
+            at=timezone.now(),
+            action=action.value,
+            cluster=about.cluster,
+            review=about.review,
+            plan=about.plan,
+            run=about.run,
+            field_manager=about.field_manager,
+            plan_digest=about.plan_digest,
+            detail=told,
+            salt=secrets.token_hex(16),
+            previous_hash=head.hash,
+            **_person_columns(by),
+            **_object_columns(about.ref),
+        )
+        seal(entry)
+        entry.save(force_insert=True)
+        AuditHead.objects.filter(chain=head.chain).update(sequence=entry.sequence, hash=entry.hash)
+    return entry
+
+
+def searched_columns(entry: AuditEntry) -> tuple[str, ...]:
+    """What full text search looks at besides the detail."""
+    return tuple(getattr(entry, name) for name in SEARCHED)
+
+
+def seal(entry: AuditEntry) -> None:
+    """Fill in the words that are searched, and both hashes."""
+    entry.words = collect_words(searched_columns(entry), entry.detail)
+    entry.detail_hash = hash_detail(entry.salt, entry.detail)
+    entry.hash = hash_entry({name: getattr(entry, name) for name in STORED[:-1]})

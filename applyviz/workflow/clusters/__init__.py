@@ -1,0 +1,1 @@
+"""Clusters as the workflow sees them: registration, lifecycle, impersonation, permissions, sandboxes."""

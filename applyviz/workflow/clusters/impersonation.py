@@ -1,0 +1,213 @@
+"""As whom a person's requests go to a cluster: administrators map people, teams, or everybody to users and groups.
+
+A person's own mapping counts before those of their teams, a team's before that for everybody; without any it is the
+cluster's own credential. Two teams that say different things say nothing: then nothing is planned until somebody
+decides. A plan fixes its identity when it is made; its digest covers it, and a run uses it on every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from applyviz.clusters import connect
+from applyviz.clusters.identity import OWN, Identity, find_identity_problems
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.values import canonical_json
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import Cluster, IdentityMapping, Plan, Team
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.locks import hold_cluster
+from applyviz.workflow.foundation.sequences import next_number
+from applyviz.workflow.people import humans as people
+
+__all__ = ["Identity", "MappingDraft", "end_mapping", "find_identity", "find_moved", "map_identity", "read_identity"]
+NAME = "{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class MappingDraft:
+    """Whom to map (a person, a team, or neither: everybody else), and to what."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    person: Person | None = None
+    team: Team | None = None
+    note: str = ""
+
+    def describe(self) -> str:
+        """Whom it is for, in words."""
+        if self.person is not None:
+            return self.person.get_username()
+        return f"team {self.team.slug}" if self.team is not None else "everybody else"
+
+
+def _in_force(cluster: Cluster) -> QuerySet[IdentityMapping]:
+    return IdentityMapping.objects.filter(cluster=cluster, ended_at=None)
+
+
+def _identity_of(mapping: IdentityMapping, person: Person) -> Identity:
+    identity = Identity(mapping.user.replace(NAME, person.get_username()), tuple(mapping.groups))
+    found = tuple(find_identity_problems(identity.user, identity.groups))
+    if found:
+        facts = {"number": mapping.number, "name": person.get_username(), "problem": found[0]}
+        raise NotPossibleError(_("mapping %(number)s gives %(name)s no valid identity: %(problem)s") % facts)
+    return identity
+
+
+def find_identity(person: Person, cluster: Cluster) -> Identity:
+    """As whom a person's requests go to a cluster now.
+
+    - Raises `NotPossibleError` when their teams are mapped to different identities, or a mapping gives none.
+    """
+    mine = Q(person=person) | Q(person=None, team=None)
+    mine |= Q(team__members__person=person, team__members__ended_at=None, team__retired_at=None)
+    rows = list(_in_force(cluster).filter(mine).distinct().select_related("team"))
+    for chosen in (
+        [row for row in rows if row.person_id],
+        [row for row in rows if row.team_id],
+        [row for row in rows if not row.person_id and not row.team_id],
+    ):
+        found = {_identity_of(row, person): row for row in chosen}
+        if len(found) > 1:
+            teams = ", ".join(sorted(row.team.slug for row in chosen if row.team))
+            name = person.get_username()
+            raise NotPossibleError(
+                _("%(name)s belongs to teams with different identities on %(slug)s: %(teams)s")
+                % {"name": name, "slug": cluster.slug, "teams": teams}
+            )
+        if found:
+            return next(iter(found))
+    return Identity()
+
+
+def open_reader(cluster: Cluster, *, for_user: Person) -> ClusterReader:
+    """Connect for reading as a person is known there; what they may not read there they do not see here."""
+    return connect.open_reader(cluster, find_identity(for_user, cluster))
+
+
+def read_identity(plan: Plan) -> Identity:
+    """The identity that a plan is bound to."""
+    return Identity.from_json(plan.identity)
+
+
+def name_for_digest(plan: Plan) -> str:
+    """The identity of a plan as its digest covers it: who is impersonated, or the account of the credential."""
+    if plan.identity:
+        return canonical_json(plan.identity)
+    return canonical_json({OWN: plan.account}) if plan.account else OWN
+
+
+def _find_other_account(plan: Plan) -> tuple[str, ...]:
+    """Why the credential is no longer the account that a plan was made for; who is impersonated needs none."""
+    cluster = plan.target.cluster
+    if plan.identity or plan.account == cluster.account:
+        return ()
+    text = _("the credential of %(where)s now belongs to another account (%(now)s): re-plan")
+    return (text % {"where": cluster.name, "now": cluster.account.get("user") or _("unknown")},)
+
+
+def find_moved(plan: Plan) -> tuple[str, ...]:
+    """Why a plan no longer has the identity of who asked for it; empty while it has."""
+    who, where = plan.requested_by.get_username(), plan.target.cluster.slug
+    try:
+        now = find_identity(plan.requested_by, plan.target.cluster)
+    except NotPossibleError as error:
+        return (_("%(reason)s: re-plan") % {"reason": error},)
+    if now == read_identity(plan):
+        return _find_other_account(plan)
+    text = _("the identity of %(who)s on %(where)s changed since this plan was created: re-plan")
+    return (text % {"who": who, "where": where},)
+
+
+def list_mappings(*, for_user: Visitor) -> QuerySet[IdentityMapping]:
+    """All mappings, those that ended too, by cluster and newest first; for administrators and auditors."""
+    access.require(for_user, Action.OVERSEE)
+    return IdentityMapping.objects.select_related("cluster", "person", "team", "by", "ended_by").order_by(
+        "cluster__slug", "-number"
+    )
+
+
+def get_mapping(pk: int, *, for_user: Visitor) -> IdentityMapping:
+    """One mapping; `NotVisibleError` when there is none."""
+    found = list_mappings(for_user=for_user).filter(pk=pk).first()
+    if found is None:
+        raise NotVisibleError("there is no such mapping")
+    return found
+
+
+def _check_draft(draft: MappingDraft, by: Person) -> None:
+    if draft.person is not None and draft.team is not None:
+        raise NotValidError(_("choose a person, a team or the default"))
+    shown = draft.user.replace(NAME, "name")
+    problems = [*find_identity_problems(shown, draft.groups)]
+    if NAME in draft.user and draft.person is not None:
+        problems.append(_("%(name)s is only for teams and the default; enter a user name") % {"name": NAME})
+    if problems:
+        raise NotValidError("; ".join(dict.fromkeys(problems)))
+    if draft.person is not None and is_same_human(draft.person, by):
+        raise NotAllowedError(_("you can't map yourself"))
+
+
+def is_same_human(first: Person, second: Person) -> bool:
+    """Whether one human stands behind two accounts."""
+    humans = people.name_humans([first, second])
+    return first.pk == second.pk or humans[first.pk] == humans[second.pk]
+
+
+def _describe(draft: MappingDraft, number: int) -> dict[str, str | int | Sequence[str]]:
+    said: dict[str, str | int | Sequence[str]] = {"mapping": number, "for": draft.describe(), "user": draft.user}
+    return {**said, "groups": list(draft.groups), "note": draft.note}
+
+
+def _end(mapping: IdentityMapping, by: Person) -> None:
+    if not IdentityMapping.objects.filter(pk=mapping.pk, ended_at=None).update(ended_at=clock.now(), ended_by=by):
+        raise NotPossibleError(_("the mapping is already removed"))
+
+
+def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> IdentityMapping:
+    """Say as whom requests go from now on; what was said before of the same person, team or everybody ends.
+
+    - Plans that were made under another identity can no longer be approved or run.
+    - Raises `NotValidError` with every reason for what cannot be impersonated, `NotAllowedError` for oneself.
+    """
+    access.require(by, Action.MANAGE)
+    _check_draft(draft, by)
+    with transaction.atomic():
+        hold_cluster(cluster.pk)  # mappings of a cluster are numbered in one order
+        before = _in_force(cluster).filter(person=draft.person, team=draft.team).first()
+        if before is not None:
+            _end(before, by)
+        made = IdentityMapping.objects.create(
+            cluster=cluster,
+            number=next_number(IdentityMapping.objects.filter(cluster=cluster)),
+            person=draft.person,
+            team=draft.team,
+            user=draft.user,
+            groups=list(draft.groups),
+            note=draft.note.strip(),
+            since=clock.now(),
+            by=by,
+        )
+        detail = _describe(draft, made.number) | ({"instead of": before.number} if before else {})
+        trail.record(AuditAction.IDENTITY_MAPPED, by=by, about=trail.Subject(cluster=cluster.slug), detail=detail)
+    return made
+
+
+def end_mapping(mapping: IdentityMapping, *, by: Person) -> None:
+    """Take a mapping back, from now on."""
+    access.require(by, Action.MANAGE)
+    if mapping.person is not None and is_same_human(mapping.person, by):
+        raise NotAllowedError(_("you can't change your own mapping"))
+    draft = MappingDraft(mapping.user, tuple(mapping.groups), mapping.person, mapping.team, mapping.note)
+    with transaction.atomic():
+        _end(mapping, by)
+        about = trail.Subject(cluster=mapping.cluster.slug)
+        trail.record(AuditAction.IDENTITY_ENDED, by=by, about=about, detail=_describe(draft, mapping.number))

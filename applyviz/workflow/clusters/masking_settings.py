@@ -1,0 +1,51 @@
+"""What is masked besides Secrets on a cluster: credentials in plain fields, and what the installation names.
+
+A plan keeps what was settled when it was made, so that everything about it is masked alike for as long as it is read.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import transaction
+
+from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.objects.values import JSONObject
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import Cluster, Plan
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+
+
+def policy_for(cluster: Cluster) -> MaskPolicy:
+    """Return what is masked on a cluster now."""
+    has_plain = cluster.masks_credentials and settings.APPLYVIZ_MASK_CREDENTIALS
+    return MaskPolicy(has_plain, tuple(settings.APPLYVIZ_MASK_NAMES), tuple(settings.APPLYVIZ_MASK_PATHS))
+
+
+def policy_to_json(policy: MaskPolicy) -> JSONObject:
+    """Write a policy as a plan keeps it."""
+    return {"plain": policy.has_plain, "names": list(policy.names), "paths": list(policy.paths)}
+
+
+def policy_of(plan: Plan) -> MaskPolicy:
+    """Return what is masked in a plan; the built-in list where it keeps nothing."""
+    kept = plan.masking
+    return MaskPolicy(kept.get("plain", True), tuple(kept.get("names", ())), tuple(kept.get("paths", ())))
+
+
+def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> bool:
+    """Mask credentials in plain fields of a cluster's plans, or show them; whether that is news.
+
+    - Plans that were made before stay as they are. `by` None: the installation's own administrator command.
+    """
+    if by is not None:
+        access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        changed = Cluster.objects.filter(pk=cluster.pk, masks_credentials=not is_on).update(masks_credentials=is_on)
+        if changed:
+            word = "masked" if is_on else "shown"
+            about = trail.Subject(cluster=cluster.slug)
+            trail.record(AuditAction.CLUSTER_CHANGED, by=by, about=about, detail={"credentials in plain fields": word})
+    cluster.masks_credentials = is_on
+    return bool(changed)

@@ -1,0 +1,159 @@
+"""Clusters: adding a sandbox or a live one, and looking them up."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.clusters import connect, facts
+from applyviz.clusters.kubeconfig import read_kubeconfig
+from applyviz.clusters.reader import ClusterReader
+from applyviz.clusters.sandbox import hash_token
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.enums import AuditAction, ClusterKind
+from applyviz.records.models import Cluster
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
+
+
+def _remember_facts(cluster: Cluster, reader: ClusterReader) -> None:
+    found, account = facts.read_facts(reader), facts.read_account(reader)
+    Cluster.objects.filter(pk=cluster.pk).update(uid=found.uid, version=found.version, account=account)
+    cluster.uid, cluster.version, cluster.account = found.uid, found.version, account
+
+
+def _record_added(cluster: Cluster, by: Person | None) -> None:
+    trail.record(
+        AuditAction.CLUSTER_ADDED,
+        by=by,
+        about=trail.Subject(cluster=cluster.slug),
+        detail={"name": cluster.name, "kind": cluster.kind, "server": cluster.server, "uid": cluster.uid},
+    )
+
+
+def create_sandbox(*, slug: str, name: str, by: Person | None = None) -> Cluster:
+    """Make a sandbox cluster with a new token for its HTTP face; `by` None: the installation itself."""
+    if by is not None:
+        access.require(by, Action.MANAGE)
+    token = secrets.token_urlsafe(32)
+    with transaction.atomic():
+        cluster = Cluster.objects.create(
+            slug=slug,
+            name=name,
+            kind=ClusterKind.SANDBOX,
+            credential=Sealed.of_bytes(token.encode()),
+            token_hash=hash_token(token),
+            created_at=timezone.now(),
+            created_by=by,
+        )
+        with connect.open_reader(cluster) as reader:
+            _remember_facts(cluster, reader)
+        _record_added(cluster, by)
+    return cluster
+
+
+def add_live_cluster(*, slug: str, name: str, credential: JSONValue, server: str, by: Person | None = None) -> Cluster:
+    """Add a live cluster, once it answered; `by` None: the installation's own administrator command.
+
+    - Raises as `prepare_live_cluster` does.
+    """
+    return prepare_live_cluster(slug=slug, name=name, credential=credential, server=server, by=by)()
+
+
+def prepare_live_cluster(
+    *, slug: str, name: str, credential: JSONValue, server: str, by: Person | None = None
+) -> Callable[[], Cluster]:
+    """Ask a live cluster who it is; the result adds it.
+
+    - Raises `ClusterError` when it cannot be reached or does not say who it is, `NotPossibleError` when it is here
+      already under another name.
+    """
+    if by is not None:
+        access.require(by, Action.MANAGE)
+    cluster = Cluster(
+        slug=slug,
+        name=name,
+        kind=ClusterKind.LIVE,
+        server=server,
+        credential=Sealed.of_json(credential),
+        created_at=timezone.now(),
+        created_by=by,
+    )
+    with connect.open_reader(cluster) as reader:
+        found = facts.require_same(reader, uid="", server=server, name=name)
+        cluster.account = facts.read_account(reader)
+    cluster.uid, cluster.version = found.uid, found.version
+    _refuse_known(cluster)
+    return partial(_add, cluster, by)
+
+
+def _refuse_known(cluster: Cluster) -> None:
+    """One cluster, one name: what runs wrote under one name would be unreviewed under the other."""
+    known = Cluster.objects.filter(uid=cluster.uid).first()
+    if known is None:
+        return
+    told = {"name": known.name, "slug": known.slug, "uid": known.uid}
+    if known.archived_at is not None:
+        raise NotPossibleError(
+            _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s) and archived: restore it on its page")
+            % told
+        )
+    raise NotPossibleError(
+        _("this cluster (%(uid)s) was already added as %(name)s (%(slug)s): replace its credential on its page") % told
+    )
+
+
+def _add(cluster: Cluster, by: Person | None) -> Cluster:
+    with transaction.atomic():
+        _refuse_known(cluster)
+        if Cluster.objects.filter(slug=cluster.slug).exists():
+            raise NotPossibleError(_("cluster %(slug)s already exists") % {"slug": cluster.slug})
+        cluster.save(force_insert=True)
+        _record_added(cluster, by)
+    return cluster
+
+
+def prepare_upload(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> Callable[[], Cluster]:
+    """Read a kubeconfig and ask its cluster who it is; the result adds it."""
+    access.require(by, Action.MANAGE)
+    taken = read_kubeconfig(kubeconfig, context=context)
+    return prepare_live_cluster(
+        slug=slug,
+        name=name,
+        server=taken.server,
+        credential={"form": connect.UPLOADED, "credential": taken.to_json()},
+        by=by,
+    )
+
+
+def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
+    """One cluster by its slug."""
+    access.require(for_user, Action.LOOK)
+    found = Cluster.objects.filter(slug=slug).first() if access.sees_cluster(for_user, slug) else None
+    if found is None:
+        raise NotVisibleError(f"there is no cluster {slug}")
+    return found
+
+
+def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
+    """The clusters that this person may see, archived ones too."""
+    access.require(for_user, Action.LOOK)
+    found = Cluster.objects.defer("credential")
+    seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
+    return found.filter(slug__in=seen)
+
+
+def list_usable(*, for_user: Visitor, action: Action = Action.WRITE) -> QuerySet[Cluster]:
+    """The clusters on which this person may do something somewhere, those alone that are not archived."""
+    found = Cluster.objects.filter(archived_at=None).defer("credential").order_by("kind", "slug")
+    usable = [slug for slug in found.values_list("slug", flat=True) if access.may_use(for_user, action, slug)]
+    return found.filter(slug__in=usable)

@@ -1,0 +1,93 @@
+"""Sandboxes from outside: kubectl over HTTP with a token, and the kubeconfig that leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from applyviz.clusters import sandbox
+from applyviz.records.enums import ClusterKind
+from applyviz.records.models import Cluster
+from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, read_token, render_status
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Visitor
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, Place
+
+
+def find_sandbox(slug: str) -> Cluster | None:
+    """The sandbox of that name, None when there is none; who may talk to it, its token decides."""
+    return Cluster.objects.filter(slug=slug, kind=ClusterKind.SANDBOX, archived_at=None).first()
+
+
+def answer_http(
+    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+) -> Response:
+    """Answer one HTTP request as the sandbox's API server."""
+    return sandbox.answer_http(cluster, method, path, query, headers, body)
+
+
+def answer_watch(
+    cluster: Cluster,
+    *,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    position: WatchPosition | None = None,
+    has_bookmark: bool = False,
+) -> WatchPart:
+    """Answer a part of a watch as the sandbox's API server: what happened since a position, None for its beginning.
+
+    - `has_bookmark`: the part ends with a bookmark, where the client wants some.
+    """
+    return sandbox.answer_watch(cluster, path, query, headers, position, has_bookmark=has_bookmark)
+
+
+def find_news(slug: str, *, path: str, headers: Mapping[str, str], revision: int) -> tuple[bool, int]:
+    """Whether a watch may have something to send after a revision, and up to which revision that is known.
+
+    - Reads no sealed content, so that a web process may ask it often.
+    - Also when the sandbox is gone, or the token has changed: then what comes next ends the watch.
+    """
+    cluster = find_sandbox(slug)
+    if cluster is None or refuse_stranger(cluster, headers) is not None:
+        return True, revision
+    return sandbox.find_news(cluster, path, revision)
+
+
+NO_WORKER: Final = render_status(504, "Timeout", "no worker answered in time; is one running?")
+"""What a client is told when nobody answered."""
+
+
+def refuse_stranger(cluster: Cluster, headers: Mapping[str, str]) -> Response | None:
+    """The refusal of a request without the sandbox's token; None when it may go on, to where the token counts again."""
+    if not cluster.token_hash:  # a worker has not put it there yet, and looks at the token itself
+        return None
+    token = read_token(next((text for name, text in headers.items() if name.lower() == "authorization"), ""))
+    is_known = bool(token) and sandbox.is_token_of(cluster, token)
+    return None if is_known else render_status(401, "Unauthorized", "Unauthorized")
+
+
+def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str:
+    """A kubeconfig for kubectl; `address` is where this installation is reached, without a final slash.
+
+    - kubectl sends a bearer token over https only, so the token stands in the address for http as well.
+    - Only who may apply gets it: the token may write to the sandbox.
+    """
+    everything = [Place(cluster.slug), Place(cluster.slug, EVERY_NAMESPACE)]
+    access.require(for_user, Action.APPLY, everything)
+    if not cluster.is_sandbox or cluster.credential is None:
+        raise NotVisibleError(f"{cluster.slug} is no sandbox")
+    token = cluster.credential.open_bytes().decode()
+    scheme, _, host = address.partition("://")
+    server = f"{scheme}://{host}/sandboxes/{cluster.slug}"
+    if scheme == "http":
+        server = f"http://token:{token}@{host}/sandboxes/{cluster.slug}"
+    name = f"applyviz-{cluster.slug}"
+    return (
+        "apiVersion: v1\nkind: Config\n"
+        f"current-context: {name}\n"
+        f"contexts:\n- name: {name}\n  context: {{cluster: {name}, user: {name}, namespace: default}}\n"
+        f"clusters:\n- name: {name}\n  cluster: {{server: '{server}'}}\n"
+        f"users:\n- name: {name}\n  user: {{token: '{token}'}}\n"
+    )

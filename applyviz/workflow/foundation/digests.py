@@ -1,0 +1,40 @@
+"""Keyed digests of this installation; a key betrays no secret, and each serves one purpose.
+
+Workers alone hold the key of plans: with it go plan digests, effects, plan MACs and the signatures of checkpoints. Web
+processes hold another, for counters of sign-ins and for digests of sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from applyviz.engine.planning.digest import fingerprint
+from applyviz.engine.planning.model.plan import ObjectChange
+
+
+def digest_key() -> bytes:
+    """Return the key of plan digests and effects; raises `ImproperlyConfigured` in a process that lacks it."""
+    if not settings.APPLYVIZ_DIGEST_KEY:
+        raise ImproperlyConfigured("APPLYVIZ_DIGEST_KEY: it is not set here; workers hold it")
+    return hashlib.sha256(settings.APPLYVIZ_DIGEST_KEY.encode()).digest()
+
+
+def web_key(purpose: str) -> bytes:
+    """Return the key of web processes and workers for one purpose; raises `ImproperlyConfigured` without it."""
+    if not settings.APPLYVIZ_WEB_KEY:
+        raise ImproperlyConfigured("APPLYVIZ_WEB_KEY: it is not set here; web processes and workers hold it")
+    return hmac.digest(settings.APPLYVIZ_WEB_KEY.encode(), f"applyviz {purpose}".encode(), "sha256")
+
+
+def digest_key_id() -> str:
+    """Which key that is, without telling anything about it."""
+    return hashlib.sha256(b"applyviz digest key id" + digest_key()).hexdigest()[:16]
+
+
+def digest_effect(change: ObjectChange) -> str:
+    """The keyed hash of what a change does."""
+    return fingerprint.digest_effect(change, key=digest_key())

@@ -1,0 +1,32 @@
+"""Where a grant or a policy holds: two patterns, and whether objects of no namespace are meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from applyviz.workflow.foundation.errors import NotValidError
+from applyviz.workflow.foundation.scopes import PATTERN
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a grant holds."""
+
+    cluster_pattern: str = "*"
+    namespace_pattern: str = "*"
+    is_cluster_scoped: bool = True
+
+    def check(self) -> None:
+        """Raise `NotValidError` for a pattern that nothing could fit."""
+        for pattern in (self.cluster_pattern, self.namespace_pattern):
+            if not PATTERN.fullmatch(pattern):
+                raise NotValidError(
+                    _("%(pattern)r is not a valid pattern: use lower-case letters, digits, dots, dashes, `*` and `?`")
+                    % {"pattern": pattern}
+                )
+
+    def __str__(self) -> str:
+        text = f"{self.cluster_pattern}/{self.namespace_pattern}"
+        return f"{text} and what has no namespace" if self.is_cluster_scoped else text

@@ -1,0 +1,64 @@
+"""Whether a live object still is as the last run left it: a pure calculation over what was promised and what is there.
+
+Only fields that the manifest set are looked at, each with the value that the server gave it then (*after*): what
+others own is theirs. Values of Secrets are compared by their tags. Rule for pairing list entries: `schema.walk`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.model.plan import Versions
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING, list_leaves
+from applyviz.workflow.plans.outcome_check import find_broken
+
+_SELDOM = ("f:apiVersion",), ("f:kind",), ("f:metadata", "f:name"), ("f:metadata", "f:namespace")
+_LAST_APPLIED = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
+_LEFT_OUT = frozenset({*_SELDOM, _LAST_APPLIED})
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """One field that is not as it was applied; `MISSING` where there is no value."""
+
+    path: str
+    promised: JSONValue
+    live: JSONValue
+
+    def to_json(self) -> dict[str, JSONValue]:
+        """For storing: a side without a value is left out."""
+        sides = {"promised": self.promised, "live": self.live}
+        return {"path": self.path} | {name: value for name, value in sides.items() if value is not MISSING}
+
+
+def _as_stored(path: FieldPath) -> FieldPath:
+    """Where the server keeps what was given: `stringData` of a Secret becomes `data`."""
+    return ("f:data", *path[1:]) if path[:1] == ("f:stringData",) else path
+
+
+def _wanted(versions: Versions, root: Node | None) -> frozenset[FieldPath]:
+    paths = list_leaves(root, versions.manifest or {})
+    return frozenset(_as_stored(path) for path in paths if path not in _LEFT_OUT and path[:1] != ("f:status",))
+
+
+def _touches(path: FieldPath, wanted: frozenset[FieldPath]) -> bool:
+    return path in wanted or any(path[:length] in wanted for length in range(1, len(path)))
+
+
+def find_drift(
+    versions: Versions, live: JSONObject, *, root: Node | None = None, is_confirmed: bool = True
+) -> tuple[Drifted, ...]:
+    """The fields of the manifest that live no longer has as they were applied, in the order of the object.
+
+    - `versions` and `live` are masked with one key, so that equal values of Secrets are equal.
+    - Of a promise that was only calculated (`is_confirmed`), what the server added by defaulting is no drift.
+    """
+    promised = versions.after or versions.merged or versions.manifest
+    if promised is None:
+        return ()
+    wanted = _wanted(versions, root)
+    broken = find_broken(promised, live, root=root, is_confirmed=is_confirmed)
+    return tuple(Drifted(render_path(one.path), one.before, one.after) for one in broken if _touches(one.path, wanted))

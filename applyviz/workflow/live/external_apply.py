@@ -1,0 +1,237 @@
+"""Reviews of what another tool applies: planned as its field manager, never applied here, verified afterwards.
+
+Helm, Argo CD and Flux send what their field manager intends; the plan says what that will do, with which fields it
+conflicts and what it resets that others had set. After the tool ran, live is held against the plan, object by object.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext as _
+
+from applyviz.clusters import connect, discovery, facts
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.exchange import Request
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.objects.revert import list_touched
+from applyviz.engine.requests.flow import Catalog
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.engine.schema.model import Node
+from applyviz.engine.schema.walk import MISSING, find_value
+from applyviz.queue import TaskName
+from applyviz.records import models as rows
+from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
+from applyviz.records.models import Plan, Verification
+from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import impersonation, masking_settings
+from applyviz.workflow.foundation import access, clock, outbox
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.live_values import WITHHELD as NOT_SHOWN
+from applyviz.workflow.plans.live_values import hidden_positions
+from applyviz.workflow.plans.outcome_check import find_broken
+
+logger = logging.getLogger(__name__)
+_MOST_ATTEMPTS = 3
+_PATIENCE = timedelta(seconds=5)
+_WRITES = (Operation.CREATE, Operation.UPDATE, Operation.RECREATE, Operation.PRUNE, Operation.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Habit:
+    """Under which field manager a tool applies, and whether it takes fields over from others."""
+
+    manager: str
+    takes_over: bool = False
+
+
+HABITS: dict[Applier, _Habit] = {
+    Applier.HELM: _Habit("helm"),
+    Applier.ARGO: _Habit("argocd-controller"),
+    Applier.FLUX: _Habit("kustomize-controller", takes_over=True),
+}
+
+
+def as_tool(options: ApplyOptions, applier: Applier, *, is_manager_given: bool) -> ApplyOptions:
+    """The options with what a tool does by itself: its field manager, unless one was given, and Flux's force."""
+    habit = HABITS.get(applier)
+    if habit is None:
+        return options
+    manager = options.field_manager if is_manager_given else habit.manager
+    return replace(options, field_manager=manager, takes_over=habit.takes_over, takes_client_side=False, takes_from=())
+
+
+def find_verify_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
+    """Why this person cannot have live verified now; empty when they can."""
+    blockers = []
+    if not plan.review.applied_by:
+        blockers.append(_("applyviz applies this review itself and verifies it during the run"))
+    if plan.state != PlanState.COMPLETE:
+        blockers.append(_("there is no complete plan to verify"))
+    if not access.can(for_user, Action.COMMENT, access.places_of(plan.review)):
+        blockers.append(_("you need a role in this scope"))
+    if Verification.objects.filter(plan=plan, state=VerificationState.WAITING).exists():
+        blockers.append(_("a verification is already running"))
+    return tuple(blockers)
+
+
+def verify_now(plan: Plan, *, by: Person) -> Verification:
+    """Ask a worker to hold live against a plan that another tool applies."""
+    access.require(by, Action.COMMENT, access.places_of(plan.review))
+    with transaction.atomic():
+        hold_review(plan.review_id)
+        blockers = find_verify_blockers(plan, for_user=by)
+        if blockers:
+            raise NotPossibleError("; ".join(blockers))
+        made = Verification.objects.create(plan=plan, requested_by=by, created_at=clock.now())
+        outbox.post(TaskName.VERIFY_PLAN, verification_id=made.pk)
+    return made
+
+
+def _claim(verification_id: int, now: datetime) -> Verification | None:
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    mine = Verification.objects.filter(free, pk=verification_id, state=VerificationState.WAITING)
+    end = now + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+    if not mine.update(lease_until=end, attempts=F("attempts") + 1):
+        return None
+    found = Verification.objects.select_related("plan__review", "plan__target__cluster", "requested_by")
+    return found.get(pk=verification_id)
+
+
+def show_results(results: Iterable[dict[str, Any]], hidden: Collection[int]) -> list[dict[str, Any]]:
+    """Return what was found of each object, with `NOT_SHOWN` for hidden positions, whether they were read or not."""
+    shown = {result["position"]: result for result in results if result["position"] not in hidden}
+    shown |= {at: {"position": at, "verdict": NOT_SHOWN, "differences": [], "detail": ""} for at in hidden}
+    return [shown[position] for position in sorted(shown)]
+
+
+def _finish(verification: Verification, state: VerificationState, *, results: list[Any], error: str = "") -> None:
+    hidden = hidden_positions(verification.plan)  # the audit entry hides every Secret
+    shown = show_results(results, hidden) if results else []
+    counts = dict(Counter(result["verdict"] for result in shown))
+    with transaction.atomic():
+        mine = Verification.objects.filter(
+            pk=verification.pk, state=VerificationState.WAITING, attempts=verification.attempts
+        )
+        if not mine.update(state=state, results=results, error=error, finished_at=clock.now(), lease_until=None):
+            return
+        detail = {"state": state.value, "verdicts": counts, "error": error}
+        about = trail.Subject.of_plan(verification.plan)
+        trail.record(AuditAction.LIVE_VERIFIED, by=verification.requested_by, about=about, detail=detail)
+
+
+def verify_plan(verification_id: int) -> None:
+    """Look at every object of the plan and say of each whether it is as reviewed; nothing is written to the cluster."""
+    verification = _claim(verification_id, clock.now())
+    if verification is None:
+        return
+    if verification.attempts > _MOST_ATTEMPTS:
+        _finish(verification, VerificationState.FAILED, results=[], error="it was interrupted several times")
+        return
+    try:
+        plan = verification.plan
+        with connect.open_reader(plan.target.cluster) as own:
+            cluster = plan.target.cluster
+            facts.require_same(own, uid=plan.cluster_uid, server=cluster.server, name=cluster.name)
+        with connect.open_reader(plan.target.cluster, impersonation.read_identity(plan)) as reader:
+            results = _look(plan, reader)
+        _finish(verification, VerificationState.DONE, results=results)
+    except ApplyVizError as error:
+        _finish(verification, VerificationState.FAILED, results=[], error=str(error))
+    except Exception as error:
+        log_unexpected(logger, f"verification {verification_id} stopped", error)
+        _finish(
+            verification, VerificationState.FAILED, results=[], error=f"an unexpected error ({type(error).__name__})"
+        )
+
+
+def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
+    catalog = discovery.load_catalog(reader)
+    tag_key = plan.tag_key.open_bytes()
+    chosen = [row for row in plan.changes.order_by("position") if Operation(row.operation) in _WRITES]
+    requests = [_find_request(catalog, row) for row in chosen]
+    answers = iter(reader.try_send_all([request for request in requests if request is not None]))
+    results = []
+    for row, request in zip(chosen, requests, strict=True):
+        answer = next(answers) if request is not None else None
+        if answer is None or (answer.status != 404 and not answer.is_ok):
+            why = "the cluster does not serve its kind" if answer is None else f"it could not be read ({answer.status})"
+            results.append(
+                {"position": row.position, "verdict": Verdict.UNKNOWN.value, "differences": [], "detail": why}
+            )
+            continue
+        kind = catalog.find_kind(changes.ref_of(row).gvk)
+        live = dict(answer.body) if answer.is_ok else None
+        results.append(_judge(row, live, root=kind.root if kind else None, tag_key=tag_key))
+    return results
+
+
+def _say(row: rows.ObjectChange, verdict: Verdict, detail: str = "") -> dict[str, Any]:
+    return {"position": row.position, "verdict": verdict.value, "differences": [], "detail": detail}
+
+
+def _find_request(catalog: Catalog, row: rows.ObjectChange) -> Request | None:
+    ref = changes.ref_of(row)
+    resource = catalog.find_resource(ref.gvk)
+    return None if resource is None else Request("GET", resource.path(ref.namespace, ref.name), purpose="read")
+
+
+def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None, tag_key: bytes) -> dict[str, Any]:
+    change = changes.open_sealed_core(row)
+    before, promised = change.versions.live, change.versions.after or change.versions.merged
+    if change.operation is Operation.PRUNE:
+        verdict = Verdict.AS_REVIEWED if live is None else Verdict.NOT_YET
+        return _say(row, verdict)
+    if live is None or promised is None:
+        verdict = Verdict.NOT_YET if before is None else Verdict.DIFFERS
+        detail = "it is not there yet" if before is None else "it is not there any more"
+        return _say(row, verdict, detail)
+    is_confirmed = change.certainty is Certainty.CONFIRMED
+    if not find_broken(promised, live, root=root, is_confirmed=is_confirmed, before=before):
+        return _say(row, Verdict.AS_REVIEWED)
+    if before is not None and _is_untouched(before, promised, live, root):
+        return _say(row, Verdict.NOT_YET)
+    ref, policy = change.ref, masking_settings.policy_of(row.plan)
+    shown = find_broken(
+        changes.mask_object(promised, ref, tag_key=tag_key, policy=policy),
+        changes.mask_object(live, ref, tag_key=tag_key, policy=policy),
+        root=root,
+        is_confirmed=is_confirmed,
+        before=None if before is None else changes.mask_object(before, ref, tag_key=tag_key, policy=policy),
+    )
+    told = [
+        {"path": render_path(d.path), "promised": changes.show_value(d.before), "got": changes.show_value(d.after)}
+        for d in shown[:50]
+    ]
+    return {**_say(row, Verdict.DIFFERS), "differences": told}
+
+
+def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, root: Node | None) -> bool:
+    """Whether every field that the plan changes still has its value of before."""
+    touched = list_touched(before, promised, root)
+    return all(_same(find_value(root, before, path), find_value(root, live, path)) for path in touched)
+
+
+def _same(left: Any, right: Any) -> bool:
+    return bool(left is right if MISSING in (left, right) else left == right)
+
+
+def find_unfinished(*, now: datetime) -> list[int]:
+    """Verifications that no worker has: never claimed for a while, or the lease ran out."""
+    lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - _PATIENCE)
+    return list(Verification.objects.filter(lost, state=VerificationState.WAITING).values_list("pk", flat=True))

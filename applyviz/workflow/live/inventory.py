@@ -1,0 +1,206 @@
+"""What lives in a cluster: its objects with their field managers, values left behind at once.
+
+Kinds are asked one list each, page after page, in the order of the cluster's own resources; what may not be listed
+is named and not counted as empty, and a cluster with very many objects is read up to a bound. Events, leases and
+endpoints are left out: controllers write them all the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from applyviz.clusters import discovery, facts
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.objects.errors import ClusterError
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.objects.paths import render_path
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.ownership.managed_fields import read_owners
+from applyviz.engine.schema.model import Resource
+from applyviz.engine.schema.sources import SourceChain
+from applyviz.records.models import Cluster
+from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.plans.live_values import find_readable
+
+_LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
+_PAGE = 500
+MOST_OBJECTS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObject:
+    """One object of a cluster, its owners and when it was made."""
+
+    ref: ObjectRef
+    owners: tuple[Owner, ...]
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Objects of a cluster; `unread` names kinds that could not be listed, `problem` why nothing could.
+
+    `is_cut` says that there are more objects than were read.
+    """
+
+    objects: tuple[LiveObject, ...] = ()
+    unread: tuple[str, ...] = ()
+    problem: str = ""
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one field manager owns of one object, by one way of writing."""
+
+    ref: ObjectRef
+    owner: Owner
+    fields: tuple[str, ...]
+    shared_with: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """All that one field manager owns in a cluster."""
+
+    held: tuple[Holding, ...] = ()
+    unread: tuple[str, ...] = ()
+    problem: str = ""
+    is_cut: bool = False
+
+
+@dataclass
+class Listing:
+    """Goes through the live objects of a cluster, whole as the server gives them, and remembers what it met."""
+
+    reader: ClusterReader
+    server: str = ""
+    most: int = MOST_OBJECTS
+    unread: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises `ClusterError` when nobody answers: then nothing is known, and nothing is missing."""
+        facts.require_answer(self.reader, self.server)
+        self.catalog: SourceChain = discovery.load_catalog(self.reader)
+
+    def walk(self) -> Iterator[tuple[ObjectRef, JSONObject]]:
+        """Each object with its name; the first pages of all kinds are asked at once, further ones one by one."""
+        resources = _choose_resources(self.catalog.list_resources())
+        requests = [Request("GET", r.path(), {"limit": str(_PAGE)}, purpose="list") for r in resources]
+        for resource, answer in zip(resources, self.reader.try_send_all(requests), strict=True):
+            yield from self._walk_kind(resource, answer)
+
+    def _walk_kind(self, resource: Resource, answer: Answer) -> Iterator[tuple[ObjectRef, JSONObject]]:
+        while True:
+            if not answer.is_ok:
+                if answer.status != 404:
+                    self.unread.append(resource.gvk.kind)
+                return
+            for item in get_at(answer.body, ("items",), []) or ():
+                if self.count >= self.most:
+                    self.is_cut = True
+                    return
+                self.count += 1
+                named = ObjectRef.from_object(item)
+                whole = {"apiVersion": resource.gvk.api_version, "kind": resource.gvk.kind, **item}
+                yield ObjectRef(resource.gvk, named.namespace, named.name), whole
+            rest = get_at(answer.body, ("metadata", "continue"), "")
+            if not rest:
+                return
+            query = {"limit": str(_PAGE), "continue": str(rest)}
+            answer = self.reader.try_send(Request("GET", resource.path(), query, purpose="list"))
+
+
+def _read_owner(entry: JSONObject) -> Owner:
+    texts = (entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource", "time"))
+    return Owner(*(text if isinstance(text, str) else "" for text in texts))
+
+
+def _read_object(ref: ObjectRef, item: JSONObject) -> LiveObject:
+    entries = get_at(item, ("metadata", "managedFields"), [])
+    created = get_at(item, ("metadata", "creationTimestamp"), "")
+    return LiveObject(
+        ref=ref,
+        owners=tuple(_read_owner(entry) for entry in entries if isinstance(entry, dict)),
+        created=created if isinstance(created, str) else "",
+    )
+
+
+def _choose_resources(found: tuple[Resource, ...]) -> list[Resource]:
+    chosen: dict[tuple[str, str], Resource] = {}
+    for resource in found:
+        is_listed = not resource.verbs or "list" in resource.verbs
+        if is_listed and resource.gvk.kind not in _LEFT_OUT:
+            chosen.setdefault((resource.gvk.group, resource.gvk.kind), resource)
+    return list(chosen.values())
+
+
+def _order(ref: ObjectRef) -> tuple[str, str, str]:
+    return ref.gvk.kind, ref.namespace, ref.name
+
+
+def _find_hidden(cluster: Cluster, refs: Iterable[ObjectRef], person: Person) -> frozenset[ObjectRef]:
+    """Return the Secrets whose owners a person must not see: an owner moves when a value changes.
+
+    - A person who is mapped to a Kubernetes user lists as that user, and only what they may read.
+    """
+    if not impersonation.find_identity(person, cluster).is_own:
+        return frozenset()
+    secrets = {ref: (ref.namespace, ref.name) for ref in refs if not ref.gvk.group and ref.gvk.kind == "Secret"}
+    readable = find_readable(cluster, list(secrets.values()), person, can_ask=False)
+    return frozenset(ref for ref, name in secrets.items() if name not in readable)
+
+
+def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
+    """The objects of a cluster in places of this person; one that does not answer gives the problem instead."""
+    person = access.require(for_user, Action.LOOK)
+    try:
+        with impersonation.open_reader(cluster, for_user=person) as reader:
+            listing = Listing(reader, cluster.server)
+            objects = [_read_object(ref, item) for ref, item in listing.walk()]
+    except (ClusterError, NotPossibleError) as error:
+        return Inventory(problem=str(error))
+    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in objects})
+    objects = [one for one in objects if Place(cluster.slug, one.ref.namespace) in seen]
+    hidden = _find_hidden(cluster, (one.ref for one in objects), person)
+    objects = [replace(one, owners=()) if one.ref in hidden else one for one in objects]
+    objects.sort(key=lambda one: _order(one.ref))
+    return Inventory(tuple(objects), tuple(listing.unread), is_cut=listing.is_cut)
+
+
+def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
+    owners = read_owners(item)
+    for owned in owners.entries:
+        if owned.owner.manager != manager:
+            continue
+        paths = tuple(owned.fields)
+        others = {o.manager for path in paths for o in owners.of(path) if o.manager != manager}
+        yield Holding(ref, owned.owner, tuple(render_path(path) for path in paths), tuple(sorted(others)))
+
+
+def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
+    """All fields that one field manager owns in a cluster, object by object, in places of this person."""
+    person = access.require(for_user, Action.LOOK)
+    held: list[Holding] = []
+    try:
+        with impersonation.open_reader(cluster, for_user=person) as reader:
+            listing = Listing(reader, cluster.server)
+            for ref, item in listing.walk():
+                held.extend(_hold(ref, item, manager))
+    except (ClusterError, NotPossibleError) as error:
+        return Holdings(problem=str(error))
+    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in held})
+    held = [one for one in held if Place(cluster.slug, one.ref.namespace) in seen]
+    hidden = _find_hidden(cluster, (one.ref for one in held), person)
+    held = [one for one in held if one.ref not in hidden]
+    held.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))
+    return Holdings(tuple(held), tuple(listing.unread), is_cut=listing.is_cut)

@@ -1,0 +1,340 @@
+"""Looks at the live objects of a cluster and keeps what no run explains: live changes, drift, what was never reviewed.
+
+A scan is asked for by a person or by the sweep, carried out by a worker that holds a lease, and reads a bounded
+number of objects. What is found for the first time is told in the history, but for the first scan of a cluster and
+for objects that no run ever wrote: they are how things were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from applyviz.clusters import connect
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.queue import TaskName
+from applyviz.records.enums import AuditAction, EntryState, FindingSort, Outcome
+from applyviz.records.models import ApplyRun, Cluster, ClusterScan, JournalEntry, LiveFinding, ObjectResult
+from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import masking_settings
+from applyviz.workflow.foundation import access, clock, outbox
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.live.drift import find_drift
+from applyviz.workflow.live.inventory import Listing
+from applyviz.workflow.live.unreviewed_changes import Write, find_unexplained, is_controller, is_made_by_controller
+from applyviz.workflow.plans import changes
+from applyviz.workflow.plans.live_history import show_findings
+
+LEASE = timedelta(minutes=5)
+_MOST_RESULTS, _MOST_WRITES = 20_000, 50_000
+_LATEST_RUNS = 50
+_GOOD = [outcome for outcome in Outcome if outcome.is_good]
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding, before it is kept."""
+
+    sort: FindingSort
+    ref: ObjectRef
+    manager: str = ""
+    operation: str = ""
+    subresource: str = ""
+    changed_at: datetime | None = None
+    fields: tuple[JSONValue, ...] = ()
+    run: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The same for the same finding; drift is another one when other fields drifted or to other values."""
+        at = self.changed_at.isoformat() if self.changed_at else ""
+        said = list(self.fields) if self.sort is FindingSort.DRIFTED else []
+        parts = [self.sort.value, *self.ref.key, self.manager, self.operation, self.subresource, at, self.run, said]
+        return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+
+@dataclass
+class _Known:
+    """What runs did in a cluster: the last result of each object, and every write."""
+
+    results: dict[Key, ObjectResult] = field(default_factory=dict)
+    writes: dict[Key, list[Write]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, cluster: Cluster) -> _Known:
+        known = cls()
+        results = ObjectResult.objects.filter(run__plan__target__cluster=cluster, outcome__in=_GOOD)
+        results = results.select_related("change", "run__plan").defer("change__document", "change__sealed")
+        for result in results.order_by("-id")[:_MOST_RESULTS]:
+            known.results.setdefault(_key(changes.ref_of(result.change)), result)
+        for key, write in _read_writes(cluster):
+            known.writes.setdefault(key, []).append(write)
+        return known
+
+
+def _key(ref: ObjectRef) -> Key:
+    return ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name
+
+
+def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, Write]]:
+    entries = JournalEntry.objects.filter(result__run__plan__target__cluster=cluster)
+    # A request whose answer was lost may have been carried out: it explains what happened at its time.
+    entries = entries.exclude(method="GET").filter(Q(status=0) | Q(status__lt=400)).exclude(state=EntryState.INTENT)
+    columns = ("group", "kind", "namespace", "name")
+    rows = entries.order_by("-id").values_list(
+        *(f"result__change__{name}" for name in columns),
+        "query",
+        "result__run__plan__options",
+        "sent_at",
+        "answered_at",
+        "result__run__number",
+    )
+    for *key, query, options, sent_at, answered_at, run in rows[:_MOST_WRITES]:
+        manager = query.get("fieldManager") or options.get("field_manager") or ""
+        yield tuple(key), Write(manager, sent_at, answered_at or sent_at + timedelta(minutes=1), run)
+
+
+def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
+    """Ask for a look at a cluster; raises when one is under way. `by` None: the sweep."""
+    if by is not None:
+        access.require(by, Action.WRITE)
+    if cluster.archived_at is not None:
+        raise NotPossibleError(_("this cluster is archived"))
+    try:
+        with transaction.atomic():
+            scan = ClusterScan.objects.create(cluster=cluster, requested_by=by, created_at=clock.now())
+            outbox.post(TaskName.SCAN_CLUSTER, scan_id=scan.pk)
+    except IntegrityError as error:
+        raise NotPossibleError(_("a scan of this cluster is already running")) from error
+    return scan
+
+
+def find_last_run(cluster: Cluster) -> ApplyRun | None:
+    """The run on a cluster that ended last; a scan that was asked for before does not know what it wrote."""
+    ended = ApplyRun.objects.filter(plan__target__cluster=cluster).exclude(finished_at=None)
+    return ended.order_by("-finished_at").first()
+
+
+def _find_outrun() -> set[int]:
+    """Clusters on which one of the latest runs ended after the last scan was asked for."""
+    latest = ApplyRun.objects.exclude(finished_at=None).order_by("-number")
+    ended: dict[int, datetime] = {}
+    for cluster, at in latest.values_list("plan__target__cluster", "finished_at")[:_LATEST_RUNS]:
+        if at is not None:
+            ended[cluster] = max(at, ended.get(cluster, at))
+    scans = ClusterScan.objects.filter(cluster__in=list(ended)).values_list("cluster").annotate(last=Max("created_at"))
+    return {cluster for cluster, last in scans if last < ended[cluster]}
+
+
+def request_due(*, now: datetime) -> int:
+    """Ask for the scans whose time has come, and for those that a run has made old; gives how many."""
+    if not settings.APPLYVIZ_SCAN_MINUTES:
+        return 0
+    before = now - timedelta(minutes=settings.APPLYVIZ_SCAN_MINUTES)
+    is_due = Q(last=None) | Q(last__lt=before) | Q(pk__in=_find_outrun())
+    asked = 0
+    clusters = Cluster.objects.filter(archived_at=None, paused_at=None)
+    for cluster in clusters.annotate(last=Max("scans__created_at")).filter(is_due):
+        try:
+            request_scan(cluster, by=None)
+        except NotPossibleError:
+            continue
+        asked += 1
+    return asked
+
+
+def find_unfinished(*, now: datetime) -> list[int]:
+    """Scans that no worker has in hand."""
+    waiting = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), finished_at=None)
+    return list(waiting.filter(created_at__lt=now - timedelta(seconds=10)).values_list("pk", flat=True))
+
+
+def _claim(scan_id: int) -> ClusterScan | None:
+    now = clock.now()
+    free = ClusterScan.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), pk=scan_id, finished_at=None)
+    if not free.update(started_at=now, lease_until=now + LEASE):
+        return None
+    return ClusterScan.objects.select_related("cluster").get(pk=scan_id)
+
+
+def _find_changed(ref: ObjectRef, live: JSONObject, known: _Known) -> Iterator[Found]:
+    writes, result = known.writes.get(_key(ref), []), known.results.get(_key(ref))
+    if result is None and not writes:
+        if not is_made_by_controller(live):
+            yield from _find_unreviewed(ref, live)
+        return
+    since = min((write.sent_at for write in writes), default=result.finished_at if result else None)
+    for one in find_unexplained(live, writes, since=since):
+        owner = one.owner
+        run = result.run.number if result else None
+        yield Found(
+            FindingSort.CHANGED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields, run
+        )
+
+
+def _find_unreviewed(ref: ObjectRef, live: JSONObject) -> Iterator[Found]:
+    for one in find_unexplained(live, ()):
+        if not is_controller(one.owner.manager):
+            owner = one.owner
+            yield Found(
+                FindingSort.UNREVIEWED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields
+            )
+
+
+def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: Listing) -> Iterator[Found]:
+    result = known.results.get(_key(ref))
+    if result is None:
+        return
+    change = changes.read_masked(result.change)
+    if change.operation is Operation.PRUNE:
+        return
+    tag_key = result.run.plan.tag_key.open_bytes()
+    schema = listing.catalog.find_kind(change.ref.gvk)
+    if change.ref.gvk != ref.gvk:  # another API version than was applied: fields may have other names
+        return
+    masked = changes.mask_object(live, change.ref, tag_key=tag_key, policy=masking_settings.policy_of(result.run.plan))
+    root, is_confirmed = schema.root if schema else None, change.certainty is Certainty.CONFIRMED
+    drifted = find_drift(change.versions, masked, root=root, is_confirmed=is_confirmed)
+    fields = tuple(one.to_json() for one in drifted)
+    if fields:
+        yield Found(FindingSort.DRIFTED, ref, fields=fields, run=result.run.number)
+
+
+def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterator[Found]:
+    hidden = set(unread)
+    for key, result in known.results.items():
+        if key in met or key[1] in hidden or result.change.operation == Operation.PRUNE:
+            continue
+        change = result.change
+        ref = ObjectRef(GroupVersionKind(change.group, change.version, change.kind), change.namespace, change.name)
+        yield Found(FindingSort.MISSING, ref, run=result.run.number)
+
+
+def _look(scan: ClusterScan) -> list[Found]:
+    known = _Known.load(scan.cluster)
+    met: set[Key] = set()
+    found: list[Found] = []
+    with connect.open_reader(scan.cluster) as reader:
+        listing = Listing(reader, scan.cluster.server)
+        for ref, live in listing.walk():
+            met.add(_key(ref))
+            found += _find_changed(ref, live, known)
+            found += _find_drifted(ref, live, known, listing)
+    if not listing.is_cut:
+        found += _find_missing(known, met, listing.unread)
+    scan.objects_read, scan.is_cut, scan.unread = listing.count, listing.is_cut, listing.unread
+    return found
+
+
+def _tell(cluster: Cluster, found: Found) -> None:
+    is_change = found.sort is FindingSort.CHANGED
+    detail = {
+        "sort": found.sort.value,
+        "operation": found.operation,
+        "subresource": found.subresource,
+        "changed at": found.changed_at.isoformat() if found.changed_at else "",
+        "fields": list(found.fields),
+        "last run": found.run,
+    }
+    trail.record(
+        AuditAction.LIVE_CHANGED if is_change else AuditAction.LIVE_DRIFTED,
+        by=None,
+        about=trail.Subject(cluster=cluster.slug, ref=found.ref, field_manager=found.manager),
+        detail={name: value for name, value in detail.items() if value not in ("", None)},
+    )
+
+
+def _keep(cluster: Cluster, found: Found, now: datetime, *, is_told: bool) -> None:
+    ref = found.ref
+    LiveFinding.objects.create(
+        cluster=cluster,
+        key=found.key,
+        sort=found.sort,
+        group=ref.gvk.group,
+        version=ref.gvk.version,
+        kind=ref.gvk.kind,
+        namespace=ref.namespace,
+        name=ref.name,
+        manager=found.manager,
+        operation=found.operation,
+        subresource=found.subresource,
+        changed_at=found.changed_at,
+        fields=list(found.fields),
+        run=found.run,
+        first_seen=now,
+        last_seen=now,
+    )
+    if is_told:
+        _tell(cluster, found)
+
+
+def _finish(scan: ClusterScan, found: list[Found], problem: str) -> None:
+    """Keep what was found and end the scan; another worker that took it over has ended it already."""
+    now = clock.now()
+    with transaction.atomic():
+        ended = ClusterScan.objects.filter(pk=scan.pk, finished_at=None, started_at=scan.started_at).update(
+            finished_at=now,
+            objects_read=scan.objects_read,
+            is_cut=scan.is_cut,
+            unread=scan.unread,
+            problem=problem,
+        )
+        if not ended or problem:
+            return
+        kept = LiveFinding.objects.filter(cluster=scan.cluster)
+        by_key = {one.key: one for one in found}
+        known = set(kept.filter(key__in=list(by_key)).values_list("key", flat=True)) if by_key else set()
+        earlier = ClusterScan.objects.filter(cluster=scan.cluster)
+        has_earlier = earlier.filter(finished_at__lt=now, problem="").exclude(pk=scan.pk).exists()
+        for key, one in by_key.items():
+            if key not in known:
+                _keep(scan.cluster, one, now, is_told=has_earlier and one.sort is not FindingSort.UNREVIEWED)
+        kept.filter(key__in=list(by_key)).update(last_seen=now, gone_at=None)
+        gone = kept.filter(gone_at=None, last_seen__lt=now).exclude(kind__in=scan.unread)
+        if not scan.is_cut:
+            gone.update(gone_at=now)
+
+
+def scan_cluster(scan_id: int) -> None:
+    """Carry a scan out; nothing happens when another worker has it."""
+    scan = _claim(scan_id)
+    if scan is None:
+        return
+    try:
+        found, problem = _look(scan), ""
+    except ApplyVizError as error:
+        found, problem = [], str(error)
+    _finish(scan, found, problem)
+
+
+def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
+    """The newest scan that is finished or under way."""
+    access.require(for_user, Action.LOOK)
+    return ClusterScan.objects.filter(cluster=cluster).order_by("-id").first()
+
+
+def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
+    """Return what was found and is still there, without Secrets that are hidden from this person."""
+    access.require(for_user, Action.LOOK)
+    seen = access.limit_findings(LiveFinding.objects.filter(gone_at=None), for_user)
+    seen = show_findings(seen, for_user)
+    return seen.order_by("sort", F("changed_at").desc(nulls_last=True), "id")
+
+
+def find_distinct(found: QuerySet[LiveFinding]) -> QuerySet[LiveFinding]:
+    """The findings without drift of objects that a live change is found of: it is the same thing seen twice."""
+    columns = ("cluster", "group", "kind", "namespace", "name")
+    changed = found.filter(sort=FindingSort.CHANGED, **{name: OuterRef(name) for name in columns}).order_by()
+    return found.exclude(Exists(changed), sort=FindingSort.DRIFTED)

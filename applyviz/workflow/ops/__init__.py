@@ -1,0 +1,1 @@
+"""Operating an installation: recovery of lost work, key rotation, the demo, playground storage."""

@@ -1,0 +1,154 @@
+"""The demo story on a sandbox: version 1 was reviewed and applied, others wrote since, version 2 waits.
+
+Everything goes through the use cases that people use, so that the history of the demo is a true one. Only
+the two strangers of the story write to the sandbox directly, as strangers do.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from applyviz.clusters.sandbox import open_sandbox
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import PlanState, Role, RunState
+from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.workflow import runs
+from applyviz.workflow.approvals import acknowledgements, viewed_objects
+from applyviz.workflow.clusters import registration
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.plans import planner, reviews
+
+SLUG = "demo"
+ROLES = {
+    "alice": (Role.AUTHOR,),
+    "bob": (Role.APPROVER,),
+    "charlie": (Role.VIEWER,),
+    "dana": (Role.ADMINISTRATOR, Role.OPERATOR, Role.BREAK_GLASS),
+}
+_DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
+_STRANGERS = (
+    Request(
+        "PATCH",
+        f"{_DEPLOYMENTS}/frontend/scale",
+        {"fieldManager": "kube-controller-manager"},
+        MERGE_PATCH,
+        {"spec": {"replicas": 5}},
+    ),
+    Request(
+        "PATCH",
+        f"{_DEPLOYMENTS}/checkout",
+        {"fieldManager": "kubectl-set"},
+        STRATEGIC_MERGE_PATCH,
+        {"spec": {"template": {"spec": {"containers": [{"name": "checkout", "image": "shop/checkout:1.4.3-hotfix"}]}}}},
+    ),
+)
+
+
+class DemoError(ApplyVizError):
+    """The demo story did not go as it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A demo account; the password is made for this installation."""
+
+    name: str
+    roles: tuple[Role, ...]
+    password: str
+
+    @property
+    def title(self) -> str:
+        """Its roles as text."""
+        return describe_roles(self.name)
+
+
+def make_accounts() -> tuple[Account, ...]:
+    """Make the demo people with new passwords."""
+    accounts = []
+    for name, roles in ROLES.items():
+        password = secrets.token_urlsafe(9)
+        person, _ = Person.objects.get_or_create(username=name)
+        person.set_password(password)
+        person.save()
+        for role in roles:
+            Grant.objects.get_or_create(person=person, role=role, ended_at=None, defaults={"since": timezone.now()})
+        accounts.append(Account(name, roles, password))
+    return tuple(accounts)
+
+
+def _bundle(files: Mapping[str, bytes], origin: str) -> SourceBundle:
+    return SourceBundle(tuple(SourceFile(name, data, {"from": origin}) for name, data in files.items()))
+
+
+def _review(cluster: Cluster, title: str, reason: str, bundle: SourceBundle, *, by: Person) -> Plan:
+    review = reviews.create_review(
+        by=by,
+        title=title,
+        reason=reason,
+        ticket="",
+        cluster=cluster,
+        options=ApplyOptions(namespace="shop"),
+        bundle=bundle,
+    )
+    plan = review.plans.get()
+    planner.make_plan(plan.pk)
+    plan.refresh_from_db()
+    if plan.state != PlanState.COMPLETE:
+        raise DemoError(f"{title} could not be planned: {plan.error}")
+    return plan
+
+
+def _apply(plan: Plan, *, by: Person) -> None:
+    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
+        acknowledgements.acknowledge_hazards(plan, kind, by=by, note="the first version")
+    for row in viewed_objects.find_unopened(plan, by=by):
+        viewed_objects.record_viewed(row, plan, by=by)
+    started = runs.approve_and_run(plan, by=by, digest=plan.digest, note="the first version")
+    runs.execute_run(started.pk)
+    run = ApplyRun.objects.get(pk=started.pk)
+    if run.state != RunState.SUCCEEDED:
+        bad = [f"{r.change}: {r.outcome}: {r.detail}" for r in run.results.select_related("change") if r.detail]
+        raise DemoError(f"version 1 could not be applied: {run.error or '; '.join(bad)}")
+
+
+def seed_demo(first: Mapping[str, bytes], second: Mapping[str, bytes]) -> tuple[Account, ...]:
+    """Tell the story with two versions of one set of manifests; nothing happens when it was told before."""
+    if Cluster.objects.filter(slug=SLUG).exists():
+        return ()
+    with transaction.atomic():
+        accounts = make_accounts()
+        cluster = registration.create_sandbox(slug=SLUG, name="Demo sandbox")
+    alice, bob = (Person.objects.get(username=name) for name in ("alice", "bob"))
+    plan = _review(cluster, "Web shop 1.4.2", "The first version of the shop.", _bundle(first, "demo v1"), by=alice)
+    _apply(plan, by=bob)
+    sandbox = open_sandbox(cluster)
+    for request in _STRANGERS:
+        answer = sandbox.handle(request)
+        if not answer.is_ok:
+            raise DemoError(f"{request.path}: {answer.message}")
+    _review(
+        cluster,
+        "Upgrade the web shop to 1.5.0",
+        "New wishlist service, new tax rules; checkout no longer needs the legacy tax API.",
+        _bundle(second, "demo v2"),
+        by=alice,
+    )
+    return accounts
+
+
+def is_told() -> bool:
+    """Whether this installation has anything to show."""
+    return Cluster.objects.exists() or Review.objects.exists()
+
+
+def describe_roles(name: str) -> str:
+    """The roles of a demo account as text."""
+    return ", ".join(str(role.label) for role in ROLES[name])

@@ -1,0 +1,81 @@
+"""Carries sealed content over to the key that seals now, so that keys of before can be taken away.
+
+What a finished plan holds is immutable, its sealed bytes too: it is counted and left alone, and goes with its
+retention policy. Everything else is opened and sealed again, row by row, each only if nobody changed it meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import models, transaction
+
+from applyviz.records.enums import AuditAction, PlanState
+from applyviz.records.fields import SealedField
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.sealing import SealError
+from applyviz.workflow.audit import trail
+
+
+@dataclass(frozen=True, slots=True)
+class Resealed:
+    """How the values of one sealed column fared.
+
+    - `carried`: sealed anew; `fixed`: under a key of before, in finished plans; `unopened`: no key here opens them.
+    """
+
+    column: str
+    carried: int = 0
+    fixed: int = 0
+    unopened: int = 0
+
+
+def _list_columns() -> Iterator[tuple[type[models.Model], str]]:
+    for model in apps.get_app_config("records").get_models():
+        for field in model._meta.concrete_fields:
+            if isinstance(field, SealedField):
+                yield model, field.name
+
+
+def _is_fixed(row: Any) -> bool:
+    plan = row.plan if isinstance(row, ObjectChange) else row
+    return isinstance(plan, Plan) and plan.state != PlanState.PLANNING
+
+
+def _reseal_column(model: type[models.Model], name: str) -> Resealed:
+    carried = fixed = unopened = 0
+    rows = model._default_manager.exclude(**{name: None}).order_by("pk").only(name)
+    if model is ObjectChange:
+        rows = rows.select_related("plan").only(name, "plan__state")
+    elif model is Plan:
+        rows = rows.only(name, "state")
+    for row in rows.iterator(chunk_size=100):
+        sealed = getattr(row, name)
+        if sealed.is_current:
+            continue
+        if _is_fixed(row):
+            fixed += 1
+            continue
+        try:
+            anew = sealed.resealed()
+        except SealError:
+            unopened += 1
+            continue
+        carried += model._default_manager.filter(pk=row.pk, **{name: sealed}).update(**{name: anew})
+    return Resealed(f"{model._meta.model_name}.{name}", carried, fixed, unopened)
+
+
+def reseal() -> tuple[Resealed, ...]:
+    """Carry over what can be; one entry for each sealed column. The history tells how many values it were."""
+    found = tuple(_reseal_column(model, name) for model, name in _list_columns())
+    with transaction.atomic():
+        trail.record(
+            AuditAction.KEYS_ROTATED,
+            by=None,
+            about=trail.Subject(),
+            detail={one.column: one.carried for one in found if one.carried},
+        )
+    return found

@@ -1,0 +1,99 @@
+"""Questions to the playground that are kept so that a link can be shared: for some days, then gone.
+
+They are no part of the history: nothing was planned for a cluster, so nothing is audited. The key in the link is
+the only way in: what is kept is sealed under it, and the database holds its hash. Values of Secrets are masked before
+anything comes here. Each visitor may ask so many in a while.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from applyviz import hpke
+from applyviz.engine.objects.values import JSONObject
+from applyviz.records.enums import LimitKind
+from applyviz.records.models import PlaygroundInput
+from applyviz.workflow.foundation import clock, rate_limit
+from applyviz.workflow.foundation.errors import NotVisibleError
+
+KEY_BYTES = 24
+MOST_KEPT = 5_000
+WINDOW = timedelta(minutes=1)
+# Of somebody who signed in it is known who they are.
+_MORE_FOR_PEOPLE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A kept question, and until when it is kept."""
+
+    content: JSONObject
+    created_at: datetime
+    expires_at: datetime
+
+
+def _lifetime() -> timedelta:
+    return timedelta(days=settings.APPLYVIZ_PLAYGROUND_DAYS)
+
+
+def admit(visitor: str, *, is_visitor: bool) -> datetime | None:
+    """Count a question of a visitor (account or address); gives until when they must wait, None when they may ask."""
+    most = settings.APPLYVIZ_PLAYGROUND_QUESTIONS * (1 if is_visitor else _MORE_FOR_PEOPLE)
+    if not most:
+        return None
+    now, bucket = clock.now(), rate_limit.find_bucket(LimitKind.VISITOR, visitor)
+    until = rate_limit.find_until(LimitKind.VISITOR, bucket, most=most, window=WINDOW, now=now)
+    if until is None:
+        rate_limit.count_one(LimitKind.VISITOR, bucket, window=WINDOW, now=now)
+    return until
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _opening_key(key: str) -> str:
+    return hpke.opening_key_from(key, "applyviz question to the playground")
+
+
+def _seal(content: JSONObject, key: str) -> bytes:
+    return hpke.seal(json.dumps(content).encode(), hpke.sealing_key_of(_opening_key(key)))
+
+
+def keep_input(content: JSONObject, *, at: datetime | None = None) -> str:
+    """Keep a question and give its key.
+
+    - The oldest go when there are very many, so that visitors cannot fill the database.
+    """
+    key = secrets.token_urlsafe(KEY_BYTES)
+    PlaygroundInput.objects.create(key=_hash(key), content=_seal(content, key), created_at=at or timezone.now())
+    surplus = PlaygroundInput.objects.order_by("-pk").values_list("pk", flat=True)[MOST_KEPT : MOST_KEPT + 1].first()
+    if surplus is not None:
+        PlaygroundInput.objects.filter(pk__lte=surplus).delete()
+    return key
+
+
+def open_input(key: str) -> Kept:
+    """The question that was kept under a key.
+
+    - Raises `NotVisibleError` for an unknown key, and for one whose time is over.
+    """
+    kept = PlaygroundInput.objects.filter(created_at__gt=timezone.now() - _lifetime())
+    row = kept.filter(key=_hash(key)).first()
+    if row is None:
+        raise NotVisibleError("this link does not exist, or its time is over")
+    content = json.loads(hpke.unseal(bytes(row.content), [_opening_key(key)]))
+    return Kept(content, row.created_at, row.created_at + _lifetime())
+
+
+def remove_expired(*, now: datetime) -> int:
+    """Remove every question whose time is over; gives their number."""
+    removed, _details = PlaygroundInput.objects.filter(created_at__lte=now - _lifetime()).delete()
+    return removed

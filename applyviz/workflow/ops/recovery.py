@@ -1,0 +1,87 @@
+"""The sweep: every few seconds it finds messages that were not sent, plans and runs that nobody works on.
+
+It also removes what is kept for a time only. Each part stands for itself: what goes wrong in one holds up no other,
+and runs come first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from applyviz import queue
+from applyviz.queue import TaskName
+from applyviz.workflow import notifications, runs, worker_requests
+from applyviz.workflow.audit import anchors, checkpoints
+from applyviz.workflow.foundation import clock, outbox
+from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.live import external_apply, scans
+from applyviz.workflow.ops import playgrounds
+from applyviz.workflow.people import sessions
+from applyviz.workflow.plans import planner
+
+logger = logging.getLogger(__name__)
+
+
+def _ask_for_runs(now: datetime) -> int:
+    return runs.resume_unfinished_runs()
+
+
+def _ask_for_plans(now: datetime) -> int:
+    return sum(queue.send(TaskName.MAKE_PLAN, plan_id=plan_id) for plan_id in planner.find_unfinished())
+
+
+def _send_again(now: datetime) -> int:
+    return outbox.resend(now=now)
+
+
+def _ask_for_scans(now: datetime) -> int:
+    scans.request_due(now=now)
+    return sum(queue.send(TaskName.SCAN_CLUSTER, scan_id=scan_id) for scan_id in scans.find_unfinished(now=now))
+
+
+def _ask_for_verifications(now: datetime) -> int:
+    found = external_apply.find_unfinished(now=now)
+    return sum(queue.send(TaskName.VERIFY_PLAN, verification_id=verification_id) for verification_id in found)
+
+
+def _ask_for_errands(now: datetime) -> int:
+    worker_requests.end_late(now=now)
+    return sum(
+        queue.send(TaskName.CARRY_OUT, errand_id=errand_id) for errand_id in worker_requests.find_unfinished(now=now)
+    )
+
+
+def _tell(now: datetime) -> int:
+    notifications.tell()
+    return notifications.ask_again(now=now)
+
+
+def _tie_history(now: datetime) -> int:
+    anchors.tie_loose(older_than=anchors.EVERY)
+    checkpoints.publish_due(now=now)
+    return 0
+
+
+def _forget(now: datetime) -> int:
+    playgrounds.remove_expired(now=now)
+    sessions.forget_old(now=now)
+    return 0
+
+
+_PARTS: tuple[Callable[[datetime], int], ...] = (
+    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_errands, _ask_for_scans, _ask_for_verifications, _tell,
+    _tie_history, _forget,
+)  # fmt: skip
+
+
+def sweep() -> int:
+    """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
+    now, sent = clock.now(), 0
+    for part in _PARTS:
+        try:
+            sent += part(now)
+        except Exception as error:  # whatever it is: what the other parts look after must not wait for its mend
+            log_unexpected(logger, f"a part of the sweep stopped ({part.__name__.strip('_')})", error)
+    return sent

@@ -1,0 +1,1 @@
+"""Accounts, teams, grants, sessions, sign-in, API tokens, and changes of rights."""

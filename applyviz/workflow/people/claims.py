@@ -1,0 +1,97 @@
+"""One-time links by which invited people claim their account: whoever made it never knows the password.
+
+A link works once and for three days; the database holds the hash of its secret (256 random bits). For an account that
+somebody claimed before, only a command on the machine makes one: else an administrator could take accounts over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AccountClaim, ServiceAccount
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.people import sessions
+
+LASTS = timedelta(days=3)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _make(person: Person, *, by: Person | None, reason: str = "") -> str:
+    """Keep a new link; earlier ones that nobody used are over."""
+    token, now = secrets.token_urlsafe(32), clock.now()
+    AccountClaim.objects.filter(person=person, used_at=None, expires_at__gt=now).update(expires_at=now)
+    AccountClaim.objects.create(
+        person=person, token_hash=_hash(token), made_by=by, created_at=now, expires_at=now + LASTS
+    )
+    detail = {"account": person.get_username(), **({"recovery": True, "reason": reason} if reason else {})}
+    trail.record(AuditAction.LINK_MADE, by=by, about=trail.Subject(), detail=detail)
+    return token
+
+
+def make_link(person: Person, *, by: Person) -> str:
+    """Return the secret of a new link to an account that nobody has claimed yet.
+
+    - Raises `NotAllowedError` for an account with a password, and for a program's.
+    """
+    access.require(by, Action.MANAGE)
+    if person.has_usable_password():
+        raise NotAllowedError(
+            _("this account is already claimed. To create a new link, run manage.py people invite on the server")
+        )
+    if ServiceAccount.objects.filter(person=person).exists():
+        raise NotAllowedError(_("a service account has no password: create a token"))
+    with transaction.atomic():
+        return _make(person, by=by)
+
+
+def recover(person: Person, *, reason: str) -> str:
+    """Return the secret of a new link to any account, for a command on the machine."""
+    if not reason.strip():
+        raise NotValidError(_("a recovery needs a reason"))
+    with transaction.atomic():
+        return _make(person, by=None, reason=reason.strip())
+
+
+def find_claim(token: str) -> AccountClaim:
+    """Return the link of a secret while it works; raises `NotVisibleError`."""
+    found = AccountClaim.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=clock.now())
+    claim = found.select_related("person").first()
+    if claim is None or not claim.person.is_active:
+        raise NotVisibleError(_("this link was used or has expired; ask for a new one"))
+    return claim
+
+
+def claim_account(token: str, *, password: str, address: str) -> Person:
+    """Set the password of an account by its link, once; every session of the account ends.
+
+    - Raises `NotVisibleError` for a link that does not work, `NotValidError` for a weak password.
+    """
+    claim = find_claim(token)
+    person = claim.person
+    try:
+        validate_password(password, person)
+    except ValidationError as error:
+        raise NotValidError(" ".join(error.messages)) from error
+    with transaction.atomic():
+        now = clock.now()
+        if not AccountClaim.objects.filter(pk=claim.pk, used_at=None, expires_at__gt=now).update(used_at=now):
+            raise NotPossibleError(_("this link was already used"))
+        person.set_password(password)
+        person.save(update_fields=["password"])
+        sessions.end_others(person, keep="")
+        trail.record(AuditAction.ACCOUNT_CLAIMED, by=person, about=trail.Subject(), detail={"address": address})
+    return person

@@ -1,0 +1,118 @@
+"""The second administrator: confirms what another one asked for, as a different human who gains nothing by it.
+
+Whether the change is still allowed is asked again. `recover` does it for a command on the machine, when nobody is there
+who could: the machine's owner stands for the second one, and the history says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.records.enums import PendingKind, PendingState, Role
+from applyviz.records.models import Grant, PendingChange, Team, TeamMember
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
+from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.people import administrators, pending_changes, rights_changes
+from applyviz.workflow.people.rights_changes import Actors
+
+
+def _person(given: JSONObject) -> Person:
+    return Person.objects.get(pk=given["person"])
+
+
+def _grant(given: JSONObject, actors: Actors) -> None:
+    person = Person.objects.filter(pk=given["person"]).first() if given["person"] else None
+    team = Team.objects.filter(pk=given["team"]).first() if given["team"] else None
+    rights_changes.add_grant(Role(given["role"]), actors=actors, person=person, team=team, scope=Scope(*given["scope"]))
+
+
+def _add_member(given: JSONObject, actors: Actors) -> None:
+    rights_changes.add_member(Team.objects.get(pk=given["team"]), _person(given), actors=actors)
+
+
+def _end_grant(given: JSONObject, actors: Actors) -> None:
+    rights_changes.end_grant(Grant.objects.get(pk=given["grant"]), actors=actors)
+
+
+def _end_member(given: JSONObject, actors: Actors) -> None:
+    member = TeamMember.objects.select_related("team", "person").get(pk=given["member"])
+    rights_changes.end_member(member, actors=actors)
+
+
+def _archive_team(given: JSONObject, actors: Actors) -> None:
+    rights_changes.archive_team(Team.objects.get(pk=given["team"]), actors=actors)
+
+
+def _activate(given: JSONObject, actors: Actors) -> None:
+    rights_changes.set_active(_person(given), is_active=True, actors=actors)
+
+
+def _deactivate(given: JSONObject, actors: Actors) -> None:
+    rights_changes.set_active(_person(given), is_active=False, actors=actors)
+
+
+_CHANGES: dict[PendingKind, Callable[[JSONObject, Actors], None]] = {
+    PendingKind.GRANT: _grant,
+    PendingKind.MEMBER: _add_member,
+    PendingKind.END_GRANT: _end_grant,
+    PendingKind.END_MEMBER: _end_member,
+    PendingKind.ARCHIVE_TEAM: _archive_team,
+    PendingKind.ACTIVATE: _activate,
+    PendingKind.DEACTIVATE: _deactivate,
+}
+_GAINS = frozenset({PendingKind.GRANT, PendingKind.MEMBER, PendingKind.ACTIVATE})
+
+
+def _gains(change: PendingChange, person: Person) -> bool:
+    """Whether the human behind an account would gain by a change."""
+    if change.kind not in _GAINS:
+        return False
+    gainer = Person.objects.filter(pk=change.given.get("person") or 0).first()
+    if gainer is not None:
+        return administrators.is_same_human(gainer, person)
+    return administrators.is_in_team(person, Team.objects.get(pk=change.given["team"]))
+
+
+def find_blocker(change: PendingChange, *, by: Person) -> str:
+    """Return why this administrator cannot confirm a change; "" when they can."""
+    if administrators.is_same_human(change.asked_by, by):
+        return _("you requested this: another administrator must confirm it")
+    if _gains(change, by):
+        return _("this benefits you: another administrator must confirm it")
+    if not access.can(change.asked_by, Action.MANAGE):
+        return _("%(name)s, who requested this, is no longer an administrator") % {
+            "name": change.asked_by.get_username()
+        }
+    if _gains(change, change.asked_by):
+        return _("%(name)s requested this and would benefit from it") % {"name": change.asked_by.get_username()}
+    return ""
+
+
+def confirm_change(change: PendingChange, *, by: Person) -> None:
+    """Do what another administrator asked for, as the second one.
+
+    - Raises `NotAllowedError` for the same human under any account and for whoever gains by it, `NotPossibleError` when
+      it was answered, is over, or would leave no administrator.
+    """
+    access.require(by, Action.MANAGE)
+    blocker = find_blocker(change, by=by)
+    if blocker:
+        raise NotAllowedError(blocker)
+    with transaction.atomic():
+        pending_changes.settle(change, PendingState.CONFIRMED, by=by)
+        _CHANGES[PendingKind(change.kind)](change.given, Actors(change.asked_by, by))
+
+
+def recover(change: PendingChange, *, reason: str) -> None:
+    """Do what an administrator asked for, by a command on the machine; raises `NotValidError` without a reason."""
+    if not reason.strip():
+        raise NotValidError(_("a recovery needs a reason"))
+    with transaction.atomic():
+        pending_changes.settle(change, PendingState.CONFIRMED, by=None)
+        _CHANGES[PendingKind(change.kind)](change.given, Actors(None, reason=reason.strip()))

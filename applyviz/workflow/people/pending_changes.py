@@ -1,0 +1,74 @@
+"""Changes of rights that wait for a second administrator: asked for, shown, declined, or forgotten after a week."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.enums import AuditAction, PendingKind, PendingState
+from applyviz.records.models import PendingChange
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
+
+LASTS = timedelta(days=7)
+
+
+def ask(
+    kind: PendingKind, *, by: Person, given: Mapping[str, JSONValue], told: Mapping[str, JSONValue]
+) -> PendingChange:
+    """Keep a change until a second administrator confirms it; nothing of it happens before."""
+    now = clock.now()
+    with transaction.atomic():
+        same = PendingChange.objects.filter(kind=kind, state=PendingState.WAITING, expires_at__gt=now, asked_by=by)
+        if any(one.given == given for one in same):
+            raise NotPossibleError(_("this is already waiting for a second administrator"))
+        made = PendingChange.objects.create(
+            kind=kind, given=dict(given), told=dict(told), asked_by=by, asked_at=now, expires_at=now + LASTS
+        )
+        detail = {"request": made.pk, "what": kind.value, **told}
+        trail.record(AuditAction.SECOND_ASKED, by=by, about=trail.Subject(), detail=detail)
+    return made
+
+
+def list_waiting(*, for_user: Visitor) -> QuerySet[PendingChange]:
+    """Return what waits for a second administrator; for administrators and auditors."""
+    access.require(for_user, Action.OVERSEE)
+    return read_waiting()
+
+
+def read_waiting() -> QuerySet[PendingChange]:
+    """Return what waits, for a command on the machine."""
+    found = PendingChange.objects.filter(state=PendingState.WAITING, expires_at__gt=clock.now())
+    return found.select_related("asked_by")
+
+
+def get_waiting(number: int) -> PendingChange:
+    """Return one change that still waits; raises `NotVisibleError`."""
+    found = read_waiting().filter(pk=number).first()
+    if found is None:
+        raise NotVisibleError(_("no change with this number is waiting for confirmation"))
+    return found
+
+
+def settle(change: PendingChange, state: PendingState, *, by: Person | None) -> None:
+    """Answer a change in the caller's transaction; raises `NotPossibleError` when somebody did so before."""
+    now = clock.now()
+    waiting = PendingChange.objects.filter(pk=change.pk, state=PendingState.WAITING, expires_at__gt=now)
+    if not waiting.update(state=state, answered_by=by, answered_at=now):
+        raise NotPossibleError(_("this change was already confirmed or declined, or it has expired"))
+
+
+def decline(change: PendingChange, *, by: Person) -> None:
+    """Say no to what another administrator asked for, or take back what one asked for."""
+    access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        settle(change, PendingState.DECLINED, by=by)
+        detail = {"request": change.pk, "asked by": change.asked_by.get_username(), **change.told}
+        trail.record(AuditAction.SECOND_DECLINED, by=by, about=trail.Subject(), detail=detail)

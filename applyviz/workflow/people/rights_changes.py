@@ -1,0 +1,148 @@
+"""Changes of who may do what, once they are allowed: rows, marks and audit entries in one transaction.
+
+Whether somebody may, and whether a second administrator has to confirm, `teams` and `confirming` decide. The last
+administrator stays, whoever asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.enums import AuditAction, Role
+from applyviz.records.models import Grant, Team, TeamMember
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.people import administrators
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """Who asked (nobody: a command on the machine), who confirmed, and why a command did it."""
+
+    by: Person | None
+    confirmed_by: Person | None = None
+    reason: str = ""
+
+    @property
+    def is_sole(self) -> bool:
+        """Whether one administrator does it alone, because there has only ever been one."""
+        return self.by is not None and self.confirmed_by is None and not administrators.needs_second()
+
+    def record(self, action: AuditAction, detail: dict[str, JSONValue], *, is_sole: bool = False) -> None:
+        """Write it into the history, with everybody who took part."""
+        told = dict(detail)
+        if self.confirmed_by is not None and self.by is not None:
+            told |= {"asked by": self.by.get_username(), "confirmed by": self.confirmed_by.get_username()}
+        if self.reason:
+            told |= {"recovery": True, "reason": self.reason}
+        if is_sole:
+            told |= {"sole administrator": True}
+        trail.record(action, by=self.confirmed_by or self.by, about=trail.Subject(), detail=told)
+
+
+def describe_grant(role: str, person: Person | None, team: Team | None, scope: Scope) -> dict[str, JSONValue]:
+    """Return a grant as the history and pages tell it; for a team, who is in it."""
+    whom = person.get_username() if person else f"team {team.slug if team else ''}"
+    told: dict[str, JSONValue] = {"role": role, "to": whom, "where": str(scope)}
+    if team is not None:
+        members = team.members.filter(ended_at=None).values_list("person__username", flat=True)
+        told["members"] = sorted(members)
+    return told
+
+
+def scope_of(grant: Grant) -> Scope:
+    """Return where a grant holds."""
+    return Scope(grant.cluster_pattern, grant.namespace_pattern, grant.is_cluster_scoped)
+
+
+def _keep_administrator() -> None:
+    """Raise unless somebody is left who can manage."""
+    if not administrators.list_current():
+        raise NotPossibleError(_("at least one administrator must remain"))
+
+
+def add_grant(role: Role, *, actors: Actors, person: Person | None, team: Team | None, scope: Scope) -> Grant:
+    """Give a role to a person or a team."""
+    with transaction.atomic():
+        is_sole = role in administrators.SENSITIVE and actors.is_sole
+        grant = Grant.objects.create(
+            role=role,
+            person=person,
+            team=team,
+            cluster_pattern=scope.cluster_pattern,
+            namespace_pattern=scope.namespace_pattern,
+            is_cluster_scoped=scope.is_cluster_scoped,
+            since=clock.now(),
+            by=actors.by,
+            confirmed_by=actors.confirmed_by,
+            is_sole=is_sole,
+        )
+        actors.record(AuditAction.ROLE_GRANTED, describe_grant(role, person, team, scope), is_sole=is_sole)
+    return grant
+
+
+def end_grant(grant: Grant, *, actors: Actors) -> None:
+    """Take a role back, from now on; raises `NotPossibleError` for the last administrator's."""
+    with transaction.atomic():
+        if not Grant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=clock.now(), ended_by=actors.by):
+            raise NotPossibleError(_("the grant is already removed"))
+        _keep_administrator()
+        actors.record(AuditAction.ROLE_ENDED, describe_grant(grant.role, grant.person, grant.team, scope_of(grant)))
+
+
+def add_member(team: Team, person: Person, *, actors: Actors) -> TeamMember:
+    """Put somebody into a team."""
+    with transaction.atomic():
+        is_sole = administrators.gives(team, administrators.SENSITIVE) and actors.is_sole
+        try:
+            with transaction.atomic():
+                member = TeamMember.objects.create(
+                    team=team,
+                    person=person,
+                    since=clock.now(),
+                    by=actors.by,
+                    confirmed_by=actors.confirmed_by,
+                    is_sole=is_sole,
+                )
+        except IntegrityError as error:
+            raise NotPossibleError(
+                _("%(name)s is already a member of this team") % {"name": person.get_username()}
+            ) from error
+        detail: dict[str, JSONValue] = {"team": team.slug, "joined": person.get_username()}
+        actors.record(AuditAction.TEAM_CHANGED, detail, is_sole=is_sole)
+    return member
+
+
+def end_member(member: TeamMember, *, actors: Actors) -> None:
+    """Take somebody out of a team, from now on."""
+    with transaction.atomic():
+        if not TeamMember.objects.filter(pk=member.pk, ended_at=None).update(ended_at=clock.now()):
+            raise NotPossibleError(_("the member is already removed"))
+        _keep_administrator()
+        actors.record(AuditAction.TEAM_CHANGED, {"team": member.team.slug, "left": member.person.get_username()})
+
+
+def archive_team(team: Team, *, actors: Actors) -> None:
+    """End a team: it grants nothing any more."""
+    with transaction.atomic():
+        if not Team.objects.filter(pk=team.pk, retired_at=None).update(retired_at=clock.now()):
+            raise NotPossibleError(_("the team is already archived"))
+        _keep_administrator()
+        actors.record(AuditAction.TEAM_CHANGED, {"team": team.slug, "retired": True})
+
+
+def set_active(person: Person, *, is_active: bool, actors: Actors) -> None:
+    """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile."""
+    with transaction.atomic():
+        changed = Person.objects.filter(pk=person.pk, is_active=not is_active).update(is_active=is_active)
+        if not changed:
+            raise NotPossibleError(_("the account is already in that state"))
+        _keep_administrator()
+        actors.record(AuditAction.PERSON_CHANGED, {"account": person.get_username(), "active": is_active})

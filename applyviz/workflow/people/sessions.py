@@ -1,0 +1,55 @@
+"""The sessions that a person signed in to: listed for them, and ended by them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.contrib.sessions.models import Session
+from django.db import transaction
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import OpenSession
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.access import Person
+
+KEPT = timedelta(days=30)
+
+
+def remember(person: Person, *, session: str, address: str, agent: str, before: str = "") -> None:
+    """Keep that a session belongs to a person; `before` is the key that it had until now."""
+    OpenSession.objects.filter(session_key=before).delete()
+    given = {"person": person, "address": address[:45], "agent": agent[:120], "started_at": clock.now()}
+    OpenSession.objects.update_or_create(session_key=session, defaults=given)
+
+
+def list_open(person: Person) -> list[OpenSession]:
+    """Return the sessions of a person that still open pages, newest first."""
+    alive = Session.objects.filter(expire_date__gt=clock.now()).values("session_key")
+    return list(OpenSession.objects.filter(person=person, session_key__in=alive))
+
+
+def end(session: str) -> None:
+    """End one session; whoever holds its cookie is signed out."""
+    Session.objects.filter(session_key=session).delete()
+
+
+def end_others(person: Person, *, keep: str) -> int:
+    """End every session of a person but one, in the caller's transaction; gives how many those were."""
+    keys = [one.session_key for one in list_open(person) if one.session_key != keep]
+    Session.objects.filter(session_key__in=keys).delete()
+    return len(keys)
+
+
+def sign_out_others(person: Person, *, keep: str) -> int:
+    """End the other sessions of whoever asks; in the history. Gives how many those were."""
+    with transaction.atomic():
+        ended = end_others(person, keep=keep)
+        detail = {"others": ended}
+        trail.record(AuditAction.SESSION_ENDED, by=person, about=trail.Subject(), detail=detail)
+    return ended
+
+
+def forget_old(*, now: datetime) -> None:
+    """Remove what is known of sessions that ended long ago."""
+    OpenSession.objects.filter(started_at__lt=now - KEPT).delete()

@@ -1,0 +1,177 @@
+"""Signing in, and proving again that it is you: delayed after failures, never locked out, in the history.
+
+Rule: after a failure the next attempt of this name from this address waits one second, then two, four and so on up to
+thirty; what comes earlier is refused and not even looked at. Nobody else's failures delay a name, so nobody locks
+anybody out. Many failures of one address pace what it tries with names that never signed in from there. Counts are in
+a fixed number of buckets in the database: no flood fills a table, and no restart forgets. An attempt is counted before
+its password is looked at, so that many at one moment are not all let in. Names that fail are kept in the history only
+when there is such an account, because people type passwords into the wrong field.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import AuditAction, LimitKind
+from applyviz.records.models import OpenSession, SignInLimit
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import clock
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
+from applyviz.workflow.foundation.rate_limit import count_one, find_bucket
+from applyviz.workflow.people import sessions
+
+WINDOW = timedelta(minutes=15)
+LONGEST = timedelta(seconds=30)
+MOST_OF_ADDRESS = 50
+PROOFS_OF_SESSION = 10
+PROOF_LASTS = timedelta(minutes=5)
+_PACE = timedelta(seconds=1)
+
+
+class Proof(StrEnum):
+    """What came of giving a password once more."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    SESSION_ENDS = "session ends"
+
+
+def find_delay(failures: int) -> timedelta:
+    """Return how long the next attempt waits after so many failures: 1 s, doubling to 30 s."""
+    return min(timedelta(seconds=1 << min(failures - 1, 5)), LONGEST) if failures > 0 else timedelta()
+
+
+def _pair(name: str, address: str) -> int:
+    return find_bucket(LimitKind.PAIR, f"{name.strip().casefold()}\n{address}")
+
+
+def _take(kind: LimitKind, bucket: int, *, window: timedelta = WINDOW, is_even: bool = False) -> datetime | None:
+    """Count an attempt; gives until when it has to wait instead, and then counts nothing."""
+    now = clock.now()
+    with transaction.atomic():
+        SignInLimit.objects.bulk_create([SignInLimit(kind=kind, bucket=bucket, since=now)], ignore_conflicts=True)
+        row = SignInLimit.objects.select_for_update().get(kind=kind, bucket=bucket)
+        failures = 0 if row.since <= now - window else row.failures
+        until = row.since + (_PACE if is_even and failures else find_delay(failures))
+        if failures and until > now:
+            return until
+        SignInLimit.objects.filter(pk=row.pk).update(failures=failures + 1, since=now)
+    return None
+
+
+def _find_pace(name: str, address: str) -> datetime | None:
+    """Until when an address with very many failures waits with a name that never signed in from there."""
+    row = SignInLimit.objects.filter(kind=LimitKind.ADDRESS, bucket=find_bucket(LimitKind.ADDRESS, address)).first()
+    if row is None or row.failures < MOST_OF_ADDRESS or row.since <= clock.now() - WINDOW:
+        return None
+    if OpenSession.objects.filter(person__username=name.strip(), address=address).exists():
+        return None
+    return _take(LimitKind.ADDRESS, find_bucket(LimitKind.ADDRESS, f"pace of {address}"), is_even=True)
+
+
+def begin_attempt(name: str, address: str) -> datetime | None:
+    """Count an attempt to sign in before its password is looked at.
+
+    - Gives until when this name must wait at this address, if it must: then nothing was counted, and the password is
+      not to be looked at. `record_success` takes the count back.
+    """
+    return _find_pace(name, address) or _take(LimitKind.PAIR, _pair(name, address))
+
+
+def count_probe(address: str) -> bool:
+    """A program tried something that opens nothing; False when its address did so too often.
+
+    - Counted apart from sign-ins, and without a line in the history for each.
+    """
+    bucket = find_bucket(LimitKind.ADDRESS, f"program at {address}")
+    with transaction.atomic():
+        return count_one(LimitKind.ADDRESS, bucket, window=WINDOW, now=clock.now()) <= MOST_OF_ADDRESS
+
+
+def record_failure(name: str, address: str) -> None:
+    """Somebody gave a wrong password: write it down, and once more when the longest delay is reached."""
+    person = Person.objects.filter(username=name).first()
+    shown = {"name": name if person else "unknown account", "address": address}
+    with transaction.atomic():
+        bucket = find_bucket(LimitKind.ADDRESS, address)
+        count_one(LimitKind.ADDRESS, bucket, window=WINDOW, now=clock.now())
+        trail.record(AuditAction.SIGN_IN_FAILED, by=person, about=trail.Subject(), detail=shown)
+        row = SignInLimit.objects.filter(kind=LimitKind.PAIR, bucket=_pair(name, address)).first()
+        if row is not None and row.failures == 6:
+            detail = {**shown, "delay in seconds": int(LONGEST.total_seconds())}
+            trail.record(AuditAction.SIGN_IN_REFUSED, by=person, about=trail.Subject(), detail=detail)
+
+
+def record_success(person: Person, address: str) -> None:
+    """Somebody signed in: their failures from this address are forgotten, those of others are not."""
+    with transaction.atomic():
+        bucket = _pair(person.get_username(), address)
+        SignInLimit.objects.filter(kind=LimitKind.PAIR, bucket=bucket).update(failures=0)
+        trail.record(AuditAction.SIGNED_IN, by=person, about=trail.Subject(), detail={"address": address})
+
+
+def prove(person: Person, password: str, address: str, *, session: str) -> Proof:
+    """Return whether this is the password of who is signed in; counted per session, and never against the account.
+
+    - After `PROOFS_OF_SESSION` wrong ones the session is to end, and no other.
+    - Raises `TooOftenError` with the seconds to wait after a wrong one.
+    """
+    bucket, lasting = find_bucket(LimitKind.SESSION, session), timedelta(days=1)
+    until = _take(LimitKind.SESSION, bucket, window=lasting)
+    if until is not None:
+        raise _too_early(until)
+    mine = SignInLimit.objects.filter(kind=LimitKind.SESSION, bucket=bucket)
+    detail: dict[str, str | int] = {"address": address}
+    if person.check_password(password):
+        with transaction.atomic():
+            mine.update(failures=0)
+            trail.record(AuditAction.PROVED, by=person, about=trail.Subject(), detail=detail)
+        return Proof.RIGHT
+    with transaction.atomic():
+        trail.record(AuditAction.PROOF_FAILED, by=person, about=trail.Subject(), detail=detail)
+        if mine.values_list("failures", flat=True).get() < PROOFS_OF_SESSION:
+            return Proof.WRONG
+        detail |= {"wrong passwords": PROOFS_OF_SESSION}
+        trail.record(AuditAction.SESSION_ENDED, by=person, about=trail.Subject(), detail=detail)
+        sessions.end(session)
+    return Proof.SESSION_ENDS
+
+
+def _too_early(until: datetime) -> TooOftenError:
+    seconds = count_seconds(until)
+    return TooOftenError(_("Too many wrong passwords. Wait %(count)d s, then try again.") % {"count": seconds}, seconds)
+
+
+def count_seconds(until: datetime) -> int:
+    """Return the whole seconds until a moment, at least one."""
+    return max(1, int((until - clock.now()).total_seconds() + 0.999))
+
+
+def change_password(person: Person, *, new: str, address: str, keep_session: str) -> int:
+    """Set a new password; every other session of the account ends. Gives how many those were.
+
+    - The present password was proved before. API tokens stay. Raises `NotValidError` for a weak one.
+    """
+    try:
+        validate_password(new, person)
+    except ValidationError as error:
+        raise NotValidError(" ".join(error.messages)) from error
+    with transaction.atomic():
+        person.set_password(new)
+        person.save(update_fields=["password"])
+        ended = sessions.end_others(person, keep=keep_session)
+        detail = {"address": address, "sessions ended": ended}
+        trail.record(AuditAction.PASSWORD_CHANGED, by=person, about=trail.Subject(), detail=detail)
+    return ended
+
+
+def is_fresh(proved_at: float | None) -> bool:
+    """Return whether a proof, given as seconds since the epoch, is not older than five minutes."""
+    return proved_at is not None and 0 <= clock.now().timestamp() - proved_at <= PROOF_LASTS.total_seconds()

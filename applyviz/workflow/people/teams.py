@@ -1,0 +1,248 @@
+"""Accounts, teams and grants: who is there, who is in which team, who was given which role where.
+
+An administrator does it, and each step is in the history. Nothing is taken back silently: memberships and grants are
+ended with a moment. Nobody grants a role to themselves, to a team of theirs or under another account of theirs, and
+the last administrator stays. What approves, runs or administers waits for a second administrator (`administrators`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.values import JSONValue
+from applyviz.records.enums import AuditAction, PendingKind, Role
+from applyviz.records.models import AccountLink, Grant, PendingChange, ServiceAccount, Team, TeamMember
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access, clock
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.grant_scopes import Scope
+from applyviz.workflow.people import administrators, claims, humans, pending_changes, rights_changes
+from applyviz.workflow.people.rights_changes import Actors
+
+__all__ = [
+    "Invited", "Scope", "add_member", "add_person", "count_as_one", "create_team", "end_grant", "end_member",
+    "get_person", "get_team", "grant_role", "link_accounts", "list_grants", "list_people", "list_teams", "retire_team",
+    "set_active",
+]  # fmt: skip
+_ADMINISTERS = frozenset({Role.ADMINISTRATOR})
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A new account, and the secret of the link by which the invited person claims it; it is shown once."""
+
+    person: Person
+    token: str
+
+
+def list_people(*, for_user: Visitor) -> QuerySet[Person]:
+    """All accounts; for administrators and auditors."""
+    access.require(for_user, Action.OVERSEE)
+    return Person.objects.order_by("username")
+
+
+def get_person(name: str, *, for_user: Visitor) -> Person:
+    """One account by its name."""
+    access.require(for_user, Action.OVERSEE)
+    found = Person.objects.filter(username=name).first()
+    if found is None:
+        raise NotVisibleError(f"there is no account {name}")
+    return found
+
+
+def list_teams(*, for_user: Visitor) -> QuerySet[Team]:
+    """The teams that are not retired; everybody who is in may know them, because policies name them."""
+    access.require(for_user, Action.LOOK)
+    return Team.objects.filter(retired_at=None).prefetch_related("members__person")
+
+
+def get_team(slug: str, *, for_user: Visitor) -> Team:
+    """One team by its short name."""
+    found = list_teams(for_user=for_user).filter(slug=slug).first()
+    if found is None:
+        raise NotVisibleError(f"there is no team {slug}")
+    return found
+
+
+def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:
+    """All grants in force."""
+    access.require(for_user, Action.OVERSEE)
+    return Grant.objects.filter(ended_at=None).select_related("person", "team", "by", "confirmed_by")
+
+
+def _link_mailbox(person: Person) -> None:
+    """Accounts with one mail address are one human, for the database as well."""
+    mailbox = humans.name_mailbox(person.email)
+    same = [p for p in Person.objects.exclude(email="") if humans.name_mailbox(p.email) == mailbox] if mailbox else []
+    if len(same) > 1:
+        count_as_one(same)
+
+
+def count_as_one(accounts: Iterable[Person]) -> None:
+    """Link accounts, with all that are linked to any of them, in the caller's transaction."""
+    accounts = list(accounts)
+    linked = set(AccountLink.objects.filter(person__in=accounts).values_list("human", flat=True))
+    name = min(linked, default=f"human-{min(p.pk for p in accounts)}")
+    AccountLink.objects.filter(human__in=linked).update(human=name)
+    for person in accounts:
+        AccountLink.objects.update_or_create(person=person, defaults={"human": name})
+
+
+def add_person(*, by: Person, name: str, email: str) -> Invited:
+    """Make an account that can do nothing yet; the invited person sets its password by the link.
+
+    - Nobody else ever knows that password: the link works once, and for some days.
+    """
+    access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                made = Person.objects.create_user(name, email)
+        except IntegrityError as error:
+            raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
+        _link_mailbox(made)
+        trail.record(AuditAction.PERSON_ADDED, by=by, about=trail.Subject(), detail={"account": name, "mail": email})
+        return Invited(made, claims.make_link(made, by=by))
+
+
+def set_active(person: Person, *, by: Person, is_active: bool) -> PendingChange | None:
+    """Let an account sign in, or not any more; its grants stay and count for nothing meanwhile.
+
+    - Gives what waits for a second administrator: to deactivate one, and to activate who approves, runs or administers.
+    """
+    access.require(by, Action.MANAGE)
+    if administrators.is_same_human(person, by):
+        raise NotAllowedError(_("you can't deactivate or reactivate your own account"))
+    is_delicate = administrators.holds_sensitive(person) if is_active else _is_administrator(person)
+    if is_delicate and administrators.needs_second():
+        kind = PendingKind.ACTIVATE if is_active else PendingKind.DEACTIVATE
+        return pending_changes.ask(kind, by=by, given={"person": person.pk}, told={"account": person.get_username()})
+    rights_changes.set_active(person, is_active=is_active, actors=Actors(by))
+    return None
+
+
+def _is_administrator(person: Person) -> bool:
+    return any(one.pk == person.pk for one in administrators.list_current())
+
+
+def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
+    """Say that accounts are one human: none of them approves what another wrote, and they count once."""
+    access.require(by, Action.MANAGE)
+    accounts = list(accounts)
+    if len({person.pk for person in accounts}) < 2:
+        raise NotValidError(_("name at least two accounts"))
+    if administrators.needs_second() and any(administrators.was_ever(person) for person in accounts):
+        # Else one of two could make both one human, and be the only one there has ever been.
+        raise NotAllowedError(_("to link administrator accounts, run manage.py people link on the server"))
+    with transaction.atomic():
+        count_as_one(accounts)
+        detail = {"one human": sorted(person.get_username() for person in accounts)}
+        trail.record(AuditAction.PERSON_CHANGED, by=by, about=trail.Subject(), detail=detail)
+
+
+def create_team(*, by: Person, slug: str, name: str) -> Team:
+    """Make a team without members."""
+    access.require(by, Action.MANAGE)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                team = Team.objects.create(slug=slug, name=name, created_at=clock.now())
+        except IntegrityError as error:
+            raise NotValidError(_("team %(slug)s already exists") % {"slug": slug}) from error
+        trail.record(AuditAction.TEAM_CHANGED, by=by, about=trail.Subject(), detail={"team": slug, "made": name})
+    return team
+
+
+def retire_team(team: Team, *, by: Person) -> PendingChange | None:
+    """Archive a team: it grants nothing any more; policies that name it can no longer be met.
+
+    - Gives what waits for a second administrator, for a team that administers.
+    """
+    access.require(by, Action.MANAGE)
+    if administrators.gives(team, _ADMINISTERS) and administrators.needs_second():
+        return pending_changes.ask(PendingKind.ARCHIVE_TEAM, by=by, given={"team": team.pk}, told={"team": team.slug})
+    rights_changes.archive_team(team, actors=Actors(by))
+    return None
+
+
+def add_member(team: Team, person: Person, *, by: Person) -> TeamMember | PendingChange:
+    """Put somebody into a team.
+
+    - Gives what waits for a second administrator, for a team that approves, runs or administers.
+    """
+    access.require(by, Action.MANAGE)
+    if administrators.is_same_human(person, by):
+        raise NotAllowedError(_("you can't add your own accounts to a team"))
+    if ServiceAccount.objects.filter(person=person).exists():
+        raise NotAllowedError(_("service accounts can't be team members"))
+    if administrators.gives(team, administrators.SENSITIVE) and administrators.needs_second():
+        told: dict[str, JSONValue] = {"team": team.slug, "joins": person.get_username()}
+        return pending_changes.ask(PendingKind.MEMBER, by=by, given={"team": team.pk, "person": person.pk}, told=told)
+    return rights_changes.add_member(team, person, actors=Actors(by))
+
+
+def end_member(member: TeamMember, *, by: Person) -> PendingChange | None:
+    """Take somebody out of a team, from now on; gives what waits for a second administrator."""
+    access.require(by, Action.MANAGE)
+    if administrators.gives(member.team, _ADMINISTERS) and administrators.needs_second():
+        told: dict[str, JSONValue] = {"team": member.team.slug, "leaves": member.person.get_username()}
+        return pending_changes.ask(PendingKind.END_MEMBER, by=by, given={"member": member.pk}, told=told)
+    rights_changes.end_member(member, actors=Actors(by))
+    return None
+
+
+def _require_grantable(role: Role, *, by: Person, person: Person | None, team: Team | None, scope: Scope) -> None:
+    scope.check()
+    if (person is None) == (team is None):
+        raise NotValidError(_("a role goes to a person or to a team"))
+    if team is not None and administrators.is_in_team(by, team):
+        raise NotAllowedError(_("you can't grant a role to a team that you belong to"))
+    service = ServiceAccount.objects.filter(person=person).select_related("owner").first() if person else None
+    if service is not None and role not in access.OF_PROGRAMS:
+        raise NotAllowedError(_("a service account can't have the role %(label)s") % {"label": role.label})
+    if service is not None and administrators.is_same_human(service.owner, by):
+        raise NotAllowedError(_("you can't grant a role to your own service account"))
+    if person is not None and administrators.is_same_human(person, by):
+        raise NotAllowedError(_("you can't grant a role to yourself"))
+    if role is Role.ADMINISTRATOR and scope != Scope():
+        raise NotValidError(_("the administrator role can only be granted everywhere"))
+
+
+def grant_role(
+    role: Role, *, by: Person, person: Person | None = None, team: Team | None = None, scope: Scope
+) -> Grant | PendingChange:
+    """Give a role to a person or to a team.
+
+    - Gives what waits for a second administrator: what approves, runs, administers or runs without approval, once
+      there have ever been two. Before, such a grant is marked.
+    - Raises `NotAllowedError` for oneself, a team or a program of one's own, under any account.
+    - Raises `NotValidError` for an administrator of a part, or for what is no pattern.
+    """
+    access.require(by, Action.MANAGE)
+    _require_grantable(role, by=by, person=person, team=team, scope=scope)
+    if role in administrators.SENSITIVE and administrators.needs_second():
+        given = {
+            "role": role.value,
+            "person": person.pk if person else None,
+            "team": team.pk if team else None,
+            "scope": [scope.cluster_pattern, scope.namespace_pattern, scope.is_cluster_scoped],
+        }
+        told = rights_changes.describe_grant(role, person, team, scope)
+        return pending_changes.ask(PendingKind.GRANT, by=by, given=given, told=told)
+    return rights_changes.add_grant(role, actors=Actors(by), person=person, team=team, scope=scope)
+
+
+def end_grant(grant: Grant, *, by: Person) -> PendingChange | None:
+    """Take a role back, from now on; gives what waits for a second administrator, for an administrator's."""
+    access.require(by, Action.MANAGE)
+    if grant.role == Role.ADMINISTRATOR and administrators.needs_second():
+        told = rights_changes.describe_grant(grant.role, grant.person, grant.team, rights_changes.scope_of(grant))
+        return pending_changes.ask(PendingKind.END_GRANT, by=by, given={"grant": grant.pk}, told=told)
+    rights_changes.end_grant(grant, actors=Actors(by))
+    return None

@@ -1,0 +1,202 @@
+"""Doors for programs: tokens that act as an account within a scope, and service accounts for pipelines.
+
+A token is shown once; its hash is kept. What it may do is what its account may, narrowed to the scope; no scope lets
+it approve, and a service account never approves at all. A service account counts as one human with who made it, so
+that nobody agrees with what their own program asked for (the database says the same, `records/guards.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.records.enums import AuditAction, TokenScope
+from applyviz.records.models import ApiToken, ServiceAccount
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.people import sign_in, teams
+
+BEGIN = "avz_"
+LASTS = (7, 30, 90, 365)
+PER_MINUTE = 120
+MOST_TOKENS = 50
+_ACTIONS = {
+    TokenScope.READ: frozenset({Action.LOOK}),
+    TokenScope.PLAN: frozenset({Action.LOOK, Action.WRITE}),
+    TokenScope.APPLY: frozenset({Action.LOOK, Action.WRITE, Action.APPLY}),
+}
+
+
+class NotKnownError(NotAllowedError):
+    """No token, or none that opens anything (any more)."""
+
+    status = 401
+
+
+class TooManyError(NotPossibleError):
+    """Asked too often; `seconds` until it makes sense to ask again."""
+
+    status = 429
+
+    def __init__(self, text: str, seconds: int) -> None:
+        super().__init__(text)
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A program that asks: its token and the account that it acts as."""
+
+    token: ApiToken
+    person: Person
+
+    def require(self, action: Action) -> None:
+        """Let it pass, or raise `NotAllowedError`: the scope comes before the roles of the account."""
+        if action not in _ACTIONS[TokenScope(self.token.scope)]:
+            raise NotAllowedError(
+                _("the scope of this token (%(scope)s) does not allow it to %(value)s")
+                % {"scope": self.token.scope, "value": action.value}
+            )
+        access.require(self.person, action)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _describe(token: ApiToken) -> dict[str, str]:
+    said = {"token": f"{token.hint}…", "name": token.name, "scope": token.scope}
+    return {**said, "acts as": token.person.get_username(), "until": token.expires_at.isoformat()}
+
+
+def _is_owner(person: Person, account: Person) -> bool:
+    if person.pk == account.pk:
+        return True
+    return ServiceAccount.objects.filter(person=account, owner=person).exists()
+
+
+def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, days: int) -> tuple[ApiToken, str]:
+    """A token for oneself or for a service account of one's own; the text is given here and never again.
+
+    - Raises `NotAllowedError` for another's account, `NotValidError` for a name or time that is none.
+    """
+    access.require(by, Action.CONNECT)
+    if not _is_owner(by, account):
+        raise NotAllowedError(_("you can create tokens only for yourself or for your own service accounts"))
+    if not name.strip() or days not in LASTS:
+        raise NotValidError(_("a token needs a name and an expiry"))
+    text = BEGIN + secrets.token_urlsafe(32)
+    now = timezone.now()
+    with transaction.atomic():
+        if ApiToken.objects.filter(person=account, revoked_at=None, expires_at__gt=now).count() >= MOST_TOKENS:
+            raise NotPossibleError(
+                _("%(name)s already has %(most)s tokens; revoke one first")
+                % {"name": account.get_username(), "most": MOST_TOKENS}
+            )
+        token = ApiToken.objects.create(
+            person=account,
+            made_by=by,
+            name=name.strip(),
+            scope=scope,
+            hint=text[: len(BEGIN) + 6],
+            token_hash=_hash(text),
+            created_at=now,
+            expires_at=now + timedelta(days=days),
+        )
+        trail.record(AuditAction.TOKEN_MADE, by=by, about=trail.Subject(), detail=_describe(token))
+    return token, text
+
+
+def revoke_token(token: ApiToken, *, by: Person) -> None:
+    """End a token now: its account, who owns that, or an administrator."""
+    access.require(by, Action.CONNECT)
+    if not _is_owner(by, token.person) and not access.can(by, Action.MANAGE):
+        raise NotAllowedError(_("only the owner or an administrator can revoke a token"))
+    with transaction.atomic():
+        ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now(), revoked_by=by)
+        if not ended:
+            raise NotPossibleError(_("the token is already revoked"))
+        trail.record(AuditAction.TOKEN_REVOKED, by=by, about=trail.Subject(), detail=_describe(token))
+
+
+def list_tokens(*, for_user: Visitor) -> QuerySet[ApiToken]:
+    """One's own tokens and those of one's service accounts, newest first; all for who manages or audits."""
+    person = access.require(for_user, Action.LOOK)
+    rows = ApiToken.objects.select_related("person__service__owner", "made_by", "revoked_by").order_by("-id")
+    if access.can(person, Action.OVERSEE):
+        return rows
+    return rows.filter(Q(person=person) | Q(person__service__owner=person))
+
+
+def get_token(pk: int, *, for_user: Visitor) -> ApiToken:
+    """One token by its id; `NotVisibleError` when there is none, or not for this person."""
+    found = list_tokens(for_user=for_user).filter(pk=pk).first()
+    if found is None:
+        raise NotVisibleError("there is no such token")
+    return found
+
+
+def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
+    """An account for a program of one's own; it can do nothing until an administrator grants it a role.
+
+    - It has no password, never approves, and counts as one human with who made it.
+    """
+    access.require(by, Action.WRITE)
+    if ServiceAccount.objects.filter(person=by).exists():
+        raise NotAllowedError(_("a service account can't create accounts"))
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                made = Person.objects.create_user(name)
+        except IntegrityError as error:
+            raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
+        ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=timezone.now())
+        teams.count_as_one([by, made])
+        detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}
+        trail.record(AuditAction.SERVICE_MADE, by=by, about=trail.Subject(), detail=detail)
+    return made
+
+
+def list_service_accounts(*, for_user: Visitor) -> QuerySet[ServiceAccount]:
+    """One's own service accounts; all for who manages or audits."""
+    person = access.require(for_user, Action.LOOK)
+    rows = ServiceAccount.objects.select_related("person", "owner")
+    return rows if access.can(person, Action.OVERSEE) else rows.filter(owner=person)
+
+
+def _count_request(token: ApiToken, address: str) -> None:
+    """One request more in this minute; raises `TooManyError` beyond the limit."""
+    now = timezone.now()
+    minute = int(now.timestamp()) // 60
+    rows = ApiToken.objects.filter(pk=token.pk)
+    rows.exclude(minute=minute).update(minute=minute, asked=0, last_used_at=now, last_used_from=address[:45])
+    if not rows.filter(minute=minute, asked__lt=PER_MINUTE).update(asked=F("asked") + 1):
+        left = 60 - int(now.timestamp()) % 60
+        raise TooManyError(f"this token asked {PER_MINUTE} times within a minute", left)
+
+
+def find_caller(text: str, *, address: str) -> Caller:
+    """Who asks with a token.
+
+    - Raises `NotKnownError` for what opens nothing, `TooManyError` when it asked too often, or its address with
+      tokens that open nothing; a good token from the same address goes on.
+    """
+    now = timezone.now()
+    rows = ApiToken.objects.select_related("person").filter(revoked_at=None, expires_at__gt=now)
+    token = rows.filter(token_hash=_hash(text)).first() if text.startswith(BEGIN) else None
+    owner = ServiceAccount.objects.filter(person=token.person).select_related("owner").first() if token else None
+    if token is None or not token.person.is_active or (owner is not None and not owner.owner.is_active):
+        if not sign_in.count_probe(address):
+            raise TooManyError("too many wrong tokens came from this address", 60)
+        raise NotKnownError("there is no such token, or it has ended")
+    _count_request(token, address)
+    return Caller(token, token.person)

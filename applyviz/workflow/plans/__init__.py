@@ -1,0 +1,1 @@
+"""Reviews and their plans: intake, calculation, stored changes, resolutions, conflict rules, comparison."""

@@ -1,0 +1,193 @@
+"""The calculation that planning and running share: the same frozen bytes, options and rules, live read anew.
+
+A run recomputes with the very code that made the plan, so that equal effects mean equal calculations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+
+from applyviz.clusters import discovery
+from applyviz.clusters.reader import ClusterReader
+from applyviz.engine.manifests.documents import ManifestDocument
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.conflicts.file_edits import SourceText
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model.plan import ObjectChange, Problem
+from applyviz.engine.planning.objects.context import PlanContext
+from applyviz.engine.planning.sets import planner as sets
+from applyviz.engine.requests.flow import Catalog
+from applyviz.engine.requests.options import Prune
+from applyviz.engine.risks.model import Neighbours
+from applyviz.engine.risks.related_objects import find_neighbour_requests, read_neighbours
+from applyviz.engine.schema.crds import CRDSource
+from applyviz.engine.schema.model import SchemaOrigin
+from applyviz.engine.schema.sources import SourceChain
+from applyviz.records.models import Plan, SourceRevision
+from applyviz.sandbox.api.estimates import EstimatingServer
+from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.collector import collect_young_only
+from applyviz.sources.sandboxed import read_bundle
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.plans.conflict_rules import thaw_rules
+from applyviz.workflow.plans.resolutions import read_decisions
+
+_RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
+# While a cluster is slow to answer, whoever waits for it is told every second.
+_BEAT = 1.0
+
+
+def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], object]) -> Iterator[ObjectChange]:
+    """Answer a planner, each request as soon as its answer comes: the cluster works while we calculate."""
+    if reader.parallel < 2:
+
+        def send_all(requests: Sequence[Request]) -> list[Answer]:
+            beat()
+            return reader.try_send_all(requests)
+
+        yield from sets.drive(planner, send_all)
+        return
+    yield from planner.take_ready()
+    with ThreadPoolExecutor(reader.parallel, thread_name_prefix="read") as pool:
+        asked: dict[Future[Answer], int] = {}
+        while not planner.is_done:
+            if len(asked) <= reader.parallel:
+                keys = set(asked.values())
+                new = islice((ask for ask in planner.asks() if ask.key not in keys), 2 * reader.parallel - len(asked))
+                asked.update({pool.submit(reader.try_send, ask.request): ask.key for ask in new})
+            done, _ = wait(asked, timeout=_BEAT, return_when=FIRST_COMPLETED)
+            beat()
+            for future in done:
+                planner.answer(asked.pop(future), future.result())
+            yield from planner.take_ready()
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A calculation that is about to start: who is asked, what is known of kinds, and the planner.
+
+    - `catalog` knows the kinds that the source defines itself, too.
+    """
+
+    reader: ClusterReader
+    catalog: Catalog
+    documents: tuple[ManifestDocument, ...]
+    context: PlanContext
+    planner: sets.SetPlanner
+
+    def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[ObjectChange]:
+        """Ask the cluster and calculate; each change as soon as it is ready.
+
+        - `beat()` is called again and again while the cluster is waited for; what it raises ends the calculation.
+        """
+        with collect_young_only():
+            yield from _drive(self.planner, self.reader, beat)
+
+    def recompute(self, ref: ObjectRef) -> ObjectChange | None:
+        """One object as it would be planned now; None when the source does not name it."""
+        same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
+        chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
+        context = replace(self.context, catalog=self.catalog, now=_now())
+        options = self.planner.options
+        if chosen:
+            chosen, options = chosen[:1], replace(options, prune=Prune())
+        else:  # something that the set prunes: only the whole set tells
+            chosen = list(self.documents)
+        planner = sets.SetPlanner(chosen, options=options, context=context)
+        found = sets.drive(planner, self.reader.try_send_all)
+        return next((change for change in found if change.ref.key == ref.key), None)
+
+
+def load_bundle(revision: SourceRevision) -> SourceBundle:
+    """The frozen files of a source revision."""
+    return SourceBundle(
+        tuple(SourceFile(row.name, row.content.open_bytes(), row.provenance) for row in revision.files.all())
+    )
+
+
+def read_sources(revision: SourceRevision) -> dict[str, SourceText]:
+    """The text of each frozen file, with the tool that rendered it; what is no UTF-8 text is left out."""
+    found = {}
+    for file in load_bundle(revision).files:
+        with suppress(UnicodeDecodeError):
+            found[file.name] = SourceText(file.data.decode(), _RENDERED.get(file.provenance.get("from", ""), ""))
+    return found
+
+
+def _is_crd(document: ManifestDocument) -> bool:
+    obj = document.obj
+    return obj.get("kind") == "CustomResourceDefinition" and str(obj.get("apiVersion")).startswith(
+        "apiextensions.k8s.io/"
+    )
+
+
+def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ...], tuple[Problem, ...]]:
+    """Parse the frozen files in a child process with limits; every problem is kept."""
+    files = read_bundle(load_bundle(revision))
+    documents = tuple(document for file in files for document in file.documents)
+    return documents, tuple(Problem(found.reason, found.position) for file in files for found in file.problems)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _look_around(
+    documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str, reader: ClusterReader
+) -> Neighbours:
+    """The live autoscalers, disruption budgets and the like that hazards look at; what may not be read is left out."""
+    asked = find_neighbour_requests([document.ref for document in documents], catalog, namespace=namespace)
+    return read_neighbours(reader.try_send_all(asked))
+
+
+def _list_places(
+    plan: Plan, documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str
+) -> frozenset[Place]:
+    """Where the objects of the source are, by what the cluster says of their kinds."""
+    slug = plan.target.cluster.slug
+    found = set()
+    for document in documents:
+        resource = catalog.find_resource(document.ref.gvk)
+        is_namespaced = resource is None or resource.is_namespaced
+        found.add(Place(slug, (document.ref.namespace or namespace) if is_namespaced else ""))
+    return frozenset(found)
+
+
+def prepare(
+    plan: Plan,
+    reader: ClusterReader,
+    *,
+    check: Callable[[frozenset[Place]], None] = lambda _: None,
+    has_notes: bool = True,
+) -> Calculation:
+    """Make ready to calculate a plan: documents, catalog, neighbours, planner; reads nothing else of the cluster.
+
+    - `has_notes`: whether reasons and hazards are wanted, and what they look at; effects are the same without.
+    - `check` is told where the objects of the source are before any of them is read, and may raise.
+    """
+    options = options_from_json(plan.options)
+    documents, problems = read_documents(plan.revision)
+    crds: list[JSONObject] = [document.obj for document in documents if _is_crd(document)]
+    served = discovery.load_catalog(reader)
+    catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
+    check(_list_places(plan, documents, catalog, options.namespace))
+    neighbours = _look_around(documents, catalog, options.namespace, reader) if has_notes else Neighbours()
+    context = PlanContext(
+        served,
+        _now(),
+        has_notes=has_notes,
+        neighbours=neighbours,
+        decisions=read_decisions(plan),
+        rules=thaw_rules(plan.rules),
+        sources=read_sources(plan.revision),
+        server=EstimatingServer(),
+    )
+    planner = sets.SetPlanner(documents, options=options, context=context, problems=problems)
+    return Calculation(reader, catalog, documents, context, planner)

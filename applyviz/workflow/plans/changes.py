@@ -1,0 +1,124 @@
+"""Object changes between the engine and the database: masked for what is shown, sealed for the sender."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from applyviz.engine.diff import masking
+from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
+from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json, core_from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.risks.model import Severity
+from applyviz.engine.schema.walk import MISSING
+from applyviz.records.models import ObjectChange, Plan
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.foundation.digests import digest_effect
+
+_LOUDNESS = [Severity.DANGER, Severity.WARNING, Severity.INFO]
+
+
+def _worst(change: engine.ObjectChange) -> str:
+    found = {hazard.severity for hazard in change.hazards}
+    return next((severity.value for severity in _LOUDNESS if severity in found), "")
+
+
+def _list_kinds(change: engine.ObjectChange) -> list[list[str]]:
+    """Kind and level of each risk, as `workflow.policies.risks` gathers them for a plan."""
+    return [list(one) for one in dict.fromkeys((h.kind.value, h.severity.value) for h in change.hazards)]
+
+
+def count_open(change: engine.ObjectChange) -> int:
+    """How many conflicts neither a decision nor a rule answers."""
+    answered = {(answer.path, answer.manager) for answer in change.answers}
+    return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
+
+
+def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> dict[str, Any]:
+    """Every column of a change's row that follows from the change; `masked` is the same as it may be shown."""
+    gvk = change.ref.gvk
+    return {
+        "step": change.step,
+        "group": gvk.group,
+        "version": gvk.version,
+        "kind": gvk.kind,
+        "namespace": change.ref.namespace,
+        "name": change.ref.name,
+        "operation": change.operation.value,
+        "method": change.method,
+        "certainty": change.certainty.value,
+        "has_effect": change.has_effect,
+        "conflicts": count_open(change),
+        "hazards": len(change.hazards),
+        "worst_hazard": _worst(change),
+        "dangers": [
+            [kind, level] for kind, level in dict.fromkeys((h.kind.value, h.severity.value) for h in masked.hazards)
+        ],
+        "error": masked.error,
+        "effect": digest_effect(change),
+        "document": change_to_json(masked),
+    }
+
+
+def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: Plan, position: int) -> ObjectChange:
+    """The row of a change, not saved yet; `masked` is the same as it may be shown."""
+    sealed = Sealed.of_json(change_to_json(change))
+    return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
+
+
+def mask_object(obj: JSONObject, ref: ObjectRef, *, tag_key: bytes, policy: MaskPolicy) -> JSONObject:
+    """An object as it may be shown beside the masked change of the same object: equal values, equal tags."""
+    return masking.mask(obj, gvk=ref.gvk, tag_key=tag_key, scope="/".join(ref.key), policy=policy)
+
+
+def ref_of(row: ObjectChange) -> ObjectRef:
+    """Which object a row is about."""
+    return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
+
+
+def read_masked(row: ObjectChange) -> engine.ObjectChange:
+    """The change as it may be shown: every value of a Secret is masked."""
+    return replace(change_from_json(row.document), step=row.step)
+
+
+def open_sealed(row: ObjectChange) -> engine.ObjectChange:
+    """The whole change, values of Secrets included; for the sender alone."""
+    return replace(change_from_json(row.sealed.open_json()), step=row.step)
+
+
+def read_masked_core(row: ObjectChange) -> engine.ObjectChange:
+    """As `read_masked`, with nothing but what a run journals."""
+    return core_from_json(row.document)
+
+
+def open_sealed_core(row: ObjectChange) -> engine.ObjectChange:
+    """As `open_sealed`, with nothing but what is sent and verified."""
+    return core_from_json(row.sealed.open_json())
+
+
+def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.ObjectChange]) -> list[ObjectChange]:
+    """Give rows the step and place that the finished plan gives them; returns the rows that moved.
+
+    - An object that the source names twice has two rows; they keep their order.
+    """
+    waiting: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
+    for row in rows:
+        waiting.setdefault(ref_of(row).key, []).append(row)
+    moved = []
+    for position, change in enumerate(ordered):
+        same = waiting.get(change.ref.key)
+        if not same:
+            continue
+        row = same.pop(0)
+        if (row.step, row.position) != (change.step, position):
+            row.step, row.position = change.step, position
+            moved.append(row)
+    return moved
+
+
+def show_value(value: JSONValue) -> str:
+    """Return a masked value as text; "" where there is none."""
+    return "" if value is MISSING else canonical_json(value) if isinstance(value, (dict, list)) else str(value)

@@ -1,0 +1,89 @@
+"""Hide audit details about Secrets from people who may not read those Secrets.
+
+The signed chain stores the full details as proof of each write. The request, the result and live changes of a Secret
+answer a guess at its value, so readers see them only where `workflow/livevalues.py` allows it. An export without a
+detail keeps its salted hash and still verifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import AuditEntry, Cluster, LiveFinding
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.plans.live_values import WITHHELD, find_readable
+
+_OF_RUNS = (AuditAction.OBJECT_INTENT.value, AuditAction.OBJECT_RESULT.value)
+_OF_LIVE = (AuditAction.LIVE_CHANGED.value, AuditAction.LIVE_DRIFTED.value)
+NOT_SHOWN = {"detail": WITHHELD}
+"""The detail of an entry that a reader is not shown."""
+TELLING = Q(group="", kind="Secret", action__in=(*_OF_RUNS, *_OF_LIVE))
+"""The entries that say how a Secret compares with its live values."""
+Secret = tuple[str, str, str]
+
+
+def _is_telling(row: Mapping[str, Any]) -> bool:
+    return not row["group"] and row["kind"] == "Secret" and row["action"] in (*_OF_RUNS, *_OF_LIVE)
+
+
+def _find_hidden(secrets: Iterable[Secret], reader: Visitor, *, can_ask: bool) -> frozenset[Secret]:
+    by_cluster: dict[str, list[tuple[str, str]]] = {}
+    for slug, namespace, name in dict.fromkeys(secrets):
+        by_cluster.setdefault(slug, []).append((namespace, name))
+    clusters = {cluster.slug: cluster for cluster in Cluster.objects.filter(slug__in=by_cluster)}
+    hidden: set[Secret] = set()
+    for slug, names in by_cluster.items():
+        cluster = clusters.get(slug)
+        readable = find_readable(cluster, names, reader, can_ask=can_ask) if cluster is not None else frozenset()
+        hidden.update((slug, *name) for name in names if name not in readable)
+    return frozenset(hidden)
+
+
+def is_hidden(slug: str, about: Mapping[str, str], reader: Visitor) -> bool:
+    """Return whether an object (its group, kind, namespace and name) is a Secret that is hidden from a reader."""
+    if about["group"] or about["kind"] != "Secret":
+        return False
+    return bool(_find_hidden([(slug, about["namespace"], about["name"])], reader, can_ask=False))
+
+
+def show_entries(entries: Collection[AuditEntry], reader: Visitor | None, *, can_ask: bool = False) -> list[AuditEntry]:
+    """Return entries as a reader sees them; `reader` None: the installation itself, which sees all.
+
+    - Entries of runs about a hidden Secret keep who, when and which object, and lose their detail.
+    - Entries about what changed live in such a Secret are left out.
+    """
+    telling = [entry for entry in entries if _is_telling(vars(entry))]
+    if reader is None or not telling:
+        return list(entries)
+    hidden = _find_hidden(((e.cluster, e.namespace, e.name) for e in telling), reader, can_ask=can_ask)
+    chosen = {entry.pk for entry in telling if (entry.cluster, entry.namespace, entry.name) in hidden}
+    for entry in telling:
+        if entry.pk in chosen:
+            entry.detail = dict(NOT_SHOWN)
+    return [entry for entry in entries if entry.pk not in chosen or entry.action in _OF_RUNS]
+
+
+def show_rows(rows: list[dict[str, Any]], reader: Visitor | None) -> list[dict[str, Any]]:
+    """Return stored entries as a reader may export them: a detail that is withheld is empty, and so is its salt."""
+    telling = [row for row in rows if _is_telling(row)]
+    if reader is None or not telling:
+        return rows
+    hidden = _find_hidden(((r["cluster"], r["namespace"], r["name"]) for r in telling), reader, can_ask=False)
+    for row in telling:
+        if row["pruned_by"] is None and (row["cluster"], row["namespace"], row["name"]) in hidden:
+            row.update(detail=NOT_SHOWN, salt="")
+    return rows
+
+
+def show_findings(findings: QuerySet[LiveFinding], reader: Visitor) -> QuerySet[LiveFinding]:
+    """Return what was found live without what concerns Secrets that are hidden from a reader."""
+    secrets = findings.filter(group="", kind="Secret").order_by()
+    rows = list(secrets.values_list("pk", "cluster__slug", "namespace", "name"))
+    if not rows:
+        return findings
+    hidden = _find_hidden(((slug, space, name) for _pk, slug, space, name in rows), reader, can_ask=False)
+    return findings.exclude(pk__in=[pk for pk, *secret in rows if tuple(secret) in hidden])

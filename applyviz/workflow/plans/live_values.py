@@ -1,0 +1,278 @@
+"""Who learns how a manifest compares with the live values of a Secret: whoever may read the Secret anyway.
+
+Rule: "same" and "changed" answer one guess per plan. Where people are mapped to Kubernetes users, their own
+SelfSubjectAccessReview for `get` on that Secret decides; where they are not, authors and approvers of the place see it
+and nobody else does. Everybody reads how the manifest compares with what was last applied. Doubt hides: a plan that
+nobody asked for a reader is shown as to somebody who may read no Secret.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User as Person
+from django.core.cache import cache
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.plan import Certainty, Operation
+from applyviz.engine.planning.objects.live_values import withhold_live
+from applyviz.records.enums import Role
+from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
+from applyviz.workflow.clusters import impersonation
+from applyviz.workflow.clusters.permissions import Need, is_allowed
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Visitor
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.plans import changes
+
+_CACHE_SECONDS = 30
+_TELLING = Q(group="", kind="Secret") & ~Q(operation__in=[Operation.CREATE.value, Operation.PRUNE.value])
+_KEPT = "compared"
+WITHHELD = Operation.WITHHELD.value
+"""The outcome on pages and in the API where the real one is hidden; never stored."""
+_NO_LIVE = frozenset({Operation.CREATE.value, Operation.PRUNE.value})
+Name = tuple[str, str]
+Compared = tuple[str, str, int, str]
+
+
+def is_compared(row: ObjectChange) -> bool:
+    """Whether a row says how the manifest of a Secret compares with its live values."""
+    return _compares(row.group, row.kind, row.operation)
+
+
+def _compares(group: str, kind: str, operation: str) -> bool:
+    return not group and kind == "Secret" and operation not in _NO_LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """What one reader sees of one plan: `readable` are the Secrets that they may read; None: all of them."""
+
+    readable: frozenset[Name] | None = frozenset()
+
+    def hides(self, row: ObjectChange) -> bool:
+        """Whether the reader does not learn how this object compares with live."""
+        return is_compared(row) and self.readable is not None and (row.namespace, row.name) not in self.readable
+
+    def show(self, rows: Iterable[ObjectChange]) -> list[ObjectChange]:
+        """The rows as the reader sees them; those with something to hide are copies."""
+        return [_blur(row) if self.hides(row) else row for row in rows]
+
+    def read(self, row: ObjectChange) -> engine.ObjectChange:
+        """The change of a row as the reader sees it, masked."""
+        change = changes.read_masked(row)
+        return withhold_live(change) if self.hides(row) else change
+
+
+def _blur(row: ObjectChange) -> ObjectChange:
+    shown = copy(row)
+    shown.operation, shown.certainty, shown.has_effect = Operation.WITHHELD.value, Certainty.UNKNOWN.value, True
+    shown.conflicts, shown.hazards, shown.worst_hazard, shown.dangers, shown.error = 0, 0, "", [], ""
+    return shown
+
+
+def find_readable(cluster: Cluster, names: Sequence[Name], reader: Visitor, *, can_ask: bool) -> frozenset[Name]:
+    """Return those Secrets of a cluster whose comparison with live a reader may see, by namespace and name.
+
+    - `can_ask`: whether the cluster may be asked now; otherwise only what was answered a moment ago counts.
+    """
+    identity = _try_find_identity(reader, cluster)
+    return _find_readable(cluster, names, reader, identity, can_ask=can_ask)
+
+
+def list_allowed(cluster: Cluster, names: Sequence[Name], *, by: Person) -> list[Name]:
+    """Those Secrets that a person may `get`, asked of the cluster as whom they are mapped to; for who can connect."""
+    with impersonation.open_reader(cluster, for_user=by) as reader:
+        asked = [Need("get", "", "secrets", namespace, name).ask() for namespace, name in names]
+        answers = reader.try_send_all(asked)
+    return [name for name, answer in zip(names, answers, strict=True) if is_allowed(answer) is True]
+
+
+Ask = Callable[[Cluster, list[Name], Person], Iterable[Name]]
+ask_cluster: Ask | None = None
+"""How pages ask, set by `worker requests`; without it nothing is readable."""
+
+
+def _try_find_identity(reader: Visitor, cluster: Cluster) -> impersonation.Identity | None:
+    try:
+        return impersonation.find_identity(reader, cluster) if isinstance(reader, Person) else None
+    except ApplyVizError:
+        return None
+
+
+def _find_readable(
+    cluster: Cluster, names: Sequence[Name], reader: Visitor, identity: impersonation.Identity | None, *, can_ask: bool
+) -> frozenset[Name]:
+    if identity is None or not isinstance(reader, Person):
+        return frozenset()
+    if identity.is_own:
+        seeing = {Role.AUTHOR, Role.APPROVER}
+        return frozenset(name for name in names if access.roles_of(reader, Place(cluster.slug, name[0])) & seeing)
+    key = f"livevalues:{reader.pk}:{cluster.pk}:{identity}"
+    known: dict[Name, bool] = cache.get(key) or {}
+    missing = [name for name in names if name not in known]
+    if missing and can_ask and ask_cluster is not None:
+        try:
+            allowed = set(ask_cluster(cluster, missing, reader))
+        except ApplyVizError:  # no answer is a no, and is asked for again
+            return frozenset(name for name in names if known.get(name))
+        known = {**known, **{name: name in allowed for name in missing}}
+        cache.set(key, known, _CACHE_SECONDS)
+    return frozenset(name for name in names if known.get(name))
+
+
+def keep_compared(rows: Iterable[ObjectChange]) -> dict[str, Any]:
+    """What the summary of a plan keeps of its Secrets that are compared with live, so that lists need not look."""
+    return {_KEPT: [[r.namespace, r.name, r.position, r.operation] for r in rows if is_compared(r)]}
+
+
+def _list_compared(plan: Plan) -> list[Compared]:
+    kept = plan.summary.get(_KEPT)
+    if kept is not None:
+        return [(namespace, name, position, operation) for namespace, name, position, operation in kept]
+    return list(plan.changes.filter(_TELLING).values_list("namespace", "name", "position", "operation"))
+
+
+def _find_view(
+    plan: Plan,
+    compared: Sequence[Compared],
+    reader: Visitor,
+    can_ask: bool,
+    known: dict[int, impersonation.Identity | None],
+) -> LiveView:
+    names = list(dict.fromkeys((namespace, name) for namespace, name, _position, _operation in compared))
+    if not names:
+        return LiveView(None)
+    cluster = plan.target.cluster
+    if cluster.pk not in known:
+        known[cluster.pk] = _try_find_identity(reader, cluster)
+    readable = _find_readable(cluster, names, reader, known[cluster.pk], can_ask=can_ask)
+    return LiveView(None) if readable.issuperset(names) else LiveView(readable)
+
+
+def show_plan(plan: Plan, reader: Visitor, *, can_ask: bool = True) -> Plan:
+    """The plan as a reader sees it: its figures tell nothing of live values that are hidden from them.
+
+    - `can_ask`: whether a cluster may be asked now; for lists of many plans only what is known counts.
+    - The instance is changed and never saved: every state of a plan changes by an update of its row.
+    """
+    if getattr(plan, "shown_to", None) == reader:
+        return plan
+    return _show(plan, _list_compared(plan), reader, can_ask, {})
+
+
+def show_plans(plans: Iterable[Plan], reader: Visitor) -> None:
+    """Have each plan of a list shown as by `show_plan`; the number of queries grows with clusters, not with plans.
+
+    - No cluster is asked: only what is known counts.
+    - Plans that did not get as far as a summary keep nothing of their Secrets; those are read together.
+    """
+    waiting = [plan for plan in plans if getattr(plan, "shown_to", None) != reader]
+    silent = [plan.pk for plan in waiting if _KEPT not in plan.summary]
+    found: dict[int, list[Compared]] = {}
+    if silent:
+        rows = ObjectChange.objects.filter(_TELLING, plan__in=silent)
+        for pk, space, name, place, operation in rows.values_list("plan", "namespace", "name", "position", "operation"):
+            found.setdefault(pk, []).append((space, name, place, operation))
+    known: dict[int, impersonation.Identity | None] = {}
+    for plan in waiting:
+        compared = _list_compared(plan) if _KEPT in plan.summary else found.get(plan.pk, [])
+        _show(plan, compared, reader, False, known)
+
+
+def _show(
+    plan: Plan,
+    compared: Sequence[Compared],
+    reader: Visitor,
+    can_ask: bool,
+    known: dict[int, impersonation.Identity | None],
+) -> Plan:
+    view = _find_view(plan, compared, reader, can_ask, known)
+    plan.live_view, plan.shown_to = view, reader  # type: ignore[attr-defined]  # of this very instance
+    if view.readable is None:
+        return plan
+    hidden = [one for one in compared if (one[0], one[1]) not in view.readable]
+    plan.counts = blur_counts(plan.counts, (operation for *_where, operation in hidden))
+    plan.summary = _without(plan.summary, {position for *_name, position, _operation in hidden})
+    return plan
+
+
+def blur_counts(counts: dict[str, int], hidden: Iterable[str]) -> dict[str, int]:
+    """Counts by operation with the hidden ones as what is not shown."""
+    found = Counter(hidden)
+    if not found:
+        return counts
+    rest = {name: number - found.get(name, 0) for name, number in counts.items()}
+    told = {name: number for name, number in rest.items() if number > 0}
+    return {**told, Operation.WITHHELD.value: sum(found.values())}
+
+
+def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
+    """A summary without what it says of hidden objects in its overview; forecasts are left out."""
+    kept = {name: value for name, value in summary.items() if name not in ("forecast", "sentence", "counts")}
+    overview = summary.get("overview") or {}
+    hazards = []
+    for found in overview.get("hazards", []):
+        members = [place for place in found.get("members", []) if place not in positions]
+        if members:
+            hazards.append({**found, "members": members})
+    alike = [one for one in overview.get("alike", []) if not positions & {*one["members"], *one.get("exceptions", ())}]
+    managers = [
+        {**held, "members": [place for place in held.get("members", []) if place not in positions]}
+        for held in overview.get("managers", [])
+    ]
+    return {**kept, "overview": {"hazards": hazards, "alike": alike, "managers": managers}} if overview else kept
+
+
+def hidden_positions(plan: Plan) -> frozenset[int]:
+    """The positions of the objects that are hidden from the reader of a plan."""
+    view = view_of(plan)
+    if view.readable is None:
+        return frozenset()
+    found = _list_compared(plan)
+    return frozenset(place for space, name, place, _operation in found if (space, name) not in view.readable)
+
+
+def view_of(plan: Plan) -> LiveView:
+    """What the reader of a plan sees; of a plan that was loaded for nobody, nothing of any Secret."""
+    found: LiveView = getattr(plan, "live_view", LiveView())
+    return found
+
+
+def show_run(run: ApplyRun, reader: Visitor) -> ApplyRun:
+    """Return a run as a reader sees it: without what became of Secrets that are hidden from them."""
+    show_plan(run.plan, reader)
+    if view_of(run.plan).readable is None:
+        return run
+    results = run.results.select_related("change")
+    view = view_of(run.plan)
+    hidden = [r.outcome for r in results.defer("change__document", "change__sealed") if view.hides(r.change)]
+    run.summary = blur_counts(run.summary, hidden) if run.summary else run.summary
+    return run
+
+
+def count_outcomes(run: ApplyRun) -> dict[str, int]:
+    """The outcomes of a run as everybody may read them: nothing of Secrets that are compared with live."""
+    rows = list(run.results.values_list("outcome", "change__group", "change__kind", "change__operation"))
+    counts = dict(sorted(Counter(outcome for outcome, *_what in rows).items()))
+    hidden = [outcome for outcome, *what in rows if _compares(*what)]
+    return blur_counts(counts, hidden)
+
+
+def show_result(result: ObjectResult, view: LiveView) -> ObjectResult:
+    """What came out for an object as the reader sees it."""
+    if not view.hides(result.change):
+        return result
+    shown = copy(result)
+    shown.change = _blur(result.change)
+    shown.outcome, shown.detail, shown.differences = WITHHELD, _("The result is not shown to you."), []
+    shown.step, shown.started_at, shown.finished_at = 0, None, None
+    shown.rollout, shown.rollout_detail = "", ""
+    return shown

@@ -1,0 +1,304 @@
+"""Making a plan: read the cluster, calculate, store each change as it is ready, and seal it with a digest.
+
+The task may come twice: a plan is claimed with a lease and an epoch, and a worker that lost it stores
+nothing more. What a lost worker had stored is calculated anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext as _
+
+from applyviz.clusters import connect, facts
+from applyviz.engine.objects.errors import ApplyVizError
+from applyviz.engine.planning.digest import fingerprint
+from applyviz.engine.planning.digest.serialize import options_from_json, to_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.model.overview import Overview, Overviewer
+from applyviz.engine.planning.model.summary import summarize
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.records.enums import AuditAction, PlanState
+from applyviz.records.models import ObjectChange, Plan, ReviewPlace
+from applyviz.workflow import policies
+from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
+from applyviz.workflow.foundation import access, clock, compatibility, digests, failpoints
+from applyviz.workflow.foundation.access import Action, Visitor, require
+from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
+from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
+from applyviz.workflow.foundation.logs import log_unexpected
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.plans import (
+    calculation,
+    changes,
+    conflict_rules,
+    forecasts,
+    guess_limit,
+    live_values,
+    plan_mac,
+    revert,
+)
+
+logger = logging.getLogger(__name__)
+_MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A plan and the epoch under which this worker owns it."""
+
+    plan: Plan
+    epoch: int
+
+    def renew(self, **values: Any) -> bool:
+        """Keep the plan for another lease; False when another worker took it or it is finished."""
+        return bool(
+            Plan.objects.filter(pk=self.plan.pk, state=PlanState.PLANNING, epoch=self.epoch).update(
+                **{"lease_until": _lease_end(), **values}
+            )
+        )
+
+
+def _lease_end() -> Any:
+    return clock.now() + timedelta(seconds=settings.APPLYVIZ_LEASE_SECONDS)
+
+
+def _claim(plan_id: int) -> _Claim | None:
+    waiting = Plan.objects.filter(pk=plan_id, state=PlanState.PLANNING).first()
+    newer = "" if waiting is None else compatibility.find_newer_plan(waiting)
+    if newer:
+        logger.warning("%s: it is left to a worker of that version", newer)
+        return None
+    now = clock.now()
+    free = Q(lease_until=None) | Q(lease_until__lt=now)
+    with transaction.atomic():
+        claimed = Plan.objects.filter(free, pk=plan_id, state=PlanState.PLANNING).update(
+            epoch=F("epoch") + 1, lease_until=_lease_end()
+        )
+        if not claimed:
+            return None
+        plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan_id)
+        plan.rules = conflict_rules.freeze_rules(plan.target.cluster)
+        Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
+        ObjectChange.objects.filter(plan=plan).delete()
+    return _Claim(plan, plan.epoch)
+
+
+def _problem(problem: engine.Problem) -> dict[str, Any]:
+    position = problem.position
+    return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
+
+
+def _count(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
+    return dict(Counter(change.operation.value for change in stored))
+
+
+def _count_for_all(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
+    """The counts as everybody may read them: nothing of how a Secret compares with live."""
+    found = list(stored)
+    hidden = (c.operation.value for c in found if c.ref.gvk.kind == "Secret" and c.versions.live is not None)
+    return live_values.blur_counts(_count(found), hidden)
+
+
+def _keep_places(plan: Plan, places: Collection[Place]) -> None:
+    """Remember where a plan reads and writes, before it does; raise where its requester has no right."""
+    for place in sorted(places):
+        if not access.can(plan.requested_by, Action.WRITE, [place]):
+            where = f"namespace {place.namespace}" if place.namespace else "objects of no namespace"
+            raise NotAllowedError(
+                _("%(name)s can't create plans for %(where)s of %(cluster)s")
+                % {"name": plan.requested_by.get_username(), "where": where, "cluster": place.cluster}
+            )
+    rows = (ReviewPlace(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)
+    ReviewPlace.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _fix_identity(claim: _Claim) -> None:
+    """Fix as whom the plan asks the cluster, and would be run, and what is masked: as it is settled now."""
+    plan = claim.plan
+    plan.identity = impersonation.find_identity(plan.requested_by, plan.target.cluster).to_json()
+    plan.masking = masking_settings.policy_to_json(masking_settings.policy_for(plan.target.cluster))
+    claim.renew(identity=plan.identity, masking=plan.masking)
+
+
+def _fix_account(claim: _Claim) -> None:
+    """Make sure that the cluster answers and is the one that was added; fix as whom it knows its credential."""
+    plan, cluster = claim.plan, claim.plan.target.cluster
+    with connect.open_reader(cluster) as own:
+        found = facts.require_same(own, uid=cluster.uid, server=cluster.server, name=cluster.name)
+        account = {} if plan.identity else facts.read_account(own)
+    lifecycle.remember_facts(cluster, found, account)
+    plan.account = {} if plan.identity else cluster.account
+    claim.renew(account=plan.account)
+
+
+def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
+    plan = claim.plan
+    tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
+    prepared = calculation.prepare(plan, reader, check=lambda places: _keep_places(plan, places))
+    options = options_from_json(plan.options)
+    guess_limit.limit_guesses(
+        prepared.documents, plan.target.cluster, namespace=options.namespace, by=plan.requested_by
+    )
+    if not claim.renew(expected=len(prepared.documents)):
+        return
+    counts: Counter[str] = Counter()
+    rows: list[ObjectChange] = []
+    overviewer = Overviewer()
+    needs: dict[permissions.Need, None] = {}
+    known = set(access.places_of(plan.review))
+    for change in renewer.each(prepared.run(renewer.check)):
+        place = Place(plan.target.cluster.slug, change.ref.namespace)
+        if place not in known:  # something that the set prunes
+            _keep_places(plan, {place})
+            known.add(place)
+        with renewer.interruptible():
+            masked = mask_change(change, tag_key=tag_key, policy=policy)
+        row = changes.make_row(change, masked, plan=plan, position=len(rows))
+        overviewer.add(masked)
+        counts[change.operation.value] += 1
+        needs.update(dict.fromkeys(permissions.list_needs(change.requests)))
+        with transaction.atomic():
+            if not claim.renew(counts=dict(counts)):
+                return
+            row.save(force_insert=True)
+        rows.append(row)
+        failpoints.reach("plan.stored")
+    plan.denied = permissions.describe_denied(permissions.find_denied(reader, tuple(needs)))
+    _complete(claim, prepared, rows, overviewer)
+
+
+def _summarize(finished: engine.Plan, overview: Overview) -> dict[str, Any]:
+    return {**asdict(summarize(finished.changes)), "overview": to_json(overview)}
+
+
+def _seal(plan: Plan, rows: list[ObjectChange], bound: dict[str, str]) -> dict[str, str]:
+    """Seal a plan as it will be stored; what it is bound to is set on it first."""
+    for name, value in bound.items():
+        setattr(plan, name, value)
+    return {plan_mac.KEY: plan_mac.make_seal(plan, sorted(rows, key=lambda row: row.position))}
+
+
+def _complete(
+    claim: _Claim, prepared: calculation.Calculation, rows: list[ObjectChange], overviewer: Overviewer
+) -> None:
+    plan, finished = claim.plan, prepared.planner.plan()
+    policy_version = policies.find_policy(plan).version
+    digest = fingerprint.digest_plan(
+        finished,
+        key=digests.digest_key(),
+        target=plan.target.cluster.uid,
+        identity=impersonation.name_for_digest(plan),
+        policy_version=policy_version,
+        decisions=plan.decisions,
+    )
+    bound = {
+        "digest": digest,
+        "digest_key_id": digests.digest_key_id(),
+        "policy_version": policy_version,
+        "cluster_uid": plan.target.cluster.uid,
+    }
+    with transaction.atomic():
+        moved = changes.place_rows(rows, finished.changes)
+        ObjectChange.objects.bulk_update(moved, ["step", "position"], batch_size=200)
+        is_mine = claim.renew(
+            state=PlanState.COMPLETE,
+            **bound,
+            counts=_count(finished.changes),
+            summary=_summarize(finished, overviewer.find([row.position for row in rows]))
+            | forecasts.make_forecast(plan, finished.changes)
+            | live_values.keep_compared(rows)
+            | _seal(plan, rows, bound),
+            problems=[_problem(problem) for problem in finished.problems],
+            denied=plan.denied,
+            completed_at=clock.now(),
+            lease_until=None,
+        )
+        if not is_mine:
+            transaction.set_rollback(True)
+            return
+        revert.note_moved(plan, finished.changes)
+        trail.record(
+            AuditAction.PLAN_COMPLETED,
+            by=None,
+            about=trail.Subject.of_plan(plan),
+            detail={"counts": _count_for_all(finished.changes), "identity": str(impersonation.read_identity(plan))},
+        )
+        failpoints.reach("plan.completing")
+    failpoints.reach("plan.completed")
+
+
+def _fail(claim: _Claim, reason: str) -> None:
+    with transaction.atomic():
+        if claim.renew(state=PlanState.FAILED, error=reason, completed_at=clock.now(), lease_until=None):
+            trail.record(
+                AuditAction.PLAN_FAILED, by=None, about=trail.Subject.of_plan(claim.plan), detail={"reason": reason}
+            )
+
+
+def _give_back(claim: _Claim) -> None:
+    """Leave the plan to the next worker at once; that this one was asked to end is no failed attempt."""
+    Plan.objects.filter(pk=claim.plan.pk, state=PlanState.PLANNING, epoch=claim.epoch).update(
+        epoch=claim.epoch - 1, lease_until=clock.now()
+    )
+
+
+def make_plan(plan_id: int) -> None:
+    """Calculate a plan and store it, change by change; nothing happens when another worker has it.
+
+    - An error that applyviz knows fails the plan with its reason; so does one it does not know, without
+      its text, which may hold anything.
+    """
+    claim = _claim(plan_id)
+    if claim is None:
+        return
+    failpoints.reach("plan.claimed")
+    if claim.epoch > _MAX_ATTEMPTS:
+        _fail(claim, "planning was interrupted several times; look at the log of the worker")
+        return
+    try:
+        with LeaseRenewer(claim.renew) as renewer:
+            states.require_open(claim.plan.target.cluster)
+            _fix_identity(claim)
+            _fix_account(claim)
+            with connect.open_reader(claim.plan.target.cluster, impersonation.read_identity(claim.plan)) as reader:
+                _calculate(claim, reader, renewer)
+    except LeaseLostError:
+        logger.info("Plan %s is made by another worker", plan_id)
+    except WorkerStoppingError:
+        _give_back(claim)
+    except ApplyVizError as error:
+        _fail(claim, str(error))
+    except Exception as error:
+        log_unexpected(logger, f"plan {plan_id} could not be made", error)
+        _fail(claim, f"an unexpected error stopped the calculation ({type(error).__name__})")
+
+
+def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
+    """One plan of a review by its number."""
+    require(for_user, Action.LOOK)
+    plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
+    missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
+    try:
+        found = plans.get(number=number, review__number=review_number)
+    except Plan.DoesNotExist as error:
+        raise missing from error
+    if not access.can(for_user, Action.LOOK, access.places_of(found.review)):
+        raise missing
+    return live_values.show_plan(found, for_user)
+
+
+def find_unfinished() -> list[int]:
+    """Plans that no worker has: never claimed for a while, or the lease ran out."""
+    now = clock.now()
+    lost = Q(lease_until__lt=now) | Q(lease_until=None, created_at__lt=now - timedelta(seconds=5))
+    return list(Plan.objects.filter(lost, state=PlanState.PLANNING).values_list("pk", flat=True))

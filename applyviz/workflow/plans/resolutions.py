@@ -1,0 +1,204 @@
+"""Decisions on conflicts: kept with who made them, carried by every later plan of the review.
+
+A plan is immutable, so a decision makes the next one. It answers one field and one field manager; a
+conflict that nobody saw is never forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.errors import Conflict
+from applyviz.engine.objects.paths import FieldPath, render_path
+from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.conflicts.resolutions import Decision as EngineDecision
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.records.enums import AuditAction
+from applyviz.records.models import Decision, Plan
+from applyviz.workflow.audit import trail
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotPossibleError
+from applyviz.workflow.plans import changes
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The way out of one conflict: which object, which field, who owns it now."""
+
+    ref: ObjectRef
+    path: FieldPath
+    manager: str
+    way: Way
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which open conflicts of a plan are meant; what is left empty narrows nothing.
+
+    - `position`: of one object; `kind`: (group, kind); `path`: one field; `manager`: who is in the way.
+    """
+
+    manager: str = ""
+    position: int | None = None
+    kind: tuple[str, str] | None = None
+    path: FieldPath | None = None
+
+    def has(self, conflict: Conflict) -> bool:
+        """Whether a conflict of a chosen object is meant."""
+        return self.manager in ("", conflict.manager) and self.path in (None, conflict.path)
+
+
+def list_open(change: ObjectChange) -> list[Conflict]:
+    """The conflicts of a refused object that neither a decision nor a rule answers."""
+    if change.operation is not Operation.REFUSED:
+        return []
+    answered = {(answer.path, answer.manager) for answer in change.answers}
+    return [c for c in change.conflicts if (c.path, c.manager) not in answered]
+
+
+def list_refused(plan: Plan, scope: Scope | None = None) -> Iterator[tuple[int, ObjectChange]]:
+    """The refused objects of a plan that a scope reaches, each with its place, as they may be shown."""
+    scope = scope or Scope()
+    rows = plan.changes.filter(operation=Operation.REFUSED.value).defer("sealed")
+    if scope.position is not None:
+        rows = rows.filter(position=scope.position)
+    if scope.kind is not None:
+        rows = rows.filter(group=scope.kind[0], kind=scope.kind[1])
+    for row in rows:
+        yield row.position, changes.read_masked(row)
+
+
+def choose_everywhere(plan: Plan, way: Way, *, manager: str = "", scope: Scope | None = None) -> list[Choice]:
+    """The same way out for every open conflict of a plan, or for those that a scope reaches.
+
+    - A field that several field managers are in the way of is decided for all of them, or stays open.
+    """
+    scope = scope or Scope(manager)
+    return [
+        Choice(change.ref, conflict.path, conflict.manager, way)
+        for _position, change in list_refused(plan, scope)
+        for conflict in list_open(change)
+        if scope.has(conflict)
+    ]
+
+
+def _check_open(plan: Plan, choices: Iterable[Choice]) -> None:
+    found = {(change.ref.key, c.path, c.manager) for _position, change in list_refused(plan) for c in change.conflicts}
+    for choice in choices:
+        if (choice.ref.key, choice.path, choice.manager) not in found:
+            where = f"{choice.ref} {render_path(choice.path)}"
+            raise NotPossibleError(
+                _("%(where)s has no open conflict with %(manager)s; reload the plan")
+                % {"where": where, "manager": choice.manager}
+            )
+
+
+def _to_json(choice: Choice) -> JSONObject:
+    return {
+        "object": list(choice.ref.key),
+        "path": list(choice.path),
+        "manager": choice.manager,
+        "way": choice.way.value,
+    }
+
+
+def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, note: str) -> None:
+    Decision.objects.bulk_create(
+        Decision(
+            review=plan.review,
+            plan=plan,
+            by=by,
+            object_key="/".join(ref.key),
+            path=render_path(choice.path),
+            elements=list(choice.path),
+            manager=choice.manager,
+            choice=choice.way.value,
+            note=note,
+            created_at=timezone.now(),
+        )
+        for choice in choices
+    )
+    trail.record(
+        AuditAction.DECISION_MADE,
+        by=by,
+        about=trail.Subject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref),
+        detail={"note": note, "fields": [[c.way.value, c.manager, render_path(c.path)] for c in choices]},
+    )
+
+
+def record_choices(plan: Plan, choices: Iterable[Choice], *, by: Person, note: str = "") -> list[JSONObject]:
+    """Keep decisions on the open conflicts of a plan; gives all that the next plan carries out.
+
+    - A later decision on a field takes the place of the one before.
+    - Raises `NotPossibleError` for a conflict that the plan does not have, or no longer.
+    """
+    choices = list(choices)
+    if not choices:
+        return list(plan.decisions)
+    access.require(by, Action.DECIDE, access.places_of(plan.review))
+    _check_open(plan, choices)
+    for ref in dict.fromkeys(choice.ref for choice in choices):
+        _record(plan, ref, [choice for choice in choices if choice.ref == ref], by=by, note=note)
+    ways = {(choice.ref.key, choice.path): choice.way for choice in choices}
+    made = [_to_json(choice) for choice in choices]
+
+    def is_kept(entry: JSONObject) -> bool:
+        way = ways.get((tuple(entry["object"]), tuple(entry["path"])))
+        return way is None or (way.value == entry["way"] and entry not in made)
+
+    return [*(entry for entry in plan.decisions if is_kept(entry)), *made]
+
+
+def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
+    """What the next plan carries out without one decision of this plan; the decision itself stays on record.
+
+    - Raises `NotPossibleError` when the plan carries out no such decision.
+    """
+    access.require(by, Action.DECIDE, access.places_of(plan.review))
+    if not 0 <= place < len(plan.decisions):
+        raise NotPossibleError(
+            _("plan %(number)s has no resolution %(place)s") % {"number": plan.number, "place": place}
+        )
+    undone = plan.decisions[place]
+    field = (undone["object"], undone["path"])
+    group, kind, namespace, name = undone["object"]
+    ref = ObjectRef(GroupVersionKind(group, "", kind), namespace, name)
+    path = render_path(tuple(undone["path"]))
+    made = Decision.objects.filter(
+        review=plan.review_id, object_key="/".join(ref.key), path=path, choice=undone["way"], undone_at=None
+    )
+    made.update(undone_by=by, undone_at=timezone.now())
+    trail.record(
+        AuditAction.DECISION_UNDONE,
+        by=by,
+        about=trail.Subject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref),
+        detail={"undone": [[undone["way"], undone["manager"], path]]},
+    )
+    return [d for d in plan.decisions if (d["object"], d["path"]) != field]
+
+
+def list_made(plan: Plan) -> dict[tuple[str, str], Decision]:
+    """Who made each decision that a plan carries out, by object and field: the latest one before the plan."""
+    in_force = {("/".join(d["object"]), render_path(tuple(d["path"]))): d["way"] for d in plan.decisions}
+    if not in_force:
+        return {}
+    made = Decision.objects.filter(review=plan.review_id, plan__number__lt=plan.number).select_related("by", "plan")
+    found = {(d.object_key, d.path): d for d in made}
+    return {place: d for place, d in found.items() if in_force.get(place) == d.choice}
+
+
+def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDecision, ...]]:
+    """The decisions that a plan carries out, by object, as the engine takes them."""
+    found: dict[tuple[str, str, str, str], tuple[EngineDecision, ...]] = {}
+    for entry in plan.decisions:
+        group, kind, namespace, name = entry["object"]
+        decision = EngineDecision(tuple(entry["path"]), entry["manager"], Way(entry["way"]))
+        found[group, kind, namespace, name] = (*found.get((group, kind, namespace, name), ()), decision)
+    return found

@@ -1,0 +1,212 @@
+"""Reviews: opening one freezes the manifests and asks for the first plan; a re-plan asks for the next.
+
+Plans are immutable: whatever changes makes a new one, with a number of its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.queue import TaskName
+from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
+from applyviz.records.models import Cluster, Plan, Review, ReviewPlace, SourceFile, SourceRevision, Target
+from applyviz.records.sealing import Sealed
+from applyviz.sources.bundle import SourceBundle, digest_bytes
+from applyviz.workflow.audit import trail
+from applyviz.workflow.clusters import states
+from applyviz.workflow.foundation import access, outbox
+from applyviz.workflow.foundation.access import Action, Person, Visitor
+from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
+from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.sequences import next_number
+from applyviz.workflow.plans import resolutions, source_digests
+from applyviz.workflow.plans.resolutions import Choice
+
+
+def _freeze(bundle: SourceBundle, *, by: Person) -> SourceRevision:
+    salt = source_digests.make_salt()
+    key = source_digests.key_of(salt)
+    revision = SourceRevision.objects.create(
+        digest=bundle.make_digest(key),
+        salt=salt,
+        provenance={"files": len(bundle.files), "bytes": bundle.size},
+        created_at=timezone.now(),
+        created_by=by,
+    )
+    SourceFile.objects.bulk_create(
+        SourceFile(
+            revision=revision,
+            position=position,
+            name=file.name,
+            content=Sealed.of_bytes(file.data),
+            digest=digest_bytes(file.data, key),
+            size=len(file.data),
+            provenance=dict(file.provenance),
+        )
+        for position, file in enumerate(bundle.files)
+    )
+    return revision
+
+
+def _request_plan(
+    review: Review,
+    *,
+    target: Target,
+    revision: SourceRevision,
+    options: ApplyOptions,
+    by: Person,
+    decided: Sequence[JSONObject] = (),
+) -> Plan:
+    states.require_open(target.cluster)
+    plan = Plan.objects.create(
+        review=review,
+        target=target,
+        revision=revision,
+        number=next_number(review.plans.all()),
+        options=options_to_json(options),
+        decisions=list(decided),
+        requested_by=by,
+        tag_key=Sealed.of_bytes(secrets.token_bytes(32)),
+        created_at=timezone.now(),
+    )
+    trail.record(
+        AuditAction.PLAN_REQUESTED,
+        by=by,
+        about=trail.Subject(cluster=target.cluster.slug, review=review.number, plan=plan.number),
+        detail={"source": revision.digest, "options": plan.options},
+    )
+    outbox.post(TaskName.MAKE_PLAN, plan_id=plan.id)
+    return plan
+
+
+def create_review(
+    *,
+    by: Person,
+    title: str,
+    reason: str,
+    ticket: str,
+    cluster: Cluster,
+    options: ApplyOptions,
+    bundle: SourceBundle,
+    applied_by: Applier = Applier.SELF,
+) -> Review:
+    """Open a review: freeze its manifests, ask for plan 1.
+
+    - `applied_by`: another tool applies it; then its plans can be agreed on by word only, and are never run here.
+    - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
+    """
+    place = Place(cluster.slug, options.namespace)
+    access.require(by, Action.WRITE, [place])
+    if not title.strip():
+        raise NotValidError(_("a review needs a title"))
+    if not bundle.files:
+        raise NotValidError(_("a review needs at least one manifest"))
+    now = timezone.now()
+    with transaction.atomic():
+        review = Review.objects.create(
+            number=next_number(Review.objects.all()),
+            title=title.strip(),
+            reason=reason,
+            ticket=ticket,
+            applied_by=applied_by,
+            author=by,
+            created_at=now,
+            updated_at=now,
+        )
+        target = Target.objects.create(review=review, cluster=cluster)
+        ReviewPlace.objects.create(review=review, cluster=cluster, namespace=place.namespace)
+        trail.record(
+            AuditAction.REVIEW_CREATED,
+            by=by,
+            about=trail.Subject(cluster=cluster.slug, review=review.number),
+            detail={"title": review.title, "ticket": ticket, **({"applied by": applied_by} if applied_by else {})},
+        )
+        revision = _freeze(bundle, by=by)
+        _request_plan(review, target=target, revision=revision, options=options, by=by)
+    return review
+
+
+def replan_review(
+    review: Review,
+    *,
+    by: Person,
+    bundle: SourceBundle | None = None,
+    options: ApplyOptions | None = None,
+    choices: Iterable[Choice] = (),
+    note: str = "",
+    undone: int | None = None,
+) -> Plan:
+    """Ask for the next plan of a review: of the same manifests and options, or of new ones.
+
+    - `choices` answer conflicts of the latest plan; decisions made before stay in force for their fields.
+    - `undone`: the place of one decision of the latest plan that the next one no longer carries out.
+    - Options that take over decide every open conflict so, field by field: what nobody saw is not forced.
+    - Raises `NotPossibleError` while a plan is being made, and once the review was applied or closed.
+    """
+    access.require(by, Action.WRITE, access.places_of(review))
+    with transaction.atomic():
+        review = hold_review(review.pk)
+        latest = review.latest_plan
+        if review.state != ReviewState.OPEN:
+            raise NotPossibleError(
+                _("this review is %(state)s; create a new review") % {"state": review.get_state_display()}
+            )
+        if latest is None or latest.state == PlanState.PLANNING:
+            raise NotPossibleError(_("a plan is already being created"))
+        options_before = options_from_json(latest.options)
+        options = options_before if options is None else options
+        if options.takes_over and not options_before.takes_over:
+            choices = (*choices, *resolutions.choose_everywhere(latest, Way.TAKE_OVER))
+            options = replace(options, takes_over=False)
+        if undone is None:
+            decided = resolutions.record_choices(latest, choices, by=by, note=note)
+        else:
+            decided = resolutions.undo_decision(latest, undone, by=by)
+        revision = latest.revision if bundle is None else _freeze(bundle, by=by)
+        plan = _request_plan(review, target=latest.target, revision=revision, options=options, by=by, decided=decided)
+        Review.objects.filter(pk=review.pk).update(updated_at=timezone.now())
+    return plan
+
+
+def close_review(review: Review, *, by: Person) -> None:
+    """End a review without applying it."""
+    access.require(by, Action.WRITE, access.places_of(review))
+    with transaction.atomic():
+        closed = Review.objects.filter(pk=review.pk, state=ReviewState.OPEN).update(
+            state=ReviewState.CLOSED, updated_at=timezone.now()
+        )
+        if not closed:
+            raise NotPossibleError(_("only an open review can be closed"))
+        trail.record(AuditAction.REVIEW_CLOSED, by=by, about=trail.Subject(review=review.number))
+
+
+def get_review(number: int, *, for_user: Visitor) -> Review:
+    """One review by its number; `NotVisibleError` when there is none or not for this person."""
+    access.require(for_user, Action.LOOK)
+    missing = NotVisibleError(f"there is no review {number}")
+    try:
+        found = Review.objects.select_related("author").get(number=number)
+    except Review.DoesNotExist as error:
+        raise missing from error
+    if not access.can(for_user, Action.LOOK, access.places_of(found)):
+        raise missing
+    return found
+
+
+def list_reviews(*, for_user: Visitor) -> QuerySet[Review]:
+    """The reviews this person may see, newest first."""
+    access.require(for_user, Action.LOOK)
+    seen = Review.objects.filter(access.select_reviews(for_user))
+    return seen.select_related("author").prefetch_related("targets__cluster")

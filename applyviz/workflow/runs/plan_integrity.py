@@ -1,0 +1,70 @@
+"""Is the stored plan still the one that was approved? Asked before the first write, of every row that is used.
+
+The database is trusted to keep plans immutable; whoever can write past its triggers is found out here: by the
+seal of the plan, or, where that does not fit, by deriving anew the digest, what is shown, and every column.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+
+from applyviz.engine.diff.masking import MaskPolicy
+from applyviz.engine.planning.digest import fingerprint
+from applyviz.engine.planning.digest.serialize import options_from_json
+from applyviz.engine.planning.model import plan as engine
+from applyviz.engine.planning.objects.masking import mask_change
+from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.workflow.clusters import impersonation, masking_settings
+from applyviz.workflow.foundation import digests
+from applyviz.workflow.plans import changes, plan_mac
+
+
+def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: bytes, policy: MaskPolicy) -> str:
+    """The first column of a stored change that is not what its sealed content gives; "" when all are."""
+    anew = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
+    stored = {name: getattr(row, name) for name in anew}
+    # A finished plan gives an object its step after its content was masked.
+    shown, masked = ({k: v for k, v in one["document"].items() if k != "step"} for one in (stored, anew))
+    odd = [name for name in anew if name != "document" and stored[name] != anew[name]]
+    return odd[0] if odd else "" if shown == masked else "what was shown of it"
+
+
+def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
+    """The first difference between what is stored and what its sealed content gives; "" when there is none."""
+    tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
+    stored: list[engine.ObjectChange] = []
+    for row in rows:
+        change = changes.open_sealed(row)
+        odd = _find_odd_column(row, change, tag_key, policy)
+        if odd:
+            return f"{change.ref}: {odd}"
+        stored.append(change)
+    digest = fingerprint.digest_plan(
+        engine.Plan(options_from_json(plan.options), tuple(stored)),
+        key=digests.digest_key(),
+        target=plan.cluster_uid,
+        identity=impersonation.name_for_digest(plan),
+        policy_version=plan.policy_version,
+        decisions=plan.decisions,
+    )
+    return "" if hmac.compare_digest(digest, plan.digest) else "its digest"
+
+
+def find_difference(run: ApplyRun, stored: Iterable[ObjectChange]) -> str:
+    """What of the stored plan of a run is not what was approved, in words; "" when all of it is.
+
+    - `stored`: the changes that the run will use, in any order; they must be all changes of the plan, and no other.
+    - A plan whose seal fits is as it was completed. Where none fits (another key, bytes sealed anew, a change of
+      what is stored) every column is derived anew and says which it is.
+    - A plan whose digest was made under another key cannot be compared: it counts as another one.
+    """
+    plan = run.plan
+    rows = sorted(stored, key=lambda row: row.position)
+    if {row.pk for row in rows} != set(plan.changes.values_list("pk", flat=True)):
+        return "its objects"
+    odd = "" if plan_mac.fits(plan, rows) else _derive_anew(plan, rows)
+    if odd:
+        return odd
+    named = run.approvals.exclude(digest=plan.digest).first()
+    return f"the digest that {named.by_name} approved" if named else ""

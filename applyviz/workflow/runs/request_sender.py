@@ -1,0 +1,249 @@
+"""Sending one request of an object change, and knowing what became of it.
+
+Field conflict and version conflict are told apart once the effect was compared again. A request is sent
+again only when it was not carried out for certain, or, after a version conflict, when the effect is still
+the approved one. A lost answer is resolved by reading live; what cannot be resolved is *unknown*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from time import monotonic
+from typing import TypeAlias
+
+from applyviz.clusters.errors import NotSentError, meaning_of
+from applyviz.clusters.writer import ClusterWriter
+from applyviz.engine.objects.errors import ClusterError, StalePlanError
+from applyviz.engine.objects.exchange import Answer, Request
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
+from applyviz.engine.planning.model import placeholders
+from applyviz.records.enums import EntryState, Outcome
+from applyviz.records.models import JournalEntry
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.plans.outcome_check import identity
+from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
+from applyviz.workflow.runs.journal import Journal
+
+_ATTEMPTS = 4
+_PAUSES = (0.2, 1.0, 3.0, 3.0)
+_LONGEST_PAUSE = 30.0
+_LOOKING_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
+
+
+@dataclass(eq=False)
+class StopError(Exception):
+    """The object cannot be applied: the outcome to record and one sentence why."""
+
+    outcome: Outcome
+    detail: str
+    differences: list[dict[str, JSONValue]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.detail}"
+
+
+def is_the_object(body: JSONValue, ref: ObjectRef, before: Mapping[str, str]) -> bool:
+    """Whether a body is an object of this name and kind, and of the uid that it had, if it was there."""
+    if not isinstance(body, Mapping) or not ref.is_shown_by(body):
+        return False
+    uid = body["metadata"].get("uid")
+    return bool(uid == before.get("uid", uid))
+
+
+def is_field_conflict(answer: Answer) -> bool:
+    """Whether a 409 names other field managers (and not a changed version)."""
+    causes = get_at(answer.body, ("details", "causes"), [])
+    return any(isinstance(c, Mapping) and c.get("reason") == "FieldManagerConflict" for c in causes or [])
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What sending one object needs of the outside, and how it looks at live; none touches the database.
+
+    - `read()` gives the live object or None; `recheck(part)` reads it, recomputes the effect and raises
+      `StopError` unless it is the approved one, or what is left of it before `part`; `is_done(part, live)` says
+      whether live is what this part promised; `may_repeat(part)`: whether it may be sent again where live is still
+      what was approved.
+    """
+
+    writer: ClusterWriter
+    read: Callable[[], JSONObject | None]
+    recheck: Callable[[int], JSONObject | None]
+    is_done: Callable[[int, JSONObject | None], bool]
+    may_repeat: Callable[[int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """An answer and how long it took."""
+
+    answer: Answer
+    after: timedelta
+
+
+Part: TypeAlias = ObjectFlow[tuple[bool, JSONObject | None]]
+
+
+@dataclass(slots=True)
+class PartSender:
+    """Sends the requests of one object, each journalled; `sent` counts its journal entries."""
+
+    journal: Journal
+    around: Surroundings
+    sent: int = 0
+
+    def send(
+        self, part: int, template: Request, shown: JSONValue, live: JSONObject | None
+    ) -> ObjectFlow[JSONObject | None]:
+        """Carry one request out; gives the object as it is afterwards (None: gone)."""
+        for attempt in range(_ATTEMPTS):
+            request, pause = self._fill(template, live), _PAUSES[attempt]
+            entry = yield from self._intend(part, request, shown, identity(live))
+            failpoints.reach("run.intended")
+            try:
+                received = yield Ask(partial(self._send, request))
+            except NotSentError as error:
+                yield from self._resolve(entry, f"not sent: {error.reason}")
+                if not error.retryable or attempt == _ATTEMPTS - 1:
+                    raise StopError(Outcome.FAILED, f"the cluster could not be reached: {error.reason}") from error
+                done = False
+            except ClusterError as error:
+                done, live = yield from self.settle(part, entry, identity(live), error.reason)
+            else:
+                failpoints.reach("run.answered")
+                at = entry.sent_at + received.after
+                yield Record(partial(self.journal.answer, entry, received.answer, at), can_wait=True)
+                failpoints.reach("run.recorded")
+                done, live = yield from self.judge(part, entry, request, received.answer, live)
+                pause = max(pause, min(received.answer.retry_after, _LONGEST_PAUSE))
+            if done:
+                return live
+            yield Pause(pause)
+        raise StopError(Outcome.FAILED, f"the cluster did not take the request in {_ATTEMPTS} attempts")
+
+    def _send(self, request: Request) -> _Received:
+        began = monotonic()
+        answer = self.around.writer.send(request)
+        return _Received(answer, timedelta(seconds=monotonic() - began))
+
+    def _intend(
+        self, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
+    ) -> ObjectFlow[JournalEntry]:
+        entry: JournalEntry = yield Record(partial(self.journal.intend, self.sent, part, request, shown, before))
+        self.sent += 1
+        return entry
+
+    def _resolve(self, entry: JournalEntry, note: str) -> ObjectFlow[None]:
+        yield Record(partial(self.journal.resolve, entry, note))
+        failpoints.reach("run.resolved")
+
+    def _fill(self, template: Request, live: JSONObject | None) -> Request:
+        try:
+            return replace(placeholders.fill(template, live), holes=())
+        except StalePlanError as error:
+            raise StopError(Outcome.STALE, str(error)) from error
+
+    def judge(self, part: int, entry: JournalEntry, request: Request, answer: Answer, live: JSONObject | None) -> Part:
+        """What an answer means: (done, live afterwards); raises `StopError` when it is final."""
+        if answer.is_ok:
+            return (yield from self._accept(part, entry, request.method, answer, live))
+        if request.method == "DELETE" and answer.status == 404:
+            return True, None
+        if answer.status == 409:
+            return (yield from self._judge_conflict(part, entry, answer))
+        if answer.status == 404:
+            raise StopError(Outcome.STALE, f"the server no longer finds it: {self.journal.describe_answer(answer)}")
+        meaning = meaning_of(answer.status)
+        if answer.status == 429:
+            return False, live
+        if meaning.is_retryable:
+            return (yield from self.settle(part, entry, identity(live), meaning.words))
+        text = self.journal.describe_answer(answer) or meaning.words
+        raise StopError(Outcome.REFUSED, f"the server refused it ({answer.status}): {text}")
+
+    def _accept(self, part: int, entry: JournalEntry, method: str, answer: Answer, live: JSONObject | None) -> Part:
+        """A success counts when it shows the object; one that shows something else is no answer: live tells."""
+        if method == "DELETE":
+            return True, None
+        before = identity(live)
+        if is_the_object(answer.body, self.journal.change.ref, before):
+            return True, answer.body
+        return (yield from self.settle(part, entry, before, "the server answered with something else than the object"))
+
+    def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
+        """A conflict: not carried out, unless a request of a worker that froze arrived late and is what it met."""
+        try:
+            live = yield Ask(partial(self.around.recheck, part))
+        except StopError:
+            is_ours = yield Record(partial(self.journal.has_earlier_without_answer, entry))
+            if not is_ours:
+                raise
+            live = yield from self._look(entry, "the object had changed")
+            if not self.around.is_done(part, live):
+                raise
+            yield from self._resolve(entry, "an earlier request of this run had arrived late; live shows what it did")
+            return True, live
+        if is_field_conflict(answer):
+            raise StopError(Outcome.REFUSED, self.journal.describe_answer(answer))
+        return False, live
+
+    def settle(self, part: int, entry: JournalEntry, before: Mapping[str, str], why: str) -> Part:
+        """Find out by reading live what became of a request without a usable answer.
+
+        - `before` is the identity of the object when it was sent, as the journal holds it.
+        - A cluster that cannot be read either leaves the outcome unknown: nobody may claim more.
+        """
+        live = yield from self._look(entry, why)
+        if self.around.is_done(part, live) and (live is None or identity(live) != dict(before)):
+            yield from self._resolve(entry, f"{why}; live shows that it was carried out")
+            return True, live
+        if identity(live) == dict(before):
+            yield from self._resolve(entry, f"{why}; live shows that it was not carried out")
+            return False, live
+        if live is not None and self.around.may_repeat(part):
+            with suppress(StopError):
+                live = yield Ask(partial(self.around.recheck, part))
+                yield from self._resolve(entry, f"{why}; live shows that it was not carried out, and that others wrote")
+                return False, live
+        yield from self._resolve(entry, f"{why}; live changed to something else")
+        raise StopError(
+            Outcome.UNKNOWN,
+            f"{why}, and the live object is neither as before nor as promised: look at it before planning again",
+        )
+
+    def _look(self, entry: JournalEntry, why: str) -> ObjectFlow[JSONObject | None]:
+        """Read live, with patience: what became of a write hangs on it."""
+        for pause in (*_LOOKING_PAUSES, None):
+            try:
+                live: JSONObject | None = yield Ask(self.around.read)
+            except StopError as stop:
+                if pause is None:
+                    yield from self._resolve(entry, f"{why}; {stop.detail}")
+                    raise StopError(
+                        Outcome.UNKNOWN, f"{why}, and {stop.detail}: nobody knows whether it was carried out"
+                    ) from stop
+                yield Pause(pause)
+            else:
+                return live
+        raise AssertionError("the last look either answers or raises")
+
+    def take_up(self, entry: JournalEntry, template: Request) -> Part:
+        """Go on where a lost worker stopped: at its last entry; (done, live) of that part."""
+        if entry.state == EntryState.ANSWERED and entry.sealed_answer is not None:
+            answer = Answer(entry.status, entry.sealed_answer.open_json())
+            if answer.is_ok and template.method == "DELETE":
+                return True, None
+            if answer.is_ok and is_the_object(answer.body, self.journal.change.ref, entry.before):
+                return True, answer.body
+            if answer.is_ok:
+                return (yield from self.settle(entry.part, entry, entry.before, "the worker was lost"))
+            live = yield from self._look(entry, "the worker was lost")
+            return (yield from self.judge(entry.part, entry, template, answer, live))
+        return (
+            yield from self.settle(entry.part, entry, entry.before, "the worker was lost before an answer was recorded")
+        )

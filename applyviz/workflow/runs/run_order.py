@@ -1,0 +1,43 @@
+"""Whose turn it is: runs that change the same objects go one after the other, in the order they were confirmed.
+
+So plans that overlap end as one of them after the other would, and not each half done. No safety rests on it: what
+another run changed meanwhile makes a run stale, as it does when somebody else changed it.
+"""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from applyviz.queue import TaskName
+from applyviz.records.enums import RunState
+from applyviz.records.models import ApplyRun, ObjectChange
+from applyviz.workflow.foundation import outbox
+
+# Those beyond are found by the sweep.
+_MOST_WOKEN = 16
+
+
+def _select_overlapping(run: ApplyRun) -> QuerySet[ApplyRun]:
+    """Other unfinished runs of the same cluster that change an object which this one changes."""
+    same = {name: OuterRef(name) for name in ("group", "kind", "namespace", "name")}
+    mine = ObjectChange.objects.filter(plan=run.plan_id, has_effect=True, **same)
+    shared = ObjectChange.objects.filter(Exists(mine), plan=OuterRef("plan"), has_effect=True)
+    others = ApplyRun.objects.filter(state__in=RunState.unfinished(), plan__cluster_uid=run.plan.cluster_uid)
+    return others.exclude(pk=run.pk).filter(Exists(shared))
+
+
+def find_run_before(run: ApplyRun) -> ApplyRun | None:
+    """The first unfinished run that was confirmed before this one and changes an object of its; None: go on.
+
+    - A run that was asked to stop waits for nobody: it ends as soon as a worker looks at it.
+    """
+    if run.cancel_requested_at is not None or run.is_finished:
+        return None
+    return _select_overlapping(run).filter(number__lt=run.number).order_by("number").first()
+
+
+def wake_next(run: ApplyRun) -> None:
+    """Ask for workers for those that wait for a run which ends in the surrounding transaction."""
+    waiting = _select_overlapping(run).filter(number__gt=run.number, state=RunState.QUEUED).order_by("number")
+    for following in waiting[:_MOST_WOKEN]:
+        outbox.post(TaskName.EXECUTE_RUN, run_id=following.pk)

@@ -1,0 +1,156 @@
+"""Step by step through a run: what may start, what is left out after a failure, and how it all ended.
+
+A step begins when everything of the step before is concluded, and ready where the rules say so. After a failure
+nothing more starts, or, by the rules, everything but what needs what failed; nothing is pruned then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import groupby
+
+from applyviz import stopping
+from applyviz.engine.objects.refs import ObjectRef
+from applyviz.engine.objects.values import JSONObject, get_at
+from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.sets.dependencies import find_needs
+from applyviz.records.enums import Outcome, RolloutState, RunState
+from applyviz.records.models import JournalEntry, ObjectResult
+from applyviz.workflow.foundation import failpoints
+from applyviz.workflow.foundation.leases import WorkerStoppingError
+from applyviz.workflow.plans import changes
+from applyviz.workflow.runs.flow_executor import Crew
+from applyviz.workflow.runs.flows import ObjectFlow, Record
+from applyviz.workflow.runs.journal import Journal
+from applyviz.workflow.runs.lease import Claim
+from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
+
+_CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+class Failures:
+    """What failed or was left out so far, by what other objects need of it."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, str, str, str], str] = {}
+        self._kinds: dict[tuple[str, str], str] = {}
+        self.details: list[tuple[Outcome, str]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.details)
+
+    def add(self, ended: Ended) -> None:
+        """Remember an object that is not as it was approved."""
+        ref = changes.ref_of(ended.result.change)
+        self.details.append((ended.outcome, f"{ref}: {ended.detail or ended.outcome.label}"))
+        word = "is not ready" if ended.outcome.is_good else f"was {ended.outcome.label}"
+        self._reasons[ref.key] = f"it needs {ref}, which {word}"
+        if (ref.gvk.group, ref.gvk.kind) == _CRD:
+            spec = (changes.read_masked_core(ended.result.change).versions.manifest or {}).get("spec") or {}
+            kind = get_at(spec, ("names", "kind"), "")
+            self._kinds[str(spec.get("group")), str(kind)] = f"its kind is defined by {ref}, which {word}"
+
+    def find_reason(self, change: ObjectChange) -> str:
+        """Why an object is left out; "" when it needs nothing that failed."""
+        ref: ObjectRef = change.ref
+        if not self.details:
+            return ""
+        if change.operation is Operation.PRUNE:
+            return "nothing is pruned when an object could not be applied"
+        if (ref.gvk.group, ref.gvk.kind) in self._kinds:
+            return self._kinds[ref.gvk.group, ref.gvk.kind]
+        manifest: JSONObject = change.versions.manifest or {}
+        needed = sorted(find_needs(ref, manifest) & self._reasons.keys())
+        return self._reasons[needed[0]] if needed else ""
+
+
+def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
+    """The last entry of each object that another worker had begun, by result."""
+    if claim.is_first:
+        return {}
+    entries = JournalEntry.objects.filter(result__run=claim.run).order_by("result_id", "sequence")
+    return {entry.result_id: entry for entry in entries}
+
+
+class Walk:
+    """One walk through the steps of a run that is claimed and checked."""
+
+    def __init__(self, around: Access, crew: Crew[Ended], results: list[ObjectResult]) -> None:
+        self._around, self._crew = around, crew
+        self._results = results
+        self._claim: Claim = around.claim
+        self._failures = Failures()
+        self._left = sum(result.outcome in Outcome.unfinished() for result in results)
+        self._waiting = 0
+        self._is_cancelled = self._is_stopping = False
+        self._last = read_journal(self._claim)
+
+    def go(self) -> tuple[RunState, str]:
+        """Carry all steps out; the state that the run ends with, and what went wrong in one line."""
+        self._remember_earlier()
+        for _, results in groupby(self._results, key=lambda result: result.step):
+            ended = self._crew.carry_out(
+                self._list_flows(list(results)), may_start=self._may_start, may_wait=self._may_wait
+            )
+            for each in ended:
+                if not each.is_good:
+                    self._failures.add(each)
+            if self._is_stopping and (self._left or self._crew.has_given_up):
+                raise WorkerStoppingError("this worker was asked to end")
+        return self._conclude()
+
+    def _remember_earlier(self) -> None:
+        for result in self._results:
+            outcome = Outcome(result.outcome)
+            is_late = result.rollout in (RolloutState.FAILED, RolloutState.LATE)
+            if outcome not in Outcome.unfinished() and (not outcome.is_good or is_late):
+                self._failures.add(Ended(result, outcome, not is_late, result.rollout_detail or result.detail))
+
+    def _list_flows(self, results: list[ObjectResult]) -> Iterator[ObjectFlow[Ended]]:
+        for result in results:
+            if result.outcome not in Outcome.unfinished():
+                if result.rollout == RolloutState.WAITING:
+                    yield ObjectRun(self._around, result).follow_up()
+                continue
+            self._left -= 1
+            failpoints.reach("run.object")
+            reason = self._failures.find_reason(changes.read_masked_core(result.change)) if self._failures else ""
+            is_begun = result.outcome == Outcome.APPLYING
+            if reason and not is_begun:
+                yield self._skip(result, reason)
+            else:
+                yield ObjectRun(self._around, result, self._last.get(result.pk)).flow()
+
+    def _skip(self, result: ObjectResult, reason: str) -> ObjectFlow[Ended]:
+        change = changes.read_masked_core(result.change)
+        journal = Journal(self._claim, result, change, change, self._around.tag_key)
+        yield Record(partial(journal.conclude, Outcome.LEFT_OUT, reason, []))
+        return Ended(result, Outcome.LEFT_OUT, detail=reason)
+
+    def _may_start(self) -> bool:
+        if self._failures and not self._around.rules.carries_on:
+            return False
+        return self._may_wait()
+
+    def _may_wait(self) -> bool:
+        return not self._ask_stopping() and not self._ask_cancelled()
+
+    def _ask_stopping(self) -> bool:
+        self._is_stopping = self._is_stopping or stopping.is_requested()
+        return self._is_stopping
+
+    def _ask_cancelled(self) -> bool:
+        if self._claim.is_cancelled():
+            self._is_cancelled = True
+        return self._is_cancelled
+
+    def _conclude(self) -> tuple[RunState, str]:
+        if self._failures:
+            details = [detail for outcome, detail in self._failures.details if outcome is not Outcome.LEFT_OUT]
+            states = {outcome for outcome, _ in self._failures.details if outcome is not Outcome.LEFT_OUT}
+            state = RunState.STALE if states == {Outcome.STALE} else RunState.FAILED
+            more = f", and {len(details) - 1} more" if len(details) > 1 else ""
+            return state, f"{details[0]}{more}"
+        is_given_up = self._left > 0 or self._crew.has_given_up
+        return (RunState.CANCELLED if self._is_cancelled and is_given_up else RunState.SUCCEEDED), ""

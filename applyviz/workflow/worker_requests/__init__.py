@@ -1,0 +1,54 @@
+"""Errands: what a page needs that only workers may open, asked for by ids and answered masked.
+
+A process that holds the opening keys (the personal installation) answers at once, through the same door; a web
+process of a team writes the question down, waits a moment, and says that it is busy.
+"""
+
+from applyviz.workflow.worker_requests.answering import carry_out, end_late, find_unfinished
+from applyviz.workflow.worker_requests.asking import (
+    RefusedError,
+    UnansweredError,
+    UnfinishedError,
+    WaitingError,
+    find_errand,
+    read_answer,
+)
+from applyviz.workflow.worker_requests.questions import (
+    add_cluster,
+    adopt,
+    check_connection,
+    compare_objects,
+    find_facts,
+    read_adoption,
+    read_holdings,
+    read_inventory,
+    read_state,
+    replace_credential,
+    undo_run,
+)
+from applyviz.workflow.worker_requests.sandboxes import answer_kubectl, answer_watch
+
+__all__ = [
+    "RefusedError",
+    "UnansweredError",
+    "UnfinishedError",
+    "WaitingError",
+    "add_cluster",
+    "adopt",
+    "answer_kubectl",
+    "answer_watch",
+    "carry_out",
+    "check_connection",
+    "compare_objects",
+    "end_late",
+    "find_errand",
+    "find_facts",
+    "find_unfinished",
+    "read_adoption",
+    "read_answer",
+    "read_holdings",
+    "read_inventory",
+    "read_state",
+    "replace_credential",
+    "undo_run",
+]

@@ -1,0 +1,169 @@
+"""How each errand is answered: read and calculate first, then act; what is acted is one transaction with the answer.
+
+Every handler calls the use case as the person who asked, so that rights are looked at here again.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject, JSONValue
+from applyviz.engine.planning.digest.serialize import options_from_json, to_json
+from applyviz.records.enums import ErrandKind
+from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.sandbox.api.http import WatchPosition
+from applyviz.workflow.clusters import cluster_access, lifecycle, registration, sandboxes
+from applyviz.workflow.foundation import access
+from applyviz.workflow.foundation.access import Action, Person
+from applyviz.workflow.foundation.errors import NotVisibleError
+from applyviz.workflow.live import adoption, field_details, inventory
+from applyviz.workflow.plans import comparisons, live_values, revert
+from applyviz.workflow.worker_requests.wire import render_part, render_response
+
+Act = Callable[[], JSONValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as a handler gets it: who asks, of which cluster, ids and names, and what was sealed."""
+
+    by: Person | None
+    cluster: Cluster | None
+    content: JSONObject
+    secret: bytes = b""
+
+    @property
+    def person(self) -> Person:
+        """Who asks; raises `NotVisibleError` when it is nobody."""
+        if self.by is None:
+            raise NotVisibleError("nobody asks this")
+        return self.by
+
+    @property
+    def place(self) -> Cluster:
+        """The cluster that it is about, seen by who asks."""
+        if self.cluster is None:
+            raise NotVisibleError("there is no such cluster")
+        return registration.get_cluster(self.cluster.slug, for_user=self.person)
+
+
+def _inventory(asked: Asked) -> Act:
+    found = inventory.read_inventory(asked.place, for_user=asked.person)
+    return lambda: to_json(found)
+
+
+def _holdings(asked: Asked) -> Act:
+    found = inventory.read_holdings(asked.place, asked.content["manager"], for_user=asked.person)
+    return lambda: to_json(found)
+
+
+def _state(asked: Asked) -> Act:
+    found = cluster_access.read_state(asked.place, for_user=asked.person)
+    return lambda: to_json(found)
+
+
+def _find_plan(number: int) -> Plan:
+    found = Plan.objects.select_related("review", "target__cluster").filter(pk=number).first()
+    if found is None:
+        raise NotVisibleError("there is no such plan")
+    return found
+
+
+def _schema(asked: Asked) -> Act:
+    plan = _find_plan(asked.content["plan"])
+    access.require(asked.person, Action.LOOK, access.places_of(plan.review))
+    path = tuple(asked.content["path"])
+    facts = field_details.read_facts(plan, GroupVersionKind(*asked.content["gvk"]), path)
+    return lambda: None if facts is None else to_json(facts)
+
+
+def _compare(asked: Asked) -> Act:
+    first, second = (_find_plan(asked.content[name]) for name in ("first", "second"))
+    moves = comparisons.compare_secrets(first, second)
+    return lambda: moves
+
+
+def _adoption(asked: Asked) -> Act:
+    found = adoption.read_adoption(asked.place, **asked.content["object"], by=asked.person)
+    return lambda: to_json(found)
+
+
+def _adopt(asked: Asked) -> Act:
+    said = asked.content
+    act = adoption.prepare_adoption(
+        asked.place,
+        **said["object"],
+        title=said["title"],
+        reason=said["reason"],
+        options=options_from_json(said["options"]),
+        by=asked.person,
+    )
+    return lambda: {"review": act().number}
+
+
+def _undo(asked: Asked) -> Act:
+    run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster").get(number=asked.content["run"])
+    act = revert.prepare_inverse(run, by=asked.person)
+    return lambda: {"review": act().number}
+
+
+def _add_cluster(asked: Asked) -> Act:
+    act = registration.prepare_upload(**asked.content, kubeconfig=asked.secret, by=asked.person)
+    return lambda: {"cluster": act().slug}
+
+
+def _credential(asked: Asked) -> Act:
+    act = lifecycle.prepare_upload(asked.place, **asked.content, kubeconfig=asked.secret, by=asked.person)
+    return lambda: {"cluster": act().slug}
+
+
+def _connection(asked: Asked) -> Act:
+    found = lifecycle.check_connection(asked.place, by=asked.person)
+    return lambda: to_json(found)
+
+
+def _sandbox(asked: Asked) -> Act:
+    cluster = cast(Cluster, asked.cluster)  # who may talk to it, its token decides
+    said = json.loads(asked.secret)
+    if "position" in said:
+        held = said.pop("position")
+        position = WatchPosition(*held) if held is not None else None
+        return lambda: render_part(sandboxes.answer_watch(cluster, position=position, **said))
+    body = b64decode(said.pop("body"))
+    return lambda: render_response(sandboxes.answer_http(cluster, **said, body=body))
+
+
+def _secret_access(asked: Asked) -> Act:
+    names = [(namespace, name) for namespace, name in asked.content["names"]]
+    allowed = live_values.list_allowed(asked.place, names, by=asked.person)
+    return lambda: [list(name) for name in allowed]
+
+
+_HANDLERS: dict[ErrandKind, Callable[[Asked], Act]] = {
+    ErrandKind.INVENTORY: _inventory,
+    ErrandKind.HOLDINGS: _holdings,
+    ErrandKind.STATE: _state,
+    ErrandKind.SCHEMA: _schema,
+    ErrandKind.COMPARE: _compare,
+    ErrandKind.ADOPTION: _adoption,
+    ErrandKind.ADOPT: _adopt,
+    ErrandKind.UNDO: _undo,
+    ErrandKind.ADD_CLUSTER: _add_cluster,
+    ErrandKind.CREDENTIAL: _credential,
+    ErrandKind.CONNECTION: _connection,
+    ErrandKind.SECRET_ACCESS: _secret_access,
+    ErrandKind.SANDBOX: _sandbox,
+}
+
+
+def prepare(kind: ErrandKind, asked: Asked) -> Act:
+    """Read and calculate what an errand needs; the answer comes of acting, in the caller's transaction.
+
+    - Raises what the use case raises.
+    """
+    return _HANDLERS[kind](asked)

@@ -1,0 +1,120 @@
+"""What pages ask, one function each: the answer in the words of the use case, whoever opened what it needs."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from applyviz.engine.objects.paths import FieldPath
+from applyviz.engine.objects.refs import GroupVersionKind
+from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.digest.comparison import ObjectMove
+from applyviz.engine.planning.digest.serialize import from_json, options_to_json
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import ErrandKind
+from applyviz.records.models import ApplyRun, Cluster, Plan
+from applyviz.workflow.clusters.cluster_access import ClusterState
+from applyviz.workflow.clusters.lifecycle import ConnectionCheck
+from applyviz.workflow.foundation.access import Person
+from applyviz.workflow.live import field_details
+from applyviz.workflow.live.adoption import Adoption
+from applyviz.workflow.live.field_details import FieldFacts
+from applyviz.workflow.live.inventory import Holdings, Inventory
+from applyviz.workflow.plans import comparisons, live_values, revert
+from applyviz.workflow.plans.comparisons import Differing
+from applyviz.workflow.worker_requests.asking import Question, ask, peek, send
+
+
+def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
+    """The live objects of a cluster; `after`: an errand whose answer the person saw already."""
+    found: Inventory = from_json(Inventory, ask(Question(ErrandKind.INVENTORY, by, cluster), after=after))
+    return found
+
+
+def read_holdings(cluster: Cluster, manager: str, *, by: Person, after: int = 0) -> Holdings:
+    """All that one field manager owns in a cluster."""
+    question = Question(ErrandKind.HOLDINGS, by, cluster, {"manager": manager})
+    found: Holdings = from_json(Holdings, ask(question, after=after))
+    return found
+
+
+def read_state(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterState:
+    """How a cluster is, and what a person may do there."""
+    found: ClusterState = from_json(ClusterState, ask(Question(ErrandKind.STATE, by, cluster), after=after))
+    return found
+
+
+def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person, after: int = 0) -> FieldFacts | None:
+    """What the schema says of a field; a worker is asked where the cluster alone knows the kind."""
+    kind = field_details.find_known_kind(plan, gvk)
+    if kind is not None:
+        return field_details.facts_at(kind, path)
+    question = Question(
+        ErrandKind.SCHEMA, by, plan.target.cluster, {"plan": plan.pk, "gvk": list(gvk), "path": list(path)}
+    )
+    found: FieldFacts | None = from_json(FieldFacts | None, ask(question, after=after))
+    return found
+
+
+def compare_objects(
+    first: Plan, second: Plan, differing: tuple[Differing, ...], *, is_waited_for: bool, after: int = 0
+) -> list[ObjectMove | None]:
+    """What moved, for each of these objects; None where a worker has not said it yet, or nothing is to be told.
+
+    - Objects that hold no masked value are compared here; those that do, by a worker, once for both plans.
+    - `is_waited_for`: raises `WaitingError` rather than leaving such objects out.
+    """
+    secret = [one for one in differing if comparisons.holds_secrets(one)]
+    told: JSONObject = {}
+    if secret:
+        question = Question(ErrandKind.COMPARE, content={"first": first.pk, "second": second.pk})
+        told = (ask(question, after=after) if is_waited_for else peek(question)) or {}
+    return [
+        comparisons.read_move(told.get(comparisons.name_of(one))) if one in secret else comparisons.compare_masked(one)
+        for one in differing
+    ]
+
+
+def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 0) -> Adoption:
+    """What adopting an object would begin with; `of` is its group, kind, namespace and name."""
+    question = Question(ErrandKind.ADOPTION, by, cluster, {"object": of})
+    found: Adoption = from_json(Adoption, ask(question, after=after))
+    return found
+
+
+def adopt(cluster: Cluster, *, of: JSONObject, title: str, reason: str, options: ApplyOptions, by: Person) -> int:
+    """Open a review of a live object as its manifest; gives its number."""
+    said = {"object": of, "title": title, "reason": reason, "options": options_to_json(options)}
+    return cast(int, send(Question(ErrandKind.ADOPT, by, cluster, said))["review"])
+
+
+def _ask_secret_access(cluster: Cluster, names: list[live_values.Name], person: Person) -> list[live_values.Name]:
+    """Which of these Secrets a person may read; raises where nobody answers in a moment."""
+    question = Question(ErrandKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]})
+    return [(namespace, name) for namespace, name in ask(question)]
+
+
+live_values.ask_cluster = _ask_secret_access
+
+
+def undo_run(run: ApplyRun, *, by: Person) -> int:
+    """Open a review of what would undo a run; gives its number. What blocks it is said at once."""
+    revert.require_undo(run, by=by)
+    return cast(int, send(Question(ErrandKind.UNDO, by, content={"run": run.number}))["review"])
+
+
+def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> str:
+    """Add a live cluster from an uploaded kubeconfig, which is sealed at once; gives its slug."""
+    said = {"slug": slug, "name": name, "context": context}
+    return cast(str, send(Question(ErrandKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"])
+
+
+def replace_credential(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Person) -> str:
+    """Put an uploaded kubeconfig in place of a cluster's credential, sealed at once; returns the cluster's slug."""
+    question = Question(ErrandKind.CREDENTIAL, by, cluster, {"context": context}, secret=kubeconfig)
+    return cast(str, send(question)["cluster"])
+
+
+def check_connection(cluster: Cluster, *, by: Person, after: int = 0) -> ConnectionCheck:
+    """Ask a cluster with its own credential who it is; returns what was found, a failure too."""
+    found: ConnectionCheck = from_json(ConnectionCheck, ask(Question(ErrandKind.CONNECTION, by, cluster), after=after))
+    return found

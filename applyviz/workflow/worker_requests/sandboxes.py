@@ -1,0 +1,89 @@
+"""What kubectl asks a sandbox, answered by a worker: sealed on the way there, and for this process on the way back.
+
+A watch is answered in parts, each a question of its own, asked when there is something to say: no worker is held while
+nothing happens.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import lru_cache
+
+from applyviz import hpke
+from applyviz.engine.objects.values import JSONObject
+from applyviz.records.enums import ErrandKind, ErrandState
+from applyviz.records.models import Cluster, Errand
+from applyviz.records.sealing import can_open
+from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, refuse_watch
+from applyviz.workflow.clusters import sandboxes
+from applyviz.workflow.worker_requests.asking import Question, wait, write_down
+from applyviz.workflow.worker_requests.wire import read_part, read_response
+
+_PATIENCE = timedelta(seconds=30)
+
+
+@lru_cache(maxsize=1)
+def _reply_key() -> str:
+    """The opening key of this process, for answers to itself; it is kept nowhere else."""
+    return hpke.make_opening_key()
+
+
+def _ask_worker(cluster: Cluster, said: JSONObject) -> JSONObject | None:
+    """The answer of a worker, None when none answered in time."""
+    question = Question(
+        ErrandKind.SANDBOX,
+        cluster=cluster,
+        secret=json.dumps(said).encode(),
+        reply_to=hpke.sealing_key_of(_reply_key()),
+    )
+    errand = wait(write_down(question, patience=_PATIENCE), _PATIENCE.total_seconds())
+    if errand.state != ErrandState.DONE or errand.sealed_result is None:
+        return None
+    told: JSONObject = json.loads(hpke.unseal(bytes(errand.sealed_result), [_reply_key()]))
+    Errand.objects.filter(pk=errand.pk).delete()
+    return told
+
+
+def answer_kubectl(
+    cluster: Cluster, *, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+) -> Response:
+    """Answer one HTTP request as a sandbox's API server.
+
+    - A web process checks the token, and passes the rest on sealed; the answer comes back sealed for it alone.
+    """
+    if can_open():
+        return sandboxes.answer_http(cluster, method=method, path=path, query=query, headers=headers, body=body)
+    refused = sandboxes.refuse_stranger(cluster, headers)
+    if refused is not None:
+        return refused
+    said = {"method": method, "path": path, "query": query, "headers": dict(headers), "body": b64encode(body).decode()}
+    told = _ask_worker(cluster, said)
+    return sandboxes.NO_WORKER if told is None else read_response(told)
+
+
+def answer_watch(
+    cluster: Cluster,
+    *,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    position: WatchPosition | None = None,
+    has_bookmark: bool = False,
+) -> WatchPart:
+    """Answer a part of a watch, as `answer_kubectl` answers a request; see `clusters.sandboxes.answer_watch`."""
+    if can_open():
+        return sandboxes.answer_watch(
+            cluster, path=path, query=query, headers=headers, position=position, has_bookmark=has_bookmark
+        )
+    refused = sandboxes.refuse_stranger(cluster, headers)
+    if refused is not None:
+        return refuse_watch(refused)
+    held = list(position) if position is not None else None
+    said = {
+        "path": path, "query": query, "headers": dict(headers), "position": held, "has_bookmark": has_bookmark,
+    }  # fmt: skip
+    told = _ask_worker(cluster, said)
+    return refuse_watch(sandboxes.NO_WORKER) if told is None else read_part(told)

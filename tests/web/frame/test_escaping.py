@@ -1,0 +1,84 @@
+"""Text of manifests, field managers and errors does nothing on a page, and hidden characters are shown."""
+
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
+from applyviz.engine.objects import paths
+from applyviz.engine.objects.owners import Owner
+from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.web.reviews.pane.object_pane import Tab
+from applyviz.web.templatetags.applyviz import breakable, visible
+from tests.web import builders, rows
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</textarea><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "{{ 7|add:7 }}{% debug %}",
+]
+
+
+def build_hostile(payload: str):
+    path = paths.fields("data", payload)
+    owner = Owner(payload, "Apply", "v1")
+    obj = {"kind": payload, "metadata": {"name": payload}, "data": {payload: payload}}
+    after = {**obj, "data": {payload: f"{payload}{payload}"}}
+    reason = FieldReason(path, FieldOperation.CHANGED, Reason.MANIFEST_SETS, payload, (owner,), (owner,))
+    change = builders.build_change()
+    return replace(
+        change,
+        ref=change.ref._replace(name=payload, namespace=payload),
+        operation=Operation.ERROR,
+        error=payload,
+        warnings=(payload,),
+        versions=Versions(None, after, obj, after, after),
+        fields=(reason,),
+        conflicts=(),
+        hazards=(),
+    )
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_payload_is_text_on_every_tab(as_viewer, alice, payload):
+    plan = rows.make_plan(alice, [build_hostile(payload)], title=payload[:200])
+
+    for tab in Tab:
+        address = reverse("reviews:show-object", args=[plan.review.number, 1, 0, tab.value])
+        page = as_viewer.get(address).content.decode()
+
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+        assert "<svg onload" not in page
+        assert "' onmouseover='" not in page
+        assert 'href="javascript:' not in page
+        assert "14" not in page.partition('class="pane-head"')[2].partition("</header>")[0]
+
+
+def test_ticket_becomes_a_link_only_over_https(as_viewer, plan):
+    type(plan.review).objects.filter(pk=plan.review.pk).update(ticket="javascript:alert(1)")
+    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert "javascript:alert(1)" in page
+    assert 'href="javascript:' not in page
+
+
+def test_hidden_characters_are_shown_by_number():
+    shown = str(visible("a\u202eb\u200bc"))
+
+    assert shown == (
+        'a<span class="invisible" title="right-to-left override">U+202E</span>'
+        'b<span class="invisible" title="zero width space">U+200B</span>c'
+    )
+
+
+def test_visible_leaves_lines_and_letters_alone():
+    assert str(visible("größer\n\t<b>")) == "größer\n\t&lt;b&gt;"
+
+
+def test_breakable_escapes_before_it_breaks():
+    assert str(breakable("a.b/<i>")) == "a.<wbr>b/<wbr>&lt;i&gt;"

@@ -1,0 +1,58 @@
+"""Risks as chips: the one list of risks, and nothing that is blocked counted as happening."""
+
+from applyviz.engine.planning.model.plan import Operation
+from applyviz.records.models import ObjectChange
+from applyviz.web.reviews.pages.risks import list_dangers
+from applyviz.workflow.policies.risks import gather_risks
+
+
+def row(position, name, *risks, operation=Operation.UPDATE, kind="Deployment"):
+    return ObjectChange(
+        position=position,
+        name=name,
+        kind=kind,
+        operation=operation.value,
+        has_effect=True,
+        dangers=[list(risk) for risk in risks],
+    )
+
+
+def tell(changes, many=50):
+    found = list_dangers(changes, gather_risks(changes, many=many), url_of=str)
+    return [(d.look.tone, str(d.title), [one.name for one in d.objects]) for d in found]
+
+
+def test_what_is_blocked_does_not_happen():
+    restarts = ("pods-restart", "medium")
+    changes = [row(0, "cart", restarts), row(1, "checkout", restarts, operation=Operation.REFUSED)]
+
+    assert tell(changes) == [("warn", "Pods restart", ["cart"]), ("warn", "Blocked by conflict", ["checkout"])]
+
+
+def test_what_is_not_written_has_no_risk():
+    wide = ("cluster-scoped", "medium")
+    changes = [row(n, "x", wide, operation=o) for n, o in enumerate((Operation.UNCHANGED, Operation.ERROR))]
+
+    assert tell(changes) == []
+
+
+def test_high_risks_come_first_and_infos_do_not_come():
+    changes = [
+        row(0, "cart", ("pods-restart", "medium"), ("order-churn", "info")),
+        row(1, "inventory", ("pods-restart", "high"), ("force", "high")),
+    ]
+
+    assert tell(changes) == [
+        ("remove", "Fields forced (force-conflicts)", ["inventory"]),
+        ("remove", "Downtime", ["inventory"]),
+        ("warn", "Pods restart", ["cart"]),
+    ]
+
+
+def test_many_objects_are_a_risk_from_the_number_of_the_policy():
+    changes = [row(n, f"o{n}") for n in range(4)]
+
+    (danger,) = list_dangers(changes, gather_risks(changes, many=3), url_of=str)
+
+    assert (str(danger.title), danger.names, danger.more, danger.url) == ("Large change", "o0, o1", 2, "0")
+    assert tell(changes, many=4) == []

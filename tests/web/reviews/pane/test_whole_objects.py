@@ -1,0 +1,44 @@
+"""What the pane says of objects that change as a whole, not at all, or only in who owns their fields."""
+
+from dataclasses import replace
+
+import pytest
+
+from applyviz.engine.planning.model.plan import Certainty, Operation, Versions
+from applyviz.engine.planning.objects.change_builder import REJECTED
+from applyviz.web.reviews.pane.fields import FieldFilter
+from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab, _empty_text, _link_tabs
+from tests.web.builders import build_change
+
+CHANGE = replace(build_change(), fields=(), conflicts=())
+SECRET = {"kind": "Secret", "stringData": {"user": "a", "password": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (replace(CHANGE, operation=Operation.PRUNE), "The object is deleted."),
+        (
+            replace(CHANGE, operation=Operation.UPDATE),
+            "Only field ownership changes; no values change.",
+        ),
+        (
+            replace(CHANGE, operation=Operation.CREATE, versions=Versions(manifest=SECRET)),
+            "The object is created; stringData sets password, user.",
+        ),
+        (
+            replace(CHANGE, operation=Operation.ERROR, certainty=Certainty.NONE, certainty_reason=REJECTED),
+            "The API server rejects this object, so none of it changes.",
+        ),
+    ],
+)
+def test_changes_without_a_field_are_explained(change, text):
+    assert str(_empty_text(change, FieldFilter.CHANGES)) == text
+
+
+@pytest.mark.parametrize("operation", [Operation.PRUNE, Operation.ERROR])
+def test_what_changes_as_a_whole_or_not_at_all_counts_no_fields(operation):
+    tabs = _link_tabs(replace(build_change(), operation=operation), PaneChoice(), str)
+
+    assert {t.count for t in tabs if t.word == _link_tabs(build_change(), PaneChoice(), str)[0].word} == {None}
+    assert Tab.CHANGES is next(iter(Tab))

@@ -1,0 +1,72 @@
+"""The change record: one page that holds what is needed to read a change without the product."""
+
+from dataclasses import replace
+
+from django.urls import reverse
+
+from applyviz.engine.planning.model.plan import Operation, Versions
+from applyviz.web.reviews.pages import change_record
+from applyviz.workflow.approvals import comments
+from tests.web import builders, rows
+
+
+def read(browser, plan):
+    answer = browser.get(reverse("reviews:show-record", args=[plan.review.number, plan.number]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def change(name, version, operation=Operation.UPDATE):
+    base = builders.build_change()
+    live, after = (builders.build_deployment(v, "registry.example/shop:1") for v in ("v1", version))
+    return replace(
+        base,
+        ref=base.ref._replace(name=name),
+        operation=operation,
+        versions=Versions(None, after, live, after, after),
+        fields=(base.fields[0],),
+        conflicts=(),
+        hazards=(),
+    )
+
+
+def test_record_tells_fields_reasons_and_people(as_viewer, alice):
+    plan = rows.make_plan(alice, [builders.build_change()])
+    comments.add_comment(plan, by=alice, text="look at *replicas*")
+    page = read(as_viewer, plan)
+
+    assert "No approvals." in page
+    assert "Not applied." in page
+    assert "look at <em>replicas</em>" in page
+    assert "v0.8.0" in page
+    assert "v0.10.1" in page
+    assert "Back to the review" in page
+
+
+def test_objects_that_change_alike_are_printed_once(as_viewer, alice):
+    plan = rows.make_plan(alice, [*(change(f"web-{n}", "v2") for n in range(4)), change("other", "v3")])
+    record = change_record.present_record(plan)
+
+    assert [(o.name, o.others) for o in record.objects] == [
+        ("web-0", ("Deployment web-1", "Deployment web-2", "Deployment web-3")),
+        ("other", ()),
+    ]
+
+
+def test_new_object_is_printed_as_its_manifest(as_viewer, alice):
+    plan = rows.make_plan(alice, [change("fresh", "v2", Operation.CREATE)])
+    record = change_record.present_record(plan)
+
+    assert record.objects[0].text.startswith("apiVersion: apps/v1\n")
+    assert record.objects[0].sections == ()
+
+
+def test_what_is_left_out_is_counted(as_viewer, alice, monkeypatch):
+    monkeypatch.setattr(change_record, "MOST_PRINTED", 2)
+    plan = rows.make_plan(alice, [change(f"web-{n}", f"v{n + 2}") for n in range(5)])
+
+    assert "3 more changes are listed in the review." in read(as_viewer, plan)
+
+
+def test_record_without_changes_says_so(as_viewer, alice):
+    assert "No changes." in read(as_viewer, rows.make_plan(alice, []))

@@ -1,0 +1,129 @@
+"""The page that says what moved between two plans, and the notice that leads to it."""
+
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
+from applyviz.engine.requests.options import Order, Prune, PruneMode
+from applyviz.web.reviews.pages import comparison
+from applyviz.workflow.approvals import approving
+from applyviz.workflow.plans import planner, reviews
+from tests.stories import SETTINGS, Team, config_map, secret
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def team(monkeypatch):
+    team = Team().wire_up(monkeypatch)
+    team.apply(config_map(colour="red"), secret(password="canary-1"))
+    return team
+
+
+@pytest.fixture
+def bobs(team) -> Client:
+    found = Client()
+    found.force_login(team.bob)
+    return found
+
+
+def replan(team, plan):
+    made = reviews.replan_review(plan.review, by=team.alice)
+    planner.make_plan(made.pk)
+    made.refresh_from_db()
+    return made
+
+
+def read(answer):
+    return answer.content.decode().replace("<wbr>", "")
+
+
+def show(bobs, plan, query=""):
+    return bobs.get(reverse("reviews:compare-plans", args=[plan.review.number]) + query)
+
+
+def test_comparison_names_field_values_and_mover(team, bobs):
+    first = team.plan(config_map(colour="blue"), secret(password="canary-1"))
+    team.edit(SETTINGS, {"data": {"colour": "green"}})
+    replan(team, first)
+
+    html = read(show(bobs, first, "?from=1&to=2"))
+
+    assert "1 of 2 objects differ" in html
+    assert "canary" not in html
+    assert "masked" not in html
+    for word in ("data.colour", "red", "green", "kubectl-edit"):
+        assert word in html
+
+
+def test_secrets_that_stayed_do_not_look_moved(team, bobs):
+    first = team.plan(config_map(colour="red"), secret(password="canary-2"))
+    path = "/api/v1/namespaces/default/secrets/login"
+    team.edit(path, {"metadata": {"labels": {"tier": "gold"}}})
+    replan(team, first)
+    team.edit(path, {"stringData": {"password": "canary-3"}})
+    replan(team, first)
+
+    calm = read(show(bobs, first, "?from=1&to=2"))
+    moved = read(show(bobs, first, "?from=2&to=3"))
+
+    assert "data.password" not in calm
+    assert "data.password" in moved
+    assert "canary" not in moved
+
+
+def test_plan_says_what_its_forerunner_did_otherwise(team, bobs):
+    first = team.plan(config_map(colour="blue"), secret(password="canary-1"))
+    approving.approve_plan(first, by=team.bob, digest=first.digest)
+    team.edit(SETTINGS, {"data": {"colour": "green"}})
+    second = replan(team, first)
+
+    html = (
+        bobs.get(reverse("reviews:show-plan", args=[first.review.number, second.number]))
+        .content.decode()
+        .replace("<wbr>", "")
+    )
+
+    assert "Changed since plan 1" in html
+    assert "The approvals of bob do not apply to this plan." in html
+    assert "ConfigMap settings: data.colour: green → blue" in html or "data.colour: blue → " in html
+    assert "changed by kubectl-edit" in html
+    assert f"/reviews/{first.review.number}/compare/?from=1&amp;to=2" in html
+
+
+def test_every_option_that_differs_between_plans_is_named(team):
+    first, second = (team.plan(config_map(color="blue")) for _ in range(2))
+    options = options_from_json(second.options)
+    second.options = options_to_json(replace(options, order=Order.AS_GIVEN, prune=Prune(PruneMode.ALLOWLIST, ("v1",))))
+
+    told = comparison._compare_frames(first, second)
+
+    assert {(one.label, one.first, one.second) for one in told} == {
+        ("order", options.order.value, "as_given"),
+        ("prune.mode", "none", "allowlist"),
+        ("prune.allowlist[0]", "none", "v1"),
+    }
+
+
+def test_plan_that_does_the_same_says_so(team, bobs):
+    first = team.plan(config_map(colour="blue"))
+    second = replan(team, first)
+
+    html = (
+        bobs.get(reverse("reviews:show-plan", args=[first.review.number, second.number]))
+        .content.decode()
+        .replace("<wbr>", "")
+    )
+
+    assert "Identical to plan 1" in html
+    assert "No differences" in read(show(bobs, first))
+
+
+@pytest.mark.parametrize("query", ["", "?from=1&to=9", "?from=9&to=1"])
+def test_plans_that_are_not_there_are_not_found(team, bobs, query):
+    plan = team.plan(config_map(colour="blue"))
+
+    assert show(bobs, plan, query).status_code == 404

@@ -1,0 +1,167 @@
+"""Deciding a conflict: one of three ways, by who may, and only what is still open."""
+
+from dataclasses import replace
+
+import pytest
+from django.urls import reverse
+
+from applyviz.engine.planning.conflicts.blocked_removals import Holder, Keeper, Release
+from applyviz.records.models import Decision, Plan
+from tests.web import builders, rows
+
+
+def url(plan) -> str:
+    return reverse("reviews:decide", args=[plan.review.number, plan.number, 0])
+
+
+@pytest.mark.parametrize("way", ["take over", "leave to the other", "keep live and own it too"])
+def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
+    answer = as_alice.post(url(refused_plan), {"way-0": way})
+
+    following = Plan.objects.get(number=2)
+    decision = Decision.objects.get()
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 2])
+    assert (decision.choice, decision.manager) == (way, "kubectl-set")
+    assert [d["way"] for d in following.decisions] == [way]
+    assert tuple(following.decisions[0]["path"]) == builders.IMAGE
+
+
+def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
+    as_alice.post(reverse("reviews:replan", args=[refused_plan.review.number]), {"takes_over": "1"})
+
+    assert list(Decision.objects.values_list("choice", flat=True)) == ["take over"]
+
+
+@pytest.mark.parametrize("form", [{}, {"way-7": "take over"}, {"way-0": "ignore"}, {"way-0x": "take over"}])
+def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form):
+    assert as_alice.post(url(refused_plan), form).status_code == 409
+    assert Decision.objects.count() == 0
+
+
+def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_plan):
+    address = reverse("reviews:show-review", args=[refused_plan.review.number])
+
+    for_alice, for_viewer = (browser.get(address).content.decode() for browser in (as_alice, as_viewer))
+
+    assert for_alice.count('name="way-0"') == 3
+    assert "checked" not in for_alice.partition('id="pane"')[2]
+    assert url(refused_plan) not in for_viewer
+    assert 'name="way-0"' not in for_viewer
+    assert "Choose a resolution" in for_viewer
+
+
+def test_viewer_may_not_decide(as_viewer, as_charlie, refused_plan):
+    form = {"way-0": "take over"}
+
+    assert [b.post(url(refused_plan), form).status_code for b in (as_viewer, as_charlie)] == [403, 404]
+
+
+def test_deciding_takes_no_get(as_alice, refused_plan):
+    assert as_alice.get(url(refused_plan)).status_code == 405
+
+
+@pytest.mark.parametrize(("manager", "status", "count"), [("kubectl-set", 302, 1), ("", 302, 1), ("nobody", 409, 0)])
+def test_conflicts_of_one_field_manager_are_decided_at_once(as_alice, refused_plan, manager, status, count):
+    address = reverse("reviews:decide-everywhere", args=[refused_plan.review.number, refused_plan.number])
+
+    answer = as_alice.post(address, {"way": "leave to the other", "manager": manager})
+
+    assert (answer.status_code, Decision.objects.count()) == (status, count)
+
+
+def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_alice, refused_plan):
+    as_alice.post(url(refused_plan), {"way-0": "leave to the other"})
+    Plan.objects.filter(number=2).update(state="complete")
+
+    answer = as_alice.post(reverse("reviews:undo-decision", args=[refused_plan.review.number, 2, 0]))
+
+    assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 3])
+    assert [len(p.decisions) for p in Plan.objects.order_by("number")] == [0, 1, 0]
+    assert Decision.objects.count() == 1
+
+
+def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused_plan):
+    as_alice.post(url(refused_plan), {"way-0": "leave to the other"})
+
+    address = reverse("reviews:undo-decision", args=[refused_plan.review.number, refused_plan.number, 0])
+
+    assert as_alice.post(address).status_code == 409
+
+
+def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_plan):
+    page = as_alice.post(url(refused_plan), {"way-0": "leave to the other", "then": "preview", "note": "<b>"})
+
+    text = page.content.decode()
+    assert (page.status_code, Decision.objects.count()) == (200, 0)
+    assert "Give up the field" in text
+    assert "<code>PATCH</code>" not in text
+    assert 'name="way-0" value="leave to the other"' in text
+    assert 'value="&lt;b&gt;"' in text
+    body = text.partition('aria-label="Body">')[2].partition("</pre>")[0]
+    assert "image" not in body
+    assert "name: server" in body
+
+
+@pytest.mark.parametrize(
+    ("scope", "status"),
+    [
+        ("", 200),
+        ("position=0&manager=kubectl-set", 200),
+        ("manager=kubectl-set", 200),
+        ("kind=apps/Deployment", 200),
+        ("kind=apps/StatefulSet", 409),
+        ("position=9", 409),
+    ],
+)
+def test_more_than_one_field_is_shown_and_decided_by_its_scope(as_alice, refused_plan, scope, status):
+    address = reverse("reviews:decide-everywhere", args=[refused_plan.review.number, refused_plan.number])
+
+    shown = as_alice.get(address, {"way": "take over", "scope": scope})
+    assert (shown.status_code, Decision.objects.count()) == (status, 0)
+    if status == 200:
+        assert "Sent with force" in shown.content.decode()
+        as_alice.post(address, {"way": "take over", "scope": scope, "note": "agreed"})
+        assert list(Decision.objects.values_list("choice", "note")) == [("take over", "agreed")]
+
+
+@pytest.mark.parametrize(
+    ("of", "place", "way", "status"),
+    [
+        ("ways", 0, 2, 200),
+        ("ways", 0, 1, 404),
+        ("ways", 7, 1, 404),
+        ("all", 0, 0, 404),
+        ("answers", 0, 0, 404),
+        ("else", 0, 0, 404),
+    ],
+)
+def test_patch_is_taken_away_as_a_file(as_viewer, refused_plan, of, place, way, status):
+    address = reverse("reviews:show-patch", args=[refused_plan.review.number, 1, 0, of, place, way])
+
+    answer = as_viewer.get(address)
+
+    assert answer.status_code == status
+    if status == 200:
+        assert answer.headers["Content-Type"] == "text/x-diff; charset=utf-8"
+        assert answer.content.decode().startswith("--- a/frontend.yaml\n+++ b/frontend.yaml\n@@ ")
+
+
+def test_plan_without_ways_asks_to_plan_again(as_alice, alice):
+    plan = rows.make_plan(alice, [replace(builders.build_change(), ways=())])
+
+    page = as_alice.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert "has no preview of the resolutions" in page
+    assert 'name="way-0"' not in page
+
+
+def test_removal_that_will_not_happen_offers_its_way_out(as_viewer, alice):
+    holder = Holder(builders.AUTOSCALER, Keeper.CONTROLLER)
+    release = Release(builders.REPLICAS, (holder,), "kubectl patch deployments.apps frontend", True, True)
+    plan = rows.make_plan(alice, [replace(builders.build_change(), releases=(release,))])
+
+    page = as_viewer.get(reverse("reviews:show-review", args=[plan.review.number])).content.decode()
+
+    assert "kubectl patch deployments.apps frontend" in page
+    assert "is a controller and will write it again" in page
+    assert "until its owner writes it again" in page

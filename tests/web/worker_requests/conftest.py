@@ -1,0 +1,61 @@
+"""A team whose web process holds no key that opens: a run, a review of two plans that differ, and an administrator."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from applyviz.records.models import Team as TeamRow
+from applyviz.records.models import Webhook
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.plans import planner, reviews
+from applyviz.workflow.worker_requests import asking
+from tests.builders import make_policy
+from tests.keyless import go_without_keys
+from tests.stories import Team, config_map, secret
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+def replan(team, plan):
+    made = reviews.replan_review(plan.review, by=team.alice)
+    planner.make_plan(made.pk)
+    return made
+
+
+@pytest.fixture
+def run(team):
+    """A run of review 1; review 2 has two plans that differ, in a Secret too."""
+    run = team.apply(config_map(colour="red"), secret(password="canary-1"))
+    first = team.plan(config_map(colour="blue"), secret(password="canary-2"))
+    team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"colour": "green"}})
+    team.edit("/api/v1/namespaces/default/secrets/login", {"stringData": {"password": "canary-3", "other": "x"}})
+    replan(team, first)
+    now, sealed = timezone.now(), Sealed.of_bytes(b"canary-1")
+    Webhook.objects.create(name="chat", url="https://chat.example", secret=sealed, created_at=now, created_by=team.bob)
+    make_policy("box")
+    TeamRow.objects.create(slug="box", name="Box", created_at=now)
+    return run
+
+
+@pytest.fixture
+def root(db):
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("root"))
+    return browser
+
+
+@pytest.fixture
+def web(run, settings, monkeypatch):
+    return go_without_keys(settings, monkeypatch)
+
+
+@pytest.fixture
+def slow(web, monkeypatch):
+    """A worker that takes longer than a page waits."""
+    web.works = False
+    monkeypatch.setattr(asking, "wait", lambda errand, seconds=0: asking.look(errand))
+    return web

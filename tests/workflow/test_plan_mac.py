@@ -1,0 +1,142 @@
+"""The seal of a plan: it fits what was completed, nothing else, and spares a run the deriving of every change."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import models
+
+from applyviz.records import triggers
+from applyviz.records.enums import RunState
+from applyviz.records.models import ApplyRun, ObjectChange, Plan
+from applyviz.records.sealing import Sealed
+from applyviz.workflow.plans import plan_mac
+from applyviz.workflow.runs import plan_integrity
+from tests.stories import Team, config_map
+
+pytestmark = pytest.mark.django_db
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {token: hunter2hunter2}\n"
+COLUMNS = [f.name for f in ObjectChange._meta.concrete_fields if f.name not in ("id", "plan")]
+BOUND = ["digest", "digest_key_id", "options", "decisions", "policy_version", "cluster_uid", "tag_key"]
+
+
+@pytest.fixture
+def team(monkeypatch):
+    return Team().wire_up(monkeypatch)
+
+
+@pytest.fixture
+def plan(team):
+    return team.plan(config_map("b", a="1"), SECRET, config_map("a", a="1"))
+
+
+def is_sealed(plan):
+    plan = Plan.objects.get(pk=plan.pk)
+    return plan_mac.fits(plan, list(plan.changes.order_by("position")))
+
+
+def flip(row, name):
+    """Another value for a column, of the same type, past all triggers."""
+    field, value = row._meta.get_field(name), getattr(row, name)
+    if isinstance(value, Sealed):
+        other = value.resealed()
+    elif isinstance(field, models.JSONField):
+        other = {**value, "x": 1} if isinstance(value, dict) else [*value, "x"]
+    elif isinstance(value, bool):
+        other = not value
+    elif isinstance(value, int):
+        other = value + 7
+    else:
+        other = f"{value}x"
+    triggers.remove("default")
+    type(row).objects.filter(pk=row.pk).update(**{name: other})
+    triggers.install("default")
+
+
+def forbid(monkeypatch):
+    """No sealed change may be derived anew; whoever tries is told of."""
+    tried = []
+    monkeypatch.setattr(plan_integrity, "_derive_anew", lambda *_: tried.append(1) or "derived anew")
+    return tried
+
+
+def test_complete_plan_is_sealed_and_its_run_derives_nothing_anew(team, plan, monkeypatch):
+    assert is_sealed(plan)
+    tried = forbid(monkeypatch)
+
+    run = team.work(team.start(plan))
+
+    assert (run.state, tried) == (RunState.SUCCEEDED, [])
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_seal_fits_no_other_change(plan, name):
+    flip(plan.changes.order_by("position")[1], name)
+
+    assert not is_sealed(plan)
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_seal_fits_no_other_plan(plan, name):
+    flip(plan, name)
+
+    assert not is_sealed(plan)
+
+
+@pytest.mark.parametrize("which", ["gone", "added"])
+def test_seal_fits_no_other_number_of_changes(plan, which):
+    row = plan.changes.order_by("position")[2]
+    triggers.remove("default")
+    if which == "gone":
+        ObjectChange.objects.filter(pk=row.pk).delete()
+    else:
+        row.pk, row.position = None, 9
+        row.save(force_insert=True)
+    triggers.install("default")
+
+    assert not is_sealed(plan)
+
+
+def test_seal_of_another_plan_or_key_does_not_fit(team, plan, settings):
+    other = team.plan(config_map("b", a="2"))
+    triggers.remove("default")
+    Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: other.summary[plan_mac.KEY]})
+    triggers.install("default")
+    assert not is_sealed(plan)
+    assert is_sealed(other)
+
+    settings.APPLYVIZ_DIGEST_KEY = "another-key-of-another-installation-0123456789"
+    assert not is_sealed(other)
+
+
+@pytest.mark.parametrize("kept", [None, "", 7, "ü" * 64, ["x"]])
+def test_plan_without_a_seal_is_derived_anew_and_runs(team, plan, kept):
+    run = team.start(plan)
+    triggers.remove("default")
+    Plan.objects.filter(pk=plan.pk).update(summary={**plan.summary, plan_mac.KEY: kept})
+    triggers.install("default")
+    assert not is_sealed(plan)
+
+    assert team.work(ApplyRun.objects.get(pk=run.pk)).state == RunState.SUCCEEDED
+
+
+def test_changed_plan_that_lost_its_seal_writes_nothing(team, plan):
+    run = team.start(plan)
+    flip(plan.changes.order_by("position")[0], "document")
+    triggers.remove("default")
+    Plan.objects.filter(pk=plan.pk).update(summary={}, completed_at=datetime(2026, 1, 1, tzinfo=UTC))
+    triggers.install("default")
+
+    run = team.work(ApplyRun.objects.get(pk=run.pk))
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "what was shown of it" in run.error
+
+
+def test_run_that_lost_an_object_writes_nothing(team, plan):
+    run = team.start(plan)
+    run.results.filter(change=plan.changes.order_by("position")[1]).delete()
+
+    run = team.work(ApplyRun.objects.get(pk=run.pk))
+
+    assert (run.state, team.wire.writes) == (RunState.FAILED, [])
+    assert "its objects" in run.error

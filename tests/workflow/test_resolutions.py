@@ -1,0 +1,110 @@
+"""Decisions on conflicts: three ways out, one field and field manager each, carried by later plans."""
+
+import pytest
+
+from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.requests.options import ApplyOptions
+from applyviz.records.enums import AuditAction, RunState
+from applyviz.records.models import AuditEntry, Decision
+from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
+from applyviz.workflow.plans import planner, resolutions, reviews
+from tests.stories import SETTINGS, Team, config_map
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def team(monkeypatch):
+    """Two fields are in dispute: somebody changed both by hand."""
+    team = Team().wire_up(monkeypatch)
+    team.apply(config_map(a="1", b="1", c="1"))
+    team.edit(SETTINGS, {"data": {"a": "by hand", "b": "by hand"}})
+    return team
+
+
+@pytest.fixture
+def plan(team):
+    return team.plan(config_map(a="2", b="2", c="2"))
+
+
+def decide(team, plan, *ways):
+    """The next plan, with a way for each conflict in the order of its fields."""
+    open_now = sorted(resolutions.choose_everywhere(plan, Way.TAKE_OVER), key=lambda choice: choice.path)
+    choices = [
+        resolutions.Choice(choice.ref, choice.path, choice.manager, way)
+        for choice, way in zip(open_now, ways, strict=False)
+    ]
+    following = reviews.replan_review(plan.review, by=team.alice, choices=choices, note="agreed")
+    planner.make_plan(following.pk)
+    following.refresh_from_db()
+    return following
+
+
+@pytest.mark.parametrize(
+    ("ways", "data"),
+    [
+        ((Way.TAKE_OVER, Way.TAKE_OVER), {"a": "2", "b": "2", "c": "2"}),
+        ((Way.LEAVE, Way.LEAVE), {"a": "by hand", "b": "by hand", "c": "2"}),
+        ((Way.CO_OWN, Way.TAKE_OVER), {"a": "by hand", "b": "2", "c": "2"}),
+    ],
+)
+def test_ways_out_are_applied_as_they_were_decided(team, plan, ways, data):
+    following = decide(team, plan, *ways)
+    run = team.work(team.start(following))
+
+    assert (run.state, run.error, team.outcomes(run)) == (RunState.SUCCEEDED, "", ["applied and verified"])
+    assert team.live()["data"] == data
+
+
+def test_half_decided_object_stays_refused(team, plan):
+    following = decide(team, plan, Way.TAKE_OVER)
+
+    assert following.counts == {"refused": 1}
+    assert len(following.decisions) == 1
+
+
+def test_decisions_are_kept_with_who_made_them(team, plan):
+    decide(team, plan, Way.TAKE_OVER, Way.LEAVE)
+
+    kept = [(d.by.username, d.path, d.manager, d.choice, d.note) for d in Decision.objects.order_by("path")]
+    assert kept == [
+        ("alice", ".data.a", "kubectl-edit", "take over", "agreed"),
+        ("alice", ".data.b", "kubectl-edit", "leave to the other", "agreed"),
+    ]
+    entry = AuditEntry.objects.get(action=AuditAction.DECISION_MADE)
+    assert (entry.kind, entry.name, entry.actor_name) == ("ConfigMap", "settings", "alice")
+
+
+def test_later_plans_carry_decisions_on(team, plan):
+    second = decide(team, plan, Way.TAKE_OVER, Way.TAKE_OVER)
+
+    third = reviews.replan_review(plan.review, by=team.alice)
+    planner.make_plan(third.pk)
+    third.refresh_from_db()
+
+    assert third.decisions == second.decisions
+    assert third.digest == second.digest != plan.digest
+
+
+def test_taking_over_forces_nothing_that_nobody_saw(team, plan):
+    following = reviews.replan_review(plan.review, by=team.alice, options=ApplyOptions(takes_over=True))
+    planner.make_plan(following.pk)
+    following.refresh_from_db()
+    run = team.start(following)
+    team.edit(SETTINGS, {"data": {"c": "by hand, later"}})
+
+    team.work(run)
+
+    assert following.options.get("takes_over", False) is False
+    assert run.state == RunState.STALE
+    assert team.live()["data"]["c"] == "by hand, later"
+
+
+def test_conflict_that_is_not_there_cannot_be_decided(team, plan):
+    choice = resolutions.choose_everywhere(plan, Way.TAKE_OVER)[0]
+    invented = resolutions.Choice(choice.ref, ("f:data", "f:c"), "kubectl-edit", Way.TAKE_OVER)
+
+    with pytest.raises(NotPossibleError, match="has no open conflict"):
+        reviews.replan_review(plan.review, by=team.alice, choices=[invented])
+    with pytest.raises(NotAllowedError):
+        reviews.replan_review(plan.review, by=team.bob, choices=[choice])
