@@ -33,8 +33,8 @@ app.conf.update(
     beat_schedule={
         "sweep": {
             "task": "applyviz.sweep",
-            "schedule": float(settings.APPLYVIZ_SWEEP_SECONDS),
-            "options": {"expires": 4 * settings.APPLYVIZ_SWEEP_SECONDS},  # so that they do not pile up unheard
+            "schedule": float(settings.APPLYVIZ_RECOVERY_SECONDS),
+            "options": {"expires": 4 * settings.APPLYVIZ_RECOVERY_SECONDS},  # so that they do not pile up unheard
         },
         "prune": {"task": "applyviz.prune_history", "schedule": 3600.0},
     },

@@ -24,7 +24,7 @@ def _reopen(descriptor: int) -> int:
     return -1
 
 
-class UnhurriedHandler(logging.Handler):
+class BackgroundHandler(logging.Handler):
     """Writes to standard error, and never waits for it; how many lines were lost is told once it takes some again."""
 
     def __init__(self, descriptor: int = 2) -> None:

@@ -30,10 +30,10 @@ def verify_plan(verification_id: int) -> None:
     external_apply.verify_plan(verification_id)
 
 
-@shared_task(name=TaskName.TELL.value)
-def tell() -> None:
+@shared_task(name=TaskName.NOTIFY.value)
+def notify() -> None:
     """Tell people and webhooks what happened."""
-    notifications.tell()
+    notifications.send_pending()
 
 
 @shared_task(name=TaskName.DELIVER.value)
@@ -48,16 +48,16 @@ def send_mail(notification_id: int) -> None:
     notifications.send_mail(notification_id)
 
 
-@shared_task(name=TaskName.SWEEP.value)
-def sweep_unfinished() -> None:
+@shared_task(name=TaskName.RECOVER.value)
+def recover_unfinished() -> None:
     """Pick up what was lost."""
-    recovery.sweep()
+    recovery.recover()
 
 
-@shared_task(name=TaskName.CARRY_OUT.value)
-def carry_out(errand_id: int) -> None:
+@shared_task(name=TaskName.ANSWER_WORKER_REQUEST.value)
+def answer_worker_request(worker_request_id: int) -> None:
     """Answer what a page asks."""
-    worker_requests.carry_out(errand_id)
+    worker_requests.answer_worker_request(worker_request_id)
 
 
 @shared_task(name=TaskName.SCAN_CLUSTER.value)

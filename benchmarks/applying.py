@@ -108,13 +108,13 @@ class Product:
         """An approved run that no worker has picked up."""
         from applyviz.engine.requests.options import ApplyMode, ApplyOptions
         from applyviz.records.models import ApplyRun
-        from applyviz.sources.bundle import SourceBundle, SourceFile
+        from applyviz.sources.bundle import BundledFile, SourceBundle
         from applyviz.workflow import runs
         from applyviz.workflow.approvals import viewed_objects as viewing
         from applyviz.workflow.plans import planner as plans
         from applyviz.workflow.plans import reviews
 
-        bundle = SourceBundle(tuple(SourceFile(name, text.encode(), {}) for name, text in files.items()))
+        bundle = SourceBundle(tuple(BundledFile(name, text.encode(), {}) for name, text in files.items()))
         review = reviews.create_review(
             by=self.alice,
             title="Measure",

@@ -152,7 +152,7 @@ def fill(count: int) -> None:
     from django.db import connection
 
     from applyviz.records import full_text as words
-    from applyviz.records.models import AuditEntry, AuditHead
+    from applyviz.records.models import AuditEntry, ChainEnd
 
     columns = [str(field.column) for field in AuditEntry._meta.concrete_fields]
     heads: dict[int, tuple[int, str]] = {}
@@ -170,8 +170,8 @@ def fill(count: int) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT setval(pg_get_serial_sequence('records_auditentry', 'id'), %s)", [count])
-    AuditHead.objects.bulk_create(
-        (AuditHead(chain=chain, sequence=sequence, hash=hashed) for chain, (sequence, hashed) in heads.items()),
+    ChainEnd.objects.bulk_create(
+        (ChainEnd(chain=chain, sequence=sequence, hash=hashed) for chain, (sequence, hashed) in heads.items()),
         batch_size=5_000,
     )
 

@@ -66,11 +66,11 @@ def open_review(title: str, files: Mapping[str, bytes]) -> Any:
     """A review of these manifests, not planned yet."""
     from applyviz.engine.requests.options import ApplyOptions
     from applyviz.records.models import Cluster
-    from applyviz.sources.bundle import SourceBundle, SourceFile
+    from applyviz.sources.bundle import BundledFile, SourceBundle
     from applyviz.workflow.foundation.access import Person
     from applyviz.workflow.plans import reviews
 
-    bundle = SourceBundle(tuple(SourceFile(name, data, {"from": "benchmark"}) for name, data in files.items()))
+    bundle = SourceBundle(tuple(BundledFile(name, data, {"from": "benchmark"}) for name, data in files.items()))
     return reviews.create_review(
         by=Person.objects.get(username="alice"),
         title=title,

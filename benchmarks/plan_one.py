@@ -2,7 +2,7 @@
 
 .venv/bin/python -m benchmarks.plan_one [--repeat N]
 
-Medians of processor time: patch or apply, result, ownership, explanation of every field and all hazards. Growth is
+Medians of processor time: patch or apply, result, ownership, explanation of every field and all risks. Growth is
 shown per container: it should stay flat. A set of 1,000 objects is planned at the end.
 """
 
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.digest.fingerprint import digest_effect
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -42,7 +42,7 @@ def answer_with(live: dict[str, dict[str, Any]]) -> Callable[[Sequence[Request]]
     return send_all
 
 
-def plan(documents: Sequence[Any], options: ApplyOptions, live: dict[str, dict[str, Any]]) -> list[ObjectChange]:
+def plan(documents: Sequence[Any], options: ApplyOptions, live: dict[str, dict[str, Any]]) -> list[PlannedObject]:
     planner = SetPlanner(documents, options=options, context=CONTEXT)
     return list(drive(planner, answer_with(live)))
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.sandboxed import read_bundle
 
 
@@ -75,8 +75,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
     data = write_thousand().encode()
-    small = SourceBundle.of([SourceFile("small.yaml", data[: data.index(b"---")])])
-    whole = SourceBundle.of([SourceFile("whole.yaml", data)])
+    small = SourceBundle.of([BundledFile("small.yaml", data[: data.index(b"---")])])
+    whole = SourceBundle.of([BundledFile("whole.yaml", data)])
 
     loader, reader = measure_both(repeat)
     child = measure(lambda: read_bundle(whole), time.perf_counter, repeat)

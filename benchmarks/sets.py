@@ -33,7 +33,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
-from applyviz.sources.collector import collect_young_only
+from applyviz.sources.collector import defer_full_gc
 from benchmarks.ownership import make_deployment
 
 NOW = "2026-01-01T00:00:00Z"
@@ -118,7 +118,7 @@ def measure_here(source: str, mode: ApplyMode, before: Live) -> dict[str, float]
         _change(obj)
     bundled().list_resources()
     begin = time.process_time()
-    with collect_young_only():  # as those who make plans do
+    with defer_full_gc():  # as those who make plans do
         after, failed = plan(files, mode, live)
     seconds = time.process_time() - begin
     memory = _read_peak()

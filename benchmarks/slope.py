@@ -28,10 +28,10 @@ from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.ownership import server_side, updates
 from applyviz.engine.planning.digest.fingerprint import digest_effect
 from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import Subject
-from applyviz.engine.risks.rules import find_hazards
+from applyviz.engine.risks.model import RiskSubject
+from applyviz.engine.risks.rules import find_risks
 from applyviz.engine.schema.model import KindSchema
 from benchmarks import plan_one
 from benchmarks.measuring import find_kind, median_ms
@@ -93,16 +93,16 @@ def _read(obj: Obj) -> ManifestDocument:
     return document
 
 
-def _plan(document: ManifestDocument, live: Obj, mode: ApplyMode) -> ObjectChange:
+def _plan(document: ManifestDocument, live: Obj, mode: ApplyMode) -> PlannedObject:
     (change,) = plan_one.plan((document,), ApplyOptions(mode=mode), {live["metadata"]["name"]: live})
     if change.operation is not Operation.UPDATE:
         raise RuntimeError(f"nothing is measured: {change.operation}: {change.error}")
     return change
 
 
-def _make_subject(change: ObjectChange, document: ManifestDocument, kind: KindSchema) -> Subject:
+def _make_subject(change: PlannedObject, document: ManifestDocument, kind: KindSchema) -> RiskSubject:
     versions = change.versions
-    return Subject(
+    return RiskSubject(
         change.ref,
         manifest=versions.manifest,
         live=versions.live,
@@ -135,7 +135,7 @@ def list_steps(shape: Shape, count: int) -> Iterator[tuple[str, Callable[[], obj
     yield "plan, client-side", lambda: _plan(document, live, ApplyMode.CLIENT)
     yield "plan, server-side", lambda: _plan(document, owned, ApplyMode.SERVER)
     change = _plan(document, owned, ApplyMode.SERVER)
-    yield "hazards", lambda: find_hazards(_make_subject(change, document, kind))
+    yield "risks", lambda: find_risks(_make_subject(change, document, kind))
     before, after = change.versions.live, change.versions.after
     yield "difference", lambda: diff_objects(before, after, root=kind.root)
     yield "lines side by side", lambda: diff_lines(before, after, root=kind.root)

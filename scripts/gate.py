@@ -6,7 +6,7 @@
 One file, Python's standard library alone, nothing of applyviz. The token is read from APPLYVIZ_TOKEN, or from the
 file that --token-file names. Folders are read as kubectl reads them; --kustomization renders one of them there.
 Exit status: 0 applied and verified, or nothing to apply; 1 it did not, or will not, happen (blocked, closed,
-superseded, failed, stale, cancelled, refused); 2 still waiting for people when the time was over (or, with
+superseded, failed, stale, canceled, refused); 2 still waiting for people when the time was over (or, with
 --plan-only, to be approved); 3 nobody could be asked: wrong arguments, token or address.
 """
 

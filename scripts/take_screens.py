@@ -166,7 +166,7 @@ def show_what_a_look_found(bob: Walk) -> None:
 
 
 def walk_as_approver(bob: Walk, address: str) -> None:
-    """Consent on a phone, the run, the history, the cluster."""
+    """Approval on a phone, the run, the history, the cluster."""
     acknowledge_risks(bob, address)
     bob.take("08-review-approver")
     bob.page.get_by_role("link", name=re.compile("Approve plan")).click()

@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, ClusterKind, PlanState, Role
 from applyviz.records.models import (
     Approval,
-    BreakGlass,
     Cluster,
+    EmergencyApply,
     Grant,
     ObjectChange,
     Plan,
@@ -106,7 +106,7 @@ def build_approval(plan: Plan, by: User, **values: object) -> Approval:
     """A genuine approval, not stored yet, past every use case; its audit entry is."""
     given = {"digest": plan.digest, "by_name": by.username, "created_at": timezone.now(), **values}
     made = Approval(plan=plan, by=by, **given)
-    about = trail.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
+    about = trail.AuditSubject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
     approval_macs.vouch(made, trail.record(AuditAction.APPROVAL_GIVEN, by=by, about=about))
     return made
 
@@ -119,19 +119,19 @@ def make_approval(plan: Plan, by: User, **values: object) -> Approval:
     return made
 
 
-def build_emergency(plan: Plan, by: User, **values: object) -> BreakGlass:
+def build_emergency(plan: Plan, by: User, **values: object) -> EmergencyApply:
     """A genuine record of an emergency apply, not stored yet, past every use case."""
     given = {"digest": plan.digest, "by_name": by.username, "created_at": timezone.now(), **values}
-    made = BreakGlass(plan=plan, by=by, **given)
-    about = trail.Subject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
-    approval_macs.vouch(made, trail.record(AuditAction.GLASS_BROKEN, by=by, about=about))
+    made = EmergencyApply(plan=plan, by=by, **given)
+    about = trail.AuditSubject(review=plan.review.number, plan=plan.number, plan_digest=str(given["digest"]))
+    approval_macs.vouch(made, trail.record(AuditAction.EMERGENCY_APPLIED, by=by, about=about))
     return made
 
 
 def acknowledge_all(plan: Plan, person: User) -> None:
     """One person acknowledges every high risk of a plan that nobody acknowledged yet."""
-    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-        acknowledgements.acknowledge_hazards(plan, kind, by=person)
+    for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
+        acknowledgements.acknowledge_risks(plan, kind, by=person)
 
 
 def open_dangers(plan: Plan, *people: User) -> None:
@@ -145,7 +145,7 @@ def open_dangers(plan: Plan, *people: User) -> None:
 
 def overwrite_conflicts(review: Review, *, by: User, note: str = "") -> Plan:
     """Overwrite every open conflict of the latest plan: asks for the next plan, which does it."""
-    choices = resolutions.choose_everywhere(review.latest_plan, Way.TAKE_OVER)
+    choices = resolutions.choose_everywhere(review.latest_plan, ResolutionKind.OVERWRITE)
     return reviews.replan_review(review, by=by, choices=choices, note=note)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applyviz.records import sealing
-from applyviz.records.enums import ErrandState
-from applyviz.records.models import Errand
+from applyviz.records.enums import WorkerRequestState
+from applyviz.records.models import WorkerRequest
 from applyviz.workflow import worker_requests
 from applyviz.workflow.audit import checkpoints
 from applyviz.workflow.worker_requests import asking
@@ -44,10 +44,10 @@ class KeylessWeb:
 
     def work(self) -> None:
         """Answer everything that waits."""
-        for errand in Errand.objects.filter(state=ErrandState.WAITING).order_by("pk"):
-            self.served.append(errand.kind)
+        for worker_request in WorkerRequest.objects.filter(state=WorkerRequestState.WAITING).order_by("pk"):
+            self.served.append(worker_request.kind)
             with self.as_worker():
-                worker_requests.carry_out(errand.pk)
+                worker_requests.answer_worker_request(worker_request.pk)
 
     def pause(self, _seconds: float) -> None:
         """Time passes."""

@@ -23,7 +23,7 @@ from applyviz.engine.objects.values import get_at
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan, Review
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.plans import planner, reviews
@@ -127,7 +127,7 @@ class Team:
             ticket="",
             cluster=self.cluster,
             options=ApplyOptions(**options),
-            bundle=SourceBundle(tuple(SourceFile(name, text.encode()) for name, text in files.items())),
+            bundle=SourceBundle(tuple(BundledFile(name, text.encode()) for name, text in files.items())),
         )
 
     def plan(self, *texts: str, **options: object) -> Plan:

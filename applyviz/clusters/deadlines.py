@@ -21,7 +21,7 @@ from urllib3.exceptions import NewConnectionError
 from applyviz.sources.addresses import find_link_local
 
 
-class _Hurried(io.RawIOBase):
+class _WithDeadline(io.RawIOBase):
     """The reading end of a socket, until a moment."""
 
     def __init__(self, raw: Any, sock: socket.socket) -> None:
@@ -51,7 +51,7 @@ class _Response(http.client.HTTPResponse):
 
     def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
         super().__init__(sock, *given, **named)
-        self.fp = io.BufferedReader(_Hurried(self.fp.detach(), sock))
+        self.fp = io.BufferedReader(_WithDeadline(self.fp.detach(), sock))
 
 
 class _Plain(HTTPConnection):
@@ -98,7 +98,7 @@ class _RoutedPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _Routed
 
 
-def hurry(pool: urllib3.PoolManager, *, is_routed: bool = False) -> None:
+def install_deadline(pool: urllib3.PoolManager, *, is_routed: bool = False) -> None:
     """Give every answer of a pool one deadline: the read timeout of its request.
 
     - `is_routed`: connections go to no link-local address.

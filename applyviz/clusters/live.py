@@ -28,7 +28,7 @@ from urllib3 import HTTPHeaderDict
 from urllib3.exceptions import HTTPError
 
 from applyviz import __version__
-from applyviz.clusters.deadlines import hurry
+from applyviz.clusters.deadlines import install_deadline
 from applyviz.clusters.failures import explain_failure
 from applyviz.clusters.identity import Identity
 from applyviz.clusters.kubeconfig import Credential
@@ -102,7 +102,7 @@ class LiveTransport:
         configuration.connection_pool_maxsize = _CONNECTIONS
         self._rest = RESTClientObject(configuration)
         self._pool: urllib3.PoolManager = self._rest.pool_manager
-        hurry(self._pool, is_routed=is_routed)
+        install_deadline(self._pool, is_routed=is_routed)
         self._limits = limits or Limits()
         self._folder = folder
         self._sleep, self._clock = sleep, clock

@@ -11,7 +11,7 @@ from applyviz.clusters.identity import Identity
 from applyviz.clusters.storage import DatabaseStore
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.records.models import Cluster
-from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.http import HttpFace, Response, WatchPart, WatchPosition
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.lifecycle.grace_periods import has_ended
@@ -43,7 +43,7 @@ class SandboxTransport:
         if request.method == "GET" and request.path in ("/api", "/apis"):
             return Answer(200, self._sandbox.discover(request.path))
         identity = self._identity
-        return self._sandbox.handle(request, user=self._user, caller=Caller(identity.user, identity.groups))
+        return self._sandbox.handle(request, user=self._user, caller=RequestUser(identity.user, identity.groups))
 
     def acting_as(self, identity: Identity) -> SandboxTransport:
         """The same sandbox; it takes us for somebody else, as an API server would, and allows as much."""

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.records.models import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.sealing import Sealed
-from applyviz.sandbox.storage.store import KEPT_CHANGES, Key, StoredChange
+from applyviz.sandbox.storage.store import KEPT_CHANGES, ObjectKey, StoredChange
 
 KEPT_BYTES = 16 * 1024 * 1024
 """How much the sealed changes of one sandbox may take together; the oldest go first."""
@@ -37,7 +37,7 @@ class DatabaseStore:
             SandboxState.objects.select_for_update().get(cluster_id=self._cluster_id)
             yield
 
-    def get(self, key: Key) -> JSONObject | None:
+    def get(self, key: ObjectKey) -> JSONObject | None:
         """The object at a key, None when there is none."""
         row = self._at(key).only("body").first()
         obj: JSONObject | None = row.body.open_json() if row is not None else None
@@ -50,20 +50,20 @@ class DatabaseStore:
             rows = rows.filter(namespace=namespace)
         return [row.body.open_json() for row in rows.order_by("namespace", "name").only("body")]
 
-    def put(self, key: Key, obj: JSONObject) -> None:
+    def put(self, key: ObjectKey, obj: JSONObject) -> None:
         """Keep an object at a key."""
         SandboxObject.objects.update_or_create(
             cluster_id=self._cluster_id, **key._asdict(), defaults={"body": Sealed.of_json(obj)}
         )
 
-    def delete(self, key: Key) -> None:
+    def delete(self, key: ObjectKey) -> None:
         """Forget the object at a key."""
         self._at(key).delete()
 
-    def list_keys(self, namespace: str) -> Sequence[Key]:
+    def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
         """The keys of everything in one namespace, of any resource."""
         rows = SandboxObject.objects.filter(cluster_id=self._cluster_id, namespace=namespace)
-        return sorted(Key(*row) for row in rows.values_list("group", "plural", "namespace", "name"))
+        return sorted(ObjectKey(*row) for row in rows.values_list("group", "plural", "namespace", "name"))
 
     def revision(self) -> int:
         """The last revision given."""
@@ -105,7 +105,9 @@ class DatabaseStore:
         if since < self._read_state()[1]:
             return None
         return [
-            StoredChange(row.revision, Key(row.group, row.plural, row.namespace, row.name), **row.body.open_json())
+            StoredChange(
+                row.revision, ObjectKey(row.group, row.plural, row.namespace, row.name), **row.body.open_json()
+            )
             for row in rows
         ]
 
@@ -139,5 +141,5 @@ class DatabaseStore:
         """Keep a small value of the cluster."""
         SandboxMeta.objects.update_or_create(cluster_id=self._cluster_id, name=name, defaults={"value": value})
 
-    def _at(self, key: Key) -> QuerySet[SandboxObject]:
+    def _at(self, key: ObjectKey) -> QuerySet[SandboxObject]:
         return SandboxObject.objects.filter(cluster_id=self._cluster_id, **key._asdict())

@@ -19,7 +19,7 @@ class ClusterWriter:
 
     def send(self, request: Request) -> Answer:
         """Send one write; raises `ClusterError` when no answer came (it may have been carried out)."""
-        if request.holes:
+        if request.placeholders:
             raise ClusterError(f"a template was not filled: {request.method} {request.path} was not sent")
         return self._transport.send(request)
 

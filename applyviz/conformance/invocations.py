@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from applyviz.conformance.stories import Exchange, Invocation, Step, Story
+from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
@@ -23,7 +23,7 @@ _LIMITS = ReadLimits(document_bytes=64 * 1024 * 1024, file_bytes=64 * 1024 * 102
 _FEATURE = re.compile(r"\b(KUBECTL_[A-Z_]+)=(\S+)")
 
 
-def _crd_after(exchange: Exchange) -> tuple[str, JSONObject | None] | None:
+def _crd_after(exchange: StoryExchange) -> tuple[str, JSONObject | None] | None:
     """The definition that a write leaves behind: its name and what it is now (None: gone)."""
     is_definition = exchange.path.startswith(_CRD_PATH) and not exchange.path.endswith("/status")
     if not is_definition or not exchange.is_write or not exchange.answer.is_ok or exchange.query.get("dryRun"):
@@ -37,7 +37,7 @@ def _crd_after(exchange: Exchange) -> tuple[str, JSONObject | None] | None:
 
 
 @dataclass
-class Definitions:
+class SeenDefinitions:
     """CustomResourceDefinitions as the writes so far left them.
 
     - One that is gone stays in kubectl's cache until it asks anew for the kinds.
@@ -46,7 +46,7 @@ class Definitions:
     by_name: dict[str, JSONObject] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
 
-    def follow(self, exchanges: Sequence[Exchange]) -> None:
+    def follow(self, exchanges: Sequence[StoryExchange]) -> None:
         """Take over what the exchanges did to definitions."""
         for exchange in exchanges:
             change = _crd_after(exchange)
@@ -91,6 +91,6 @@ def read_files(command: ApplyCommand, invocation: Invocation) -> tuple[Inputs, l
     return inputs, files
 
 
-def read_env(story: Story, step: Step) -> dict[str, str]:
+def read_env(story: Story, step: StoryStep) -> dict[str, str]:
     """Return the environment of a step's commands."""
     return {**story.env, **dict(_FEATURE.findall(step.run))}

@@ -15,10 +15,10 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.planning.simulation.dry_run_result import read_conflicts
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 
@@ -41,7 +41,7 @@ _ALLOCATED = frozenset({"f:clusterIP", "f:clusterIPs", "f:nodePort", "f:healthCh
 _UID_LABELS = frozenset({"f:controller-uid", "f:batch.kubernetes.io/controller-uid"})
 _KEPT = frozenset({FieldOperation.KEPT, FieldOperation.NOT_REMOVED, FieldOperation.UNCHANGED})
 _WORKLOADS = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
-_STAYS = (Operation.UNCHANGED, Operation.ERROR, Operation.REFUSED)
+_STAYS = (Operation.UNCHANGED, Operation.ERROR, Operation.BLOCKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PlanVerdict:
     """Where a plan and the truth differ ("" nowhere); how many fields were spoken of, how many with a caveat."""
 
     reason: str = ""
@@ -72,26 +72,26 @@ class Verdict:
     caveats: int = 0
 
 
-def judge(change: ObjectChange, truth: Truth, *, root: Node | None, status_is_apart: bool) -> Verdict:
+def judge(change: PlannedObject, truth: Truth, *, root: Node | None, status_is_apart: bool) -> PlanVerdict:
     """Compare the plan of one object with what became of it."""
     reason, expected, got = _compare_outcome(change, truth)
     if reason or truth.refusal is not None:
-        return Verdict(reason, expected, got)
+        return PlanVerdict(reason, expected, got)
     if truth.is_deleted or truth.is_cut:
-        return Verdict()
+        return PlanVerdict()
     real = _Leaves(root, truth, change, status_is_apart)
     for compare in (_compare_after, _compare_fields, _compare_owners, _compare_restart):
         reason, expected, got = compare(change, truth, real)
         if reason:
-            return Verdict(reason, expected, got, real.count, len(real.unsaid))
-    return Verdict(fields=real.count, caveats=len(real.unsaid))
+            return PlanVerdict(reason, expected, got, real.count, len(real.unsaid))
+    return PlanVerdict(fields=real.count, caveats=len(real.unsaid))
 
 
 Found = tuple[str, JSONValue, JSONValue]
 _SAME: Found = ("", None, None)
 
 
-def _compare_outcome(change: ObjectChange, truth: Truth) -> Found:
+def _compare_outcome(change: PlannedObject, truth: Truth) -> Found:
     if truth.refusal is not None and read_conflicts(truth.refusal):
         expected = [list(c) for c in read_conflicts(truth.refusal)]
         said = sorted({(c.manager, render_path(c.path) or c.message.rpartition(": ")[2]) for c in change.conflicts})
@@ -111,17 +111,17 @@ def _name_operation(truth: Truth) -> Operation:
     if truth.is_deleted:
         return Operation.PRUNE
     if truth.is_recreated or truth.is_cut:
-        return Operation.RECREATE
+        return Operation.REPLACE
     if truth.before is None:
         return Operation.CREATE
-    same = truth.after is not None and is_same_json(without_noise(truth.before), without_noise(truth.after))
+    same = truth.after is not None and is_same_json(drop_server_managed(truth.before), drop_server_managed(truth.after))
     return Operation.UNCHANGED if same else Operation.UPDATE
 
 
 class _Leaves:
     """The leaves of an object before and after, as recorded, and those of the plan's `after`."""
 
-    def __init__(self, root: Node | None, truth: Truth, change: ObjectChange, status_is_apart: bool) -> None:
+    def __init__(self, root: Node | None, truth: Truth, change: PlannedObject, status_is_apart: bool) -> None:
         self._root = root
         self._status_is_apart = status_is_apart
         self.before = self._list(truth.before)
@@ -164,7 +164,7 @@ def _show(leaves: Mapping[FieldPath, JSONValue], paths: set[FieldPath]) -> JSONV
     return {render_path(p): leaves[p] for p in sorted(paths) if p in leaves}
 
 
-def _compare_after(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+def _compare_after(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     wrong = {
         path
         for path in {*real.after, *real.said} - real.unsaid
@@ -180,7 +180,7 @@ def _compare_after(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
     )
 
 
-def _compare_fields(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+def _compare_fields(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     said = {f.path: f for f in change.fields}
     moved = {p for p in {*real.before, *real.after} if real.differ(p)} - real.unsaid
     wrong = {p for p in moved if p not in said or said[p].operation not in CHANGING}
@@ -204,7 +204,7 @@ def _tell(path: FieldPath, real: _Leaves) -> str:
     return "changed" if real.differ(path) else "unchanged"
 
 
-def _is_true(field: FieldReason, real: _Leaves, change: ObjectChange) -> bool:
+def _is_true(field: FieldReason, real: _Leaves, change: PlannedObject) -> bool:
     """Whether what is said of one field is what happened to it."""
     before, after = field.path in real.before, field.path in real.after
     if field.operation in _KEPT:
@@ -232,7 +232,7 @@ def _entries(obj: JSONObject | None) -> dict[str, JSONValue]:
     return found
 
 
-def _compare_owners(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+def _compare_owners(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     if truth.is_half_migrated:
         return _SAME
     expected, got = _entries(truth.after), _entries(change.versions.after)
@@ -243,10 +243,10 @@ def _compare_owners(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
     return f"owners: {', '.join(sorted(wrong))}", left, right
 
 
-def _compare_restart(change: ObjectChange, truth: Truth, real: _Leaves) -> Found:
+def _compare_restart(change: PlannedObject, truth: Truth, real: _Leaves) -> Found:
     if change.ref.gvk.group != "apps" or change.ref.gvk.kind not in _WORKLOADS or truth.before is None:
         return _SAME
-    said = any(h.kind is HazardKind.PODS_RESTART for h in change.hazards)
+    said = any(h.kind is RiskKind.PODS_RESTART for h in change.risks)
     is_changed = any(real.differ(p) for p in {*real.before, *real.after} if p[:2] == ("f:spec", "f:template"))
     pods = ("status", "desiredNumberScheduled") if change.ref.gvk.kind == "DaemonSet" else ("spec", "replicas")
     has_pods = get_at(truth.before, pods, 1) != 0 and not _waits_for_deletion(truth.after)

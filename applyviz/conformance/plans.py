@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.invocations import Definitions, read_env, read_files
-from applyviz.conformance.planchecks import Truth, Verdict, judge
-from applyviz.conformance.recorded import Key, RecordedCluster, find_moment, key_of
-from applyviz.conformance.stories import Exchange, Invocation, Step, Story, load_story
+from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
+from applyviz.conformance.planchecks import PlanVerdict, Truth, judge
+from applyviz.conformance.recorded import RecordedCluster, RecordedKey, find_moment, key_of
+from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep, load_story
 from applyviz.conformance.truths import Truths, Turn
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.merge.last_applied import ANNOTATION
@@ -24,7 +24,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.ownership.client_side import find_managers
-from applyviz.engine.planning.model.plan import ObjectChange, Plan, Problem
+from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.planning.simulation.estimated_answers import status_answer
@@ -50,7 +50,7 @@ def run_file(path: Path, family: str, crds: Mapping[str, JSONObject]) -> Iterato
 
 def judge_story(story: Story, family: str) -> Iterator[CaseResult]:
     """Judge every object of every `kubectl apply` of a story that was read."""
-    cluster, definitions = RecordedCluster.of(story), Definitions()
+    cluster, definitions = RecordedCluster.of(story), SeenDefinitions()
     for step in story.steps:
         for invocation in step.invocations:
             moment = find_moment(cluster.ahead, invocation.exchanges)
@@ -77,7 +77,7 @@ def _without_preconditions(body: JSONValue) -> JSONValue:
     return {**rest, "metadata": kept} if kept else rest
 
 
-def _is_same_write(request: Request, exchange: Exchange) -> bool:
+def _is_same_write(request: Request, exchange: StoryExchange) -> bool:
     """Whether a dry run asks for what an exchange did.
 
     - What binds ours to the live object does not count, nor that the parent of an ApplySet is forced at once.
@@ -97,9 +97,9 @@ class _Recorded:
     """Answers a planner from the recording, and keeps the dry runs that the recording does not hold."""
 
     cluster: RecordedCluster
-    writes: Sequence[Exchange]
+    writes: Sequence[StoryExchange]
     can_dry_run: bool
-    missing: dict[Key, Request] = field(default_factory=dict)
+    missing: dict[RecordedKey, Request] = field(default_factory=dict)
 
     def answer(self, request: Request) -> Answer:
         """Answer one request of the planner."""
@@ -123,7 +123,7 @@ class _Scene:
     """One invocation of kubectl at its moment."""
 
     story: Story
-    step: Step
+    step: StoryStep
     invocation: Invocation
     cluster: RecordedCluster
     catalog: Catalog
@@ -155,7 +155,7 @@ class _Scene:
         except ApplyVizError as error:
             sent = [e.path for e in writes if e.answer.is_ok]
             reason = f"nothing was planned: {error}" if sent or not self.step.exit else ""
-            yield self._result("the set", Verdict(reason, sent))
+            yield self._result("the set", PlanVerdict(reason, sent))
             return
         keys = [truths.find_key(c, self.catalog.find_resource(c.ref.gvk)) for c in plan.changes]
         for number, (key, change) in enumerate(zip(keys, plan.changes, strict=True)):
@@ -166,13 +166,13 @@ class _Scene:
         for key in sorted(truths.written - set(keys)):
             yield self._result("/".join(key), _check_unspoken(plan, truths.is_refused(key)))
 
-    def _plan(self, command: ApplyCommand, recorded: _Recorded) -> Plan:
+    def _plan(self, command: ApplyCommand, recorded: _Recorded) -> PlannedSet:
         inputs, files = read_files(command, self.invocation)
         documents = [d for f in files for d in f.documents]
         options = replace(command.options, dry_run=DryRun.NONE, takes_client_side=False)
         options = replace(options, has_preconditions=not self._changes_sides(options, documents))
-        problems = [Problem(p) for p in inputs.problems]
-        problems += [Problem(p.reason, p.position) for f in files for p in f.problems]
+        problems = [PlanProblem(p) for p in inputs.problems]
+        problems += [PlanProblem(p.reason, p.position) for f in files for p in f.problems]
         context = PlanContext(self.catalog, _NOW, server=EstimatingServer(), deletion=command.deletion)
         planner = SetPlanner(documents, options=options, context=context, problems=problems)
         for _ in drive(planner, lambda requests: [recorded.answer(r) for r in requests]):
@@ -198,7 +198,7 @@ class _Scene:
                 return True
         return False
 
-    def _result(self, what: str, verdict: Verdict) -> CaseResult:
+    def _result(self, what: str, verdict: PlanVerdict) -> CaseResult:
         return CaseResult(
             self.family,
             f"{self._name} {what}",
@@ -217,14 +217,14 @@ def _is_client_side(live: JSONObject, manager: str) -> bool:
     return has_annotation or (manager == SERVER_SIDE_MANAGER and bool(find_managers(live, manager=manager)))
 
 
-def _check(change: ObjectChange, truth: Truth, kind: KindSchema | None, missing: Request | None) -> Verdict:
+def _check(change: PlannedObject, truth: Truth, kind: KindSchema | None, missing: Request | None) -> PlanVerdict:
     if missing is not None:
-        return Verdict("the plan would send what kubectl did not", got=missing.body)
+        return PlanVerdict("the plan would send what kubectl did not", got=missing.body)
     has_status = kind is not None and kind.has_status
     return judge(change, truth, root=kind.root if kind else None, status_is_apart=has_status)
 
 
-def _check_unspoken(plan: Plan, is_refused: bool) -> Verdict:
+def _check_unspoken(plan: PlannedSet, is_refused: bool) -> PlanVerdict:
     """A write that no change speaks of: a problem of the set says why, and the server refused it as well."""
     reason = "" if is_refused and plan.problems else "the plan does not speak of it"
-    return Verdict(reason, expected=[p.reason for p in plan.problems])
+    return PlanVerdict(reason, expected=[p.reason for p in plan.problems])

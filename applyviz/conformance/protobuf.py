@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from applyviz.conformance.stories import Exchange, Story
+from applyviz.conformance.stories import Story, StoryExchange
 from applyviz.engine.objects.values import JSONObject, MutableObject
 
 _ENVELOPE = re.compile(r"k8s\x00\n.\n.([a-z0-9./]+)\x12.([A-Za-z]+)", re.DOTALL)
@@ -22,7 +22,7 @@ _SERVER_FIELDS = frozenset(
 )
 
 
-def _answers_after(exchange: Exchange, story: Story) -> Iterator[JSONObject]:
+def _answers_after(exchange: StoryExchange, story: Story) -> Iterator[JSONObject]:
     is_after = False
     for step in story.steps:
         for other in step.exchanges:
@@ -32,7 +32,7 @@ def _answers_after(exchange: Exchange, story: Story) -> Iterator[JSONObject]:
             is_after = is_after or other is exchange
 
 
-def guess_body(exchange: Exchange, story: Story) -> MutableObject:
+def guess_body(exchange: StoryExchange, story: Story) -> MutableObject:
     """The object that a protobuf body created."""
     envelope = _ENVELOPE.search(exchange.text)
     if envelope is None:

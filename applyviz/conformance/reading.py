@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.stories import Exchange, Invocation, Story, load_story
+from applyviz.conformance.stories import Invocation, Story, StoryExchange, load_story
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import APPLY_PATCH
@@ -37,7 +37,7 @@ def _texts(story: Story, invocation: Invocation) -> tuple[SourceText, ...]:
     return read_inputs(command, material).texts
 
 
-def _seen_manifest(exchange: Exchange) -> JSONValue:
+def _seen_manifest(exchange: StoryExchange) -> JSONValue:
     """Return the manifest as the exchange shows it, or None if it does not show it."""
     if exchange.method not in ("POST", "PATCH") or not isinstance(exchange.body, Mapping):
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from applyviz.conformance.stories import Exchange, Story
+from applyviz.conformance.stories import Story, StoryExchange
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.planning.simulation.estimated_answers import status_answer
@@ -21,7 +21,7 @@ from applyviz.sandbox.storage.routing import Route, parse_path
 _NO_OBJECTS = frozenset({"Status", "Table", "Scale"})
 
 
-class Key(NamedTuple):
+class RecordedKey(NamedTuple):
     """One object, whatever the version of its path."""
 
     group: str
@@ -30,9 +30,9 @@ class Key(NamedTuple):
     name: str
 
 
-def key_of(route: Route, name: str = "") -> Key:
+def key_of(route: Route, name: str = "") -> RecordedKey:
     """Return the key of the object that a path is about."""
-    return Key(route.group, route.plural, route.namespace, name or route.name)
+    return RecordedKey(route.group, route.plural, route.namespace, name or route.name)
 
 
 def _is_object(body: JSONValue) -> bool:
@@ -41,7 +41,7 @@ def _is_object(body: JSONValue) -> bool:
     )
 
 
-def list_shown(exchange: Exchange) -> Iterator[tuple[Key, JSONObject]]:
+def list_shown(exchange: StoryExchange) -> Iterator[tuple[RecordedKey, JSONObject]]:
     """Every object that an answer shows as it is, with its key."""
     route, body = parse_path(exchange.path), exchange.answer.body
     if route is None or not exchange.answer.is_ok or not isinstance(body, Mapping) or route.subresource == "scale":
@@ -52,10 +52,10 @@ def list_shown(exchange: Exchange) -> Iterator[tuple[Key, JSONObject]]:
     for item in body.get("items") or () if body.get("kind") != "Table" else ():
         metadata = item["metadata"]
         namespace = route.namespace or metadata.get("namespace", "")
-        yield Key(route.group, route.plural, namespace, metadata["name"]), {**of_list, **item}
+        yield RecordedKey(route.group, route.plural, namespace, metadata["name"]), {**of_list, **item}
 
 
-def is_stored(exchange: Exchange) -> bool:
+def is_stored(exchange: StoryExchange) -> bool:
     """Whether an exchange was a write that changed something."""
     is_dry = exchange.query.get("dryRun") or get_at(exchange.body, ("dryRun",))
     return exchange.is_write and exchange.answer.is_ok and not is_dry
@@ -65,11 +65,11 @@ def is_stored(exchange: Exchange) -> bool:
 class RecordedCluster:
     """What a story has shown so far; `ahead` is what it will show, for what nobody has shown yet."""
 
-    ahead: Sequence[Exchange]
+    ahead: Sequence[StoryExchange]
     at: int = 0
-    objects: dict[Key, JSONObject] = field(default_factory=dict)
-    hidden: set[Key] = field(default_factory=set)
-    absent: set[Key] = field(default_factory=set)
+    objects: dict[RecordedKey, JSONObject] = field(default_factory=dict)
+    hidden: set[RecordedKey] = field(default_factory=set)
+    absent: set[RecordedKey] = field(default_factory=set)
 
     @classmethod
     def of(cls, story: Story) -> RecordedCluster:
@@ -82,7 +82,7 @@ class RecordedCluster:
             self._follow(exchange)
         self.at = max(self.at, moment)
 
-    def _follow(self, exchange: Exchange) -> None:
+    def _follow(self, exchange: StoryExchange) -> None:
         route = parse_path(exchange.path)
         if route is None or (exchange.is_write and not is_stored(exchange)):
             return
@@ -100,7 +100,7 @@ class RecordedCluster:
             self.hidden.discard(key)
             self.absent.discard(key)
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: RecordedKey) -> None:
         self.objects.pop(key, None)
         self.hidden.discard(key)
         self.absent.add(key)
@@ -119,7 +119,7 @@ class RecordedCluster:
             obj = self._look_ahead(key)
         return None if obj is None else _at_version(obj, route)
 
-    def _look_ahead(self, key: Key) -> JSONObject | None:
+    def _look_ahead(self, key: RecordedKey) -> JSONObject | None:
         """Return what the next answer shows of an object that nobody has written since."""
         for exchange in self.ahead[self.at :]:
             for found, obj in list_shown(exchange) if not exchange.is_write else ():
@@ -135,7 +135,7 @@ class RecordedCluster:
 
     def has_namespace(self, name: str) -> bool:
         """Whether a namespace is there; one that the story never speaks of is."""
-        key = Key("", "namespaces", "", name)
+        key = RecordedKey("", "namespaces", "", name)
         if key in self.absent or key in self.objects:
             return key in self.objects
         told = (_tells_of_namespace(e, key) for e in self.ahead[self.at :])
@@ -169,7 +169,7 @@ def _is_terminating(body: JSONValue) -> bool:
     return _is_object(body) and bool(get_at(body, ("metadata", "deletionTimestamp")))
 
 
-def _is_below(key: Key, route: Route) -> bool:
+def _is_below(key: RecordedKey, route: Route) -> bool:
     return (
         (key.group, key.plural) == (route.group, route.plural)
         and route.namespace in ("", key.namespace)
@@ -177,7 +177,7 @@ def _is_below(key: Key, route: Route) -> bool:
     )
 
 
-def _tells_of_namespace(exchange: Exchange, key: Key) -> bool | None:
+def _tells_of_namespace(exchange: StoryExchange, key: RecordedKey) -> bool | None:
     """Whether an exchange shows that a namespace was there before it; None when it does not tell."""
     route, answer = parse_path(exchange.path), exchange.answer
     if answer.message == f'namespaces "{key.name}" not found':
@@ -198,7 +198,7 @@ def _at_version(obj: JSONObject, route: Route) -> JSONObject:
     return {**obj, "apiVersion": "/".join(p for p in (route.group, route.version) if p)}
 
 
-def find_moment(exchanges: Sequence[Exchange], mine: Iterable[Exchange]) -> int | None:
+def find_moment(exchanges: Sequence[StoryExchange], mine: Iterable[StoryExchange]) -> int | None:
     """Return the place of the first of an invocation's exchanges in the whole story, None when it has none."""
     first = next(iter(mine), None)
     return None if first is None else next(n for n, e in enumerate(exchanges) if e is first)

@@ -15,7 +15,7 @@ from typing import Any
 
 from applyviz.conformance.cases import CaseResult
 from applyviz.conformance.protobuf import guess_body
-from applyviz.conformance.stories import Exchange, Step, Story, load_story
+from applyviz.conformance.stories import Story, StoryExchange, StoryStep, load_story
 from applyviz.engine.objects.exchange import JSON, Answer, Request
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.sandbox.api.server import Sandbox
@@ -98,7 +98,7 @@ class _Replay:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self.sandbox.handle(Request("POST", "/api/v1/namespaces", {}, JSON, body))
 
-    def judge_step(self, step: Step) -> Iterator[CaseResult]:
+    def judge_step(self, step: StoryStep) -> Iterator[CaseResult]:
         count = 0
         for exchange in step.exchanges:
             if exchange.is_watch:
@@ -110,7 +110,7 @@ class _Replay:
             count += 1
             yield self._judge(exchange, name)
 
-    def _judge(self, exchange: Exchange, name: str) -> CaseResult:
+    def _judge(self, exchange: StoryExchange, name: str) -> CaseResult:
         expected = exchange.answer
         self.clock.follow(expected.body)
         got = self.sandbox.handle(self._make_request(exchange), user=_CLIENT)
@@ -119,7 +119,7 @@ class _Replay:
         place = f"{exchange.method} {exchange.path}: {reason}" if reason else ""
         return CaseResult("replay", name, not reason, place, _show(expected), _show(got))
 
-    def _make_request(self, exchange: Exchange) -> Request:
+    def _make_request(self, exchange: StoryExchange) -> Request:
         body, content_type = exchange.body, exchange.content_type
         if content_type.endswith("protobuf"):
             body, content_type = guess_body(exchange, self.story), JSON
@@ -146,7 +146,7 @@ class _Replay:
             if theirs and ours:
                 table[theirs] = ours
 
-    def _learn_read(self, exchange: Exchange) -> None:
+    def _learn_read(self, exchange: StoryExchange) -> None:
         """What was read is what is there now, whoever wrote it."""
         if not exchange.answer.is_ok or not isinstance(exchange.answer.body, Mapping):
             return

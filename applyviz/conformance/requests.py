@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from applyviz.conformance.cases import CaseResult
-from applyviz.conformance.invocations import Definitions, read_env, read_files
-from applyviz.conformance.stories import Exchange, Invocation, Step, Story, load_story
+from applyviz.conformance.invocations import SeenDefinitions, read_env, read_files
+from applyviz.conformance.stories import Invocation, Story, StoryExchange, StoryStep, load_story
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, is_same_json
 from applyviz.engine.requests.argv import ApplyCommand, is_apply, parse_apply
@@ -30,7 +30,7 @@ _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 class _Recording:
     """The recorded exchanges of one invocation, handed out as the flow asks."""
 
-    left: list[Exchange]
+    left: list[StoryExchange]
     sent: list[Request] = field(default_factory=list)
     last_reads: dict[str, Answer] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class _Recording:
             self.last_reads[request.path] = found.answer
         return found.answer
 
-    def _find(self, request: Request, *, same_query: bool) -> Exchange | None:
+    def _find(self, request: Request, *, same_query: bool) -> StoryExchange | None:
         for exchange in self.left:
             if (exchange.method, exchange.path) != (request.method, request.path):
                 continue
@@ -105,14 +105,16 @@ def _run_command(
         return result
 
 
-def _ends_step(step: Step, invocation: Invocation) -> bool:
+def _ends_step(step: StoryStep, invocation: Invocation) -> bool:
     """Whether this kubectl was the last command of its step, so that the step's exit code is its own."""
     last = _SEPARATOR.split(step.run.strip())[-1].strip()
     is_plain = "kubectl" in last and not last.startswith("!") and not last.endswith("&")
     return is_plain and invocation.number == len(step.invocations) - 1
 
 
-def _compare_printed(step: Step, invocation: Invocation, result: CommandResult) -> tuple[str, JSONValue, JSONValue]:
+def _compare_printed(
+    step: StoryStep, invocation: Invocation, result: CommandResult
+) -> tuple[str, JSONValue, JSONValue]:
     """Where the printed outcome differs ("" nowhere), with both sides.
 
     - In a step of several commands, or with stderr in it, our lines must all be there; redirected to a
@@ -142,7 +144,7 @@ def _compare_writes(expected: list[JSONObject], got: list[JSONObject]) -> tuple[
     return "", None, None
 
 
-def _judge(story: Story, step: Step, invocation: Invocation, catalog: Catalog) -> tuple[str, JSONValue, JSONValue]:
+def _judge(story: Story, step: StoryStep, invocation: Invocation, catalog: Catalog) -> tuple[str, JSONValue, JSONValue]:
     recording = _Recording(list(invocation.exchanges))
     prints_objects = False
     try:
@@ -163,7 +165,7 @@ def _judge(story: Story, step: Step, invocation: Invocation, catalog: Catalog) -
 def run_story(path: Path) -> Iterator[CaseResult]:
     """Every `kubectl apply` of a story."""
     story = load_story(path)
-    definitions = Definitions()
+    definitions = SeenDefinitions()
     for step in story.steps:
         for invocation in step.invocations:
             if invocation.asks_for_kinds:

@@ -18,7 +18,7 @@ from applyviz.engine.objects.values import JSONObject, JSONValue
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class StoryExchange:
     """One HTTP request and its answer; `text` is the request's body as it was sent, when it was no JSON
     or lost something when parsed."""
 
@@ -50,7 +50,7 @@ class Invocation:
     number: int
     argv: tuple[str, ...]
     files: Mapping[str, str]
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[StoryExchange, ...]
     stdin: str | None = None
     folder: str = ""
     rendered: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """One shell command, what the person saw, and every exchange of it (also of no invocation)."""
 
     number: int
@@ -67,7 +67,7 @@ class Step:
     stdout: str
     stderr: str
     invocations: tuple[Invocation, ...]
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[StoryExchange, ...]
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -79,11 +79,11 @@ class Story:
     namespace: str
     env: Mapping[str, str]
     client: str
-    steps: tuple[Step, ...]
+    steps: tuple[StoryStep, ...]
 
 
-def _read_exchange(data: JSONObject) -> Exchange:
-    return Exchange(
+def _read_exchange(data: JSONObject) -> StoryExchange:
+    return StoryExchange(
         method=data["method"],
         path=data["path"],
         query=data.get("query") or {},
@@ -108,7 +108,7 @@ def _apply_changes(files: dict[str, str], changed: Mapping[str, str | None]) -> 
             files[name] = text
 
 
-def _read_step(number: int, data: JSONObject, files: dict[str, str]) -> Step:
+def _read_step(number: int, data: JSONObject, files: dict[str, str]) -> StoryStep:
     _apply_changes(files, data.get("write") or {})
     exchanges = tuple(_read_exchange(r) for r in data.get("requests") or () if not r.get("discovery"))
     asking = {r.get("invocation") for r in data.get("requests") or () if r.get("discovery") and r["path"] == "/apis"}
@@ -128,7 +128,7 @@ def _read_step(number: int, data: JSONObject, files: dict[str, str]) -> Step:
                 asks_for_kinds=index in asking,
             )
         )
-    return Step(
+    return StoryStep(
         number=number,
         run=data.get("run") or "",
         exit=data.get("exit") or 0,

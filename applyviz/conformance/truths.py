@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from applyviz.conformance.planchecks import Truth
-from applyviz.conformance.recorded import Key, key_of
-from applyviz.conformance.stories import Exchange, Invocation, Step
+from applyviz.conformance.recorded import RecordedKey, key_of
+from applyviz.conformance.stories import Invocation, StoryExchange, StoryStep
 from applyviz.engine.objects.exchange import JSON_PATCH
 from applyviz.engine.objects.values import get_at, is_same_json
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
 from applyviz.engine.schema.model import Resource
 from applyviz.sandbox.storage.routing import parse_path
@@ -27,9 +27,9 @@ class Turn:
 class Truths:
     """What became of each object of an invocation, as its exchanges show it."""
 
-    def __init__(self, step: Step, invocation: Invocation) -> None:
+    def __init__(self, step: StoryStep, invocation: Invocation) -> None:
         self._step = step
-        self._writes: dict[Key, list[Exchange]] = {}
+        self._writes: dict[RecordedKey, list[StoryExchange]] = {}
         for exchange in invocation.exchanges:
             route = parse_path(exchange.path)
             if route is None or not exchange.is_write:
@@ -38,23 +38,23 @@ class Truths:
             self._writes.setdefault(key_of(route, name), []).append(exchange)
 
     @property
-    def written(self) -> set[Key]:
+    def written(self) -> set[RecordedKey]:
         """The objects that were written to, with success or without."""
         return set(self._writes)
 
-    def is_refused(self, key: Key) -> bool:
+    def is_refused(self, key: RecordedKey) -> bool:
         """Whether every write to an object was refused."""
         return not any(e.answer.is_ok for e in self._writes[key])
 
-    def find_key(self, change: ObjectChange, resource: Resource | None) -> Key:
+    def find_key(self, change: PlannedObject, resource: Resource | None) -> RecordedKey:
         """Return the key of a planned object; one of an unknown kind is found by its name."""
         ref = change.ref
         if resource is not None:
-            return Key(ref.gvk.group, resource.plural, ref.namespace, ref.name)
+            return RecordedKey(ref.gvk.group, resource.plural, ref.namespace, ref.name)
         same = (k for k in self._writes if (k.group, k.name) == (ref.gvk.group, ref.name))
-        return next(same, Key(ref.gvk.group, "", ref.namespace, ref.name))
+        return next(same, RecordedKey(ref.gvk.group, "", ref.namespace, ref.name))
 
-    def find(self, key: Key, change: ObjectChange, turn: Turn) -> Truth | None:
+    def find(self, key: RecordedKey, change: PlannedObject, turn: Turn) -> Truth | None:
         """Return what became of an object; None when the recording does not tell."""
         live, writes = change.versions.live, self._writes.get(key, [])
         if not writes:
@@ -77,26 +77,26 @@ class Truths:
         is_half = is_half or (bool(writes[-1].query.get("dryRun")) and len(change.requests) > 1)
         return Truth(live, ok[-1].answer.body, is_half_migrated=is_half)
 
-    def _lacks_what_the_set_makes(self, writes: Sequence[Exchange]) -> bool:
+    def _lacks_what_the_set_makes(self, writes: Sequence[StoryExchange]) -> bool:
         """Whether a dry run was refused only because what the same set makes was not there yet."""
         namespaces = {k.name for k in self._writes if (k.group, k.plural) == ("", "namespaces")}
         return writes[-1].query.get("dryRun") == "All" and any(
             f'namespaces "{name}" not found' == writes[-1].answer.message for name in namespaces
         )
 
-    def _read_deletion(self, change: ObjectChange, writes: Sequence[Exchange]) -> Truth:
+    def _read_deletion(self, change: PlannedObject, writes: Sequence[StoryExchange]) -> Truth:
         last = max(n for n, e in enumerate(writes) if e.method == "DELETE" and e.answer.is_ok)
         live, after = change.versions.live, writes[last + 1 :]
         if not after:
             # kubectl gave up waiting until what holds the object (finalizers, a node) lets it go.
-            is_cut = change.operation is Operation.RECREATE and "deadline exceeded" in self._step.stderr
+            is_cut = change.operation is Operation.REPLACE and "deadline exceeded" in self._step.stderr
             return Truth(live, None, is_deleted=not is_cut, is_cut=is_cut)
         if not after[0].answer.is_ok:  # what was there is put back
             return Truth(live, live, refusal=after[0].answer)
         return Truth(live, after[-1].answer.body, is_recreated=True)
 
 
-def _last_of_first(ok: Sequence[Exchange]) -> Exchange:
+def _last_of_first(ok: Sequence[StoryExchange]) -> StoryExchange:
     """The last write for the first of two manifests of one object."""
     first, found = ok[0], ok[0]
     for exchange in ok:
@@ -106,16 +106,16 @@ def _last_of_first(ok: Sequence[Exchange]) -> Exchange:
     return found
 
 
-def _is_own(exchange: Exchange) -> bool:
+def _is_own(exchange: StoryExchange) -> bool:
     """Whether a write sends a manifest, and is no step of a migration."""
     return exchange.content_type != JSON_PATCH and exchange.query.get("fieldManager") != LAST_APPLIED_MANAGER
 
 
-def _is_named_twice(ok: Sequence[Exchange]) -> bool:
+def _is_named_twice(ok: Sequence[StoryExchange]) -> bool:
     """Whether one object stands twice in the set: the plan takes the first, and says that it leaves out the other."""
     own = [e for e in ok if _is_own(e)]
     return any(not is_same_json(own[0].body, e.body) for e in own[1:])
 
 
-def _take(ok: Sequence[Exchange], turn: Turn) -> Exchange:
+def _take(ok: Sequence[StoryExchange], turn: Turn) -> StoryExchange:
     return ok[-1] if turn.number == turn.count - 1 else ok[turn.number]

@@ -22,7 +22,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, SchemaOrigin
 from applyviz.guide.commands import run_command
-from applyviz.guide.pages import Block, Example, Part
+from applyviz.guide.pages import Block, Example, PagePart
 
 _EPOCH = "2026-01-01T00:00:{:02d}Z"
 _SERVER_FIELDS = ("managedFields", "creationTimestamp")
@@ -73,9 +73,9 @@ def _without_server_fields(obj: JSONObject) -> JSONObject:
 
 
 def _answer_three_way(example: Example) -> Answers:
-    manifest = read_object(example.find(Part.MANIFEST) or "", "manifest")
-    live = read_object(example.find(Part.LIVE) or "", "live")
-    last_text = example.find(Part.LAST_APPLIED)
+    manifest = read_object(example.find(PagePart.MANIFEST) or "", "manifest")
+    live = read_object(example.find(PagePart.LIVE) or "", "live")
+    last_text = example.find(PagePart.LAST_APPLIED)
     last_applied = read_object(last_text, "last applied") if last_text else None
     kind = _find_kind(manifest)
     patch = patches.compute(last_applied, manifest, live, kind=kind)
@@ -86,12 +86,12 @@ def _answer_three_way(example: Example) -> Answers:
 
 
 def _take_step(live: JSONObject | None, step: Block, definitions: CRDSource | None, now: str) -> JSONObject:
-    if step.part is Part.MIGRATE and live is not None:
+    if step.part is PagePart.MIGRATE and live is not None:
         moved = migrate.upgrade(live, manager=step.words[0], csa_managers=list(step.words[1:]))
         return {**live, "metadata": {**live["metadata"], "managedFields": moved}}
     obj = read_object(step.text, " ".join((step.part, *step.words)))
     kind, manager = _find_kind(obj, definitions), step.words[0]
-    if step.part is Part.APPLY:
+    if step.part is PagePart.APPLY:
         is_forced = "force" in step.words
         return server_side.apply(live, obj, kind=kind, manager=manager, force=is_forced, now=now).result
     new: MutableObject = clone(dict(obj))
@@ -118,12 +118,12 @@ def _conflict_line(conflict: Conflict) -> str:
 
 
 def _answer_story(example: Example) -> Answers:
-    live_text = example.find(Part.LIVE)
+    live_text = example.find(PagePart.LIVE)
     live: JSONObject | None = read_object(live_text, "live") if live_text else None
     definitions: CRDSource | None = None
-    told = [b for b in example.blocks if b.part.is_step or b.part is Part.DEFINITION]
+    told = [b for b in example.blocks if b.part.is_step or b.part is PagePart.DEFINITION]
     for number, step in enumerate(told):
-        if step.part is Part.DEFINITION:
+        if step.part is PagePart.DEFINITION:
             definitions = CRDSource([read_object(step.text, "definition")])
             continue
         try:
@@ -142,10 +142,10 @@ def compute_answers(example: Example) -> Answers:
     """
     if example.steps:
         return _answer_story(example)
-    command = example.find(Part.COMMAND)
+    command = example.find(PagePart.COMMAND)
     if command is not None:
-        given = example.find(Part.SET) or "", example.find(Part.CLUSTER) or ""
+        given = example.find(PagePart.SET) or "", example.find(PagePart.CLUSTER) or ""
         return Answers(prints=tuple(run_command(command, *given)))
-    if example.find(Part.LIVE) is None:
-        return Answers(after=read_object(example.find(Part.MANIFEST) or "", "manifest"))
+    if example.find(PagePart.LIVE) is None:
+        return Answers(after=read_object(example.find(PagePart.MANIFEST) or "", "manifest"))
     return _answer_three_way(example)

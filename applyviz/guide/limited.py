@@ -16,7 +16,7 @@ from typing import Any
 
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.serialize import from_json
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.guide.given import Given, GivenError, GivenProblem
 from applyviz.sources.child import ChildLimits, ask_child
 
@@ -49,11 +49,11 @@ PEOPLE = Pool(BoundedSemaphore(3), wait_seconds=LIMITS.wall_seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class GuideResult:
     """An answer, and the question as others may read it: with the values of Secrets masked."""
 
     kept: Given
-    change: ObjectChange
+    change: PlannedObject
 
 
 def check_size(given: Given) -> None:
@@ -82,23 +82,23 @@ def _compute(given: Given, now: str, pool: Pool, *, is_masked: bool) -> JSONObje
     return said
 
 
-def answer_question(given: Given, *, now: str, pool: Pool = PEOPLE) -> Answered:
+def answer_question(given: Given, *, now: str, pool: Pool = PEOPLE) -> GuideResult:
     """Mask a question and answer it.
 
     - `now` is RFC 3339 in UTC.
     - Raises `GivenError`, also when the limits are reached.
     """
     said = _compute(given, now, pool, is_masked=False)
-    return Answered(Given.from_json(said["kept"]), _read_change(said))
+    return GuideResult(Given.from_json(said["kept"]), _read_change(said))
 
 
-def _read_change(said: JSONObject) -> ObjectChange:
-    change: Any = from_json(ObjectChange, said["change"])
+def _read_change(said: JSONObject) -> PlannedObject:
+    change: Any = from_json(PlannedObject, said["change"])
     return change  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=32)
-def explain_once(kept: Given, now: str, pool: Pool = PEOPLE) -> ObjectChange:
+def explain_once(kept: Given, now: str, pool: Pool = PEOPLE) -> PlannedObject:
     """The answer to a question that is masked already; it is not computed again for each of its pages.
 
     - Raises `GivenError`.

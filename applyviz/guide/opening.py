@@ -12,7 +12,7 @@ from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.engine.requests.options import CLIENT_SIDE_MANAGER, ApplyMode
 from applyviz.guide.answers import compute_answers, read_object
 from applyviz.guide.given import Given
-from applyviz.guide.pages import Block, Example, Part
+from applyviz.guide.pages import Block, Example, PagePart
 
 _LINE = 72
 
@@ -29,7 +29,7 @@ def unfold(example: Example) -> Example:
 
 
 def _question(steps: tuple[Block, ...]) -> int:
-    return max(n for n, step in enumerate(steps) if step.part is Part.APPLY)
+    return max(n for n, step in enumerate(steps) if step.part is PagePart.APPLY)
 
 
 def _open_story(example: Example) -> Given:
@@ -37,12 +37,12 @@ def _open_story(example: Example) -> Given:
     step = example.steps[asked]
     rest = replace(example, blocks=tuple(b for b in example.blocks if b is not step))
     left = compute_answers(rest) if rest.steps else None
-    live = render_yaml(None, left.after) if left and left.after else example.find(Part.LIVE) or ""
+    live = render_yaml(None, left.after) if left and left.after else example.find(PagePart.LIVE) or ""
     return Given(
         manifest=step.text,
         live=live,
         owners="\n".join(left.owners) if left else "",
-        crds=next((b.text for b in reversed(example.blocks) if b.part is Part.DEFINITION), ""),
+        crds=next((b.text for b in reversed(example.blocks) if b.part is PagePart.DEFINITION), ""),
         field_manager=step.words[0],
         is_forced="force" in step.words,
         takes_client_side=False,  # a story says itself where fields move
@@ -55,9 +55,9 @@ def open_example(example: Example) -> Given:
     if example.steps:
         return _open_story(example)
     return Given(
-        manifest=example.find(Part.MANIFEST) or "",
-        live=example.find(Part.LIVE) or "",
-        last_applied=example.find(Part.LAST_APPLIED) or "",
+        manifest=example.find(PagePart.MANIFEST) or "",
+        live=example.find(PagePart.LIVE) or "",
+        last_applied=example.find(PagePart.LAST_APPLIED) or "",
         mode=ApplyMode.CLIENT,
         field_manager=CLIENT_SIDE_MANAGER,
     )

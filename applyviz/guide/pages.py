@@ -19,7 +19,7 @@ _TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
 _FENCE = re.compile(r"^```(?P<language>\w+) (?P<info>[^\n]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-class Part(StrEnum):
+class PagePart(StrEnum):
     """The role of a fenced block in an example."""
 
     MANIFEST = "manifest"
@@ -42,7 +42,7 @@ class Part(StrEnum):
     @property
     def is_step(self) -> bool:
         """Whether it is one write of a story."""
-        return self in (Part.APPLY, Part.UPDATE, Part.MIGRATE)
+        return self in (PagePart.APPLY, PagePart.UPDATE, PagePart.MIGRATE)
 
     @property
     def is_given(self) -> bool:
@@ -50,14 +50,22 @@ class Part(StrEnum):
         return self.is_step or self in _GIVEN
 
 
-_GIVEN = (Part.MANIFEST, Part.LAST_APPLIED, Part.LIVE, Part.DEFINITION, Part.SET, Part.CLUSTER, Part.COMMAND)
+_GIVEN = (
+    PagePart.MANIFEST,
+    PagePart.LAST_APPLIED,
+    PagePart.LIVE,
+    PagePart.DEFINITION,
+    PagePart.SET,
+    PagePart.CLUSTER,
+    PagePart.COMMAND,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """One fenced block: what it is, its further words (manager, `force`), and its text."""
 
-    part: Part
+    part: PagePart
     words: tuple[str, ...]
     text: str
 
@@ -70,14 +78,14 @@ class Example:
     prose: str
     blocks: tuple[Block, ...]
 
-    def find(self, part: Part) -> str | None:
+    def find(self, part: PagePart) -> str | None:
         """The text of the first block of that part."""
         return next((b.text for b in self.blocks if b.part is part), None)
 
     @property
     def is_set(self) -> bool:
         """Whether it is about a whole set of objects, which the playground cannot hold."""
-        return self.find(Part.COMMAND) is not None
+        return self.find(PagePart.COMMAND) is not None
 
     @property
     def steps(self) -> tuple[Block, ...]:
@@ -97,7 +105,7 @@ class Page:
 
 def _parse_block(match: re.Match[str]) -> Block:
     part, *words = match["info"].split()
-    return Block(Part(part), tuple(words), match["text"])
+    return Block(PagePart(part), tuple(words), match["text"])
 
 
 def _parse_example(title: str, text: str) -> Example:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from applyviz.engine.diff.masking import mask
 from applyviz.engine.diff.yaml_text import render_yaml
-from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
+from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.merge import last_applied
@@ -22,7 +22,7 @@ from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.planning.objects.planner import plan_object
@@ -91,11 +91,13 @@ def _read_text(part: str, text: str) -> ParsedFile:
     """One text, parsed here: this process is the disposable one, or the text is an example of the guide."""
     data, position = text.encode(), SourcePosition(part)
     if len(data) > LIMITS.file_bytes:
-        return ParsedFile(part, (), (Problem(f"the text is larger than {LIMITS.file_bytes:,} bytes", position),), 0)
+        return ParsedFile(
+            part, (), (DocumentProblem(f"the text is larger than {LIMITS.file_bytes:,} bytes", position),), 0
+        )
     try:
         return refuse_nuls(parse_manifests(data, part, limits=LIMITS))
     except RecursionError:
-        return ParsedFile(part, (), (Problem("it is nested too deeply", position),), 0)
+        return ParsedFile(part, (), (DocumentProblem("it is nested too deeply", position),), 0)
 
 
 def _parse(given: Given) -> tuple[dict[str, tuple[ManifestDocument, ...]], list[GivenProblem]]:
@@ -175,7 +177,7 @@ def options_of(given: Given, *, namespace: str = "default") -> ApplyOptions:
     )
 
 
-def explain(given: Given, *, now: str) -> ObjectChange:
+def explain(given: Given, *, now: str) -> PlannedObject:
     """The change of the one object, masked.
 
     - `now` is RFC 3339 in UTC.
@@ -192,7 +194,7 @@ def explain(given: Given, *, now: str) -> ObjectChange:
         while True:
             flow.send(answer)
     except StopIteration as stop:
-        change: ObjectChange = stop.value
+        change: PlannedObject = stop.value
         return mask_change(change, tag_key=secrets.token_bytes(32))
     except ApplyVizError as error:
         raise GivenError((GivenProblem("manifest", str(error)),)) from None

@@ -31,7 +31,7 @@ class PlanState(models.TextChoices):
 
 
 class RuleState(models.TextChoices):
-    """Where a standing rule stands; the last two are final."""
+    """Where a conflict rule stands; the last two are final."""
 
     PROPOSED = "proposed", _("awaiting approval")
     IN_FORCE = "in force", _("in force")
@@ -47,7 +47,7 @@ class RunState(models.TextChoices):
     SUCCEEDED = "succeeded", _("applied")
     FAILED = "failed", _("failed")
     STALE = "stale", _("stale")
-    CANCELLED = "cancelled", _("canceled")
+    CANCELED = "canceled", _("canceled")
 
     @classmethod
     def unfinished(cls) -> tuple[RunState, ...]:
@@ -178,7 +178,7 @@ class VerificationState(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
-class ErrandKind(models.TextChoices):
+class WorkerRequestKind(models.TextChoices):
     """What a page asks a worker for, because only workers hold the keys that open."""
 
     INVENTORY = "inventory", _("the live objects of a cluster")
@@ -196,8 +196,8 @@ class ErrandKind(models.TextChoices):
     SECRET_ACCESS = "secret access", _("the Secrets that a person can read")
 
 
-class ErrandState(models.TextChoices):
-    """How far an errand is; waiting is the only state that is left."""
+class WorkerRequestState(models.TextChoices):
+    """How far a worker request is; waiting is the only state that is left."""
 
     WAITING = "waiting", _("waiting for a worker")
     DONE = "done", _("done")
@@ -205,7 +205,7 @@ class ErrandState(models.TextChoices):
     EXPIRED = "expired", _("no worker responded in time")
 
 
-class Verdict(models.TextChoices):
+class VerificationResult(models.TextChoices):
     """What live says of one object that another tool was to apply."""
 
     AS_REVIEWED = "as reviewed", _("as reviewed")
@@ -214,7 +214,7 @@ class Verdict(models.TextChoices):
     UNKNOWN = "unknown", _("unknown")
 
 
-class Event(models.TextChoices):
+class NotificationKind(models.TextChoices):
     """What people and other programs are told of."""
 
     NEEDS_YOU = "review.needs_you", _("A review needs you")
@@ -227,8 +227,8 @@ class Event(models.TextChoices):
     RUN_FAILED = "run.failed", _("An apply run failed")
     RUN_ATTENTION = "run.needs_attention", _("An apply run needs attention")
     RUN_STALE = "run.stale", _("A plan is stale")
-    GLASS_BROKEN = "glass.broken", _("An emergency apply started")
-    HEAD_PUBLISHED = "history.published", _("A checkpoint was published")
+    EMERGENCY_APPLIED = "emergency.applied", _("An emergency apply started")
+    CHECKPOINT_PUBLISHED = "history.published", _("A checkpoint was published")
     WEBHOOK_TRIED = "webhook.tried", _("A webhook was tested")
 
 
@@ -248,10 +248,10 @@ class AuditAction(models.TextChoices):
     PLAN_REQUESTED = "plan.requested", _("requested a plan")
     PLAN_COMPLETED = "plan.completed", _("created a plan")
     PLAN_FAILED = "plan.failed", _("failed to create a plan")
-    DECISION_MADE = "decision.made", _("resolved a conflict")
-    DECISION_UNDONE = "decision.undone", _("undid a resolution")
-    HAZARD_ACKNOWLEDGED = "hazard.acknowledged", _("acknowledged a risk")
-    ACKNOWLEDGEMENT_WITHDRAWN = "hazard.acknowledgement_withdrawn", _("undid an acknowledgment")
+    CONFLICT_RESOLVED = "conflict.resolved", _("resolved a conflict")
+    RESOLUTION_UNDONE = "resolution.undone", _("undid a resolution")
+    RISK_ACKNOWLEDGED = "risk.acknowledged", _("acknowledged a risk")
+    ACKNOWLEDGEMENT_WITHDRAWN = "risk.acknowledgement_withdrawn", _("undid an acknowledgment")
     RULE_PROPOSED = "rule.proposed", _("proposed a conflict rule")
     RULE_AGREED = "rule.agreed", _("approved a conflict rule")
     RULE_DECLINED = "rule.declined", _("declined a conflict rule")
@@ -264,7 +264,7 @@ class AuditAction(models.TextChoices):
     APPROVAL_REVOKED = "approval.revoked", _("revoked an approval")
     RUN_STARTED = "run.started", _("started an apply run")
     RUN_CLAIMED = "run.claimed", _("picked up an apply run")
-    RUN_CANCELLED = "run.cancelled", _("canceled an apply run")
+    RUN_CANCELED = "run.canceled", _("canceled an apply run")
     RUN_FINISHED = "run.finished", _("finished an apply run")
     OBJECT_INTENT = "object.intent", _("started a write")
     OBJECT_RESULT = "object.result", _("finished a write")
@@ -273,8 +273,8 @@ class AuditAction(models.TextChoices):
     SIGNED_IN = "person.signed_in", _("signed in")
     SIGN_IN_FAILED = "person.sign_in_failed", _("failed to sign in")
     SIGN_IN_REFUSED = "person.sign_in_refused", _("was throttled at sign-in")
-    PROVED = "person.proved", _("confirmed identity")
-    PROOF_FAILED = "person.proof_failed", _("failed to confirm identity")
+    REAUTHENTICATED = "person.reauthenticated", _("confirmed identity")
+    REAUTHENTICATION_FAILED = "person.reauthentication_failed", _("failed to confirm identity")
     SESSION_ENDED = "session.ended", _("ended sessions")
     PASSWORD_CHANGED = "person.password_changed", _("changed a password")
     LINK_MADE = "person.link_made", _("created an account link")
@@ -296,7 +296,7 @@ class AuditAction(models.TextChoices):
     POLICY_CHANGED = "policy.changed", _("changed a policy")
     CHANGES_REQUESTED = "changes.requested", _("requested changes")
     REQUEST_WITHDRAWN = "changes.withdrawn", _("withdrew a request for changes")
-    GLASS_BROKEN = "glass.broken", _("ran an emergency apply")
+    EMERGENCY_APPLIED = "emergency.applied", _("ran an emergency apply")
     LIVE_VERIFIED = "live.verified", _("verified what another tool applied")
     WEBHOOK_CHANGED = "webhook.changed", _("changed a webhook")
     HISTORY_EXPORTED = "history.exported", _("exported the history")

@@ -22,7 +22,7 @@ _INVOLVED = (
         f"SELECT 1 {_PLAN} JOIN records_sourcerevision s ON s.id = p.revision_id WHERE p.id = NEW.plan_id",
         "s.created_by_id",
     ),
-    (f"SELECT 1 {_PLAN} JOIN records_decision d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
+    (f"SELECT 1 {_PLAN} JOIN records_resolution d ON d.review_id = r.id WHERE p.id = NEW.plan_id", "d.by_id"),
 )
 # A program counts as whoever owns it, whether its account is linked or not.
 _OWNED = (
@@ -38,14 +38,14 @@ _SAME_DIGEST = (
 _SAME_RUN = "SELECT 1 FROM records_approval a WHERE a.run_id = NEW.run_id AND a.id <> NEW.id"
 _REVIEWED = "SELECT 1 FROM records_plan p JOIN records_review r ON r.id = p.review_id WHERE p.id = NEW.plan_id"
 
-# A run stands on approvals that were spent on it, or on broken glass; none are asked for only by a policy's word.
+# A run stands on approvals that were spent on it, or on emergency apply; none are asked for only by a policy's word.
 _SPENT = (
     "(SELECT COUNT(*) FROM records_approval a JOIN records_plan o ON o.id = a.plan_id"
     " JOIN records_plan p ON p.id = NEW.plan_id WHERE a.run_id = NEW.id AND o.review_id = p.review_id"
     " AND a.spent_at IS NOT NULL AND a.revoked_at IS NULL AND a.digest = p.digest)"
 )
-_GLASS = (
-    "EXISTS (SELECT 1 FROM records_breakglass b JOIN records_plan p ON p.id = b.plan_id"
+_EMERGENCY = (
+    "EXISTS (SELECT 1 FROM records_emergencyapply b JOIN records_plan p ON p.id = b.plan_id"
     " WHERE b.plan_id = NEW.plan_id AND b.digest = p.digest)"
 )
 _ASKS_NOTHING = (
@@ -106,7 +106,7 @@ GUARDS = (
         _APPROVED,
         "INSERT",
         f"NEW.spent_at IS NULL AND EXISTS ({_SAME_DIGEST} AND {HUMAN.format('a.by_id')} = {_ME})",
-        "one person approves once; a unique consent under any account",
+        "one person approves once; a unique approval under any account",
     ),
     Guard(
         "approval_not_expired",
@@ -129,7 +129,7 @@ GUARDS = (
         "NEW.spent_at IS NOT NULL AND OLD.spent_at IS NULL AND ("
         + " OR ".join(f"EXISTS ({rows} AND {HUMAN.format(who)} = {_ME})" for rows, who in _INVOLVED)
         + ")",
-        "nobody approves what they wrote, edited, decided or requested: such a consent is never spent",
+        "nobody approves what they wrote, edited, decided or requested: such an approval is never spent",
     ),
     Guard(
         "approval_once_per_run",
@@ -164,15 +164,15 @@ GUARDS = (
     ),
     Guard(
         "glass_recorded",
-        "records_breakglass",
+        "records_emergencyapply",
         "INSERT",
-        f"NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.GLASS_BROKEN)}",
+        f"NEW.mac = '' OR NOT {_ENTRY.format(AuditAction.EMERGENCY_APPLIED)}",
         "an emergency apply names the audit entry that records it",
     ),
     Guard("approval_no_delete", _APPROVED, "DELETE", "", "approvals are never deleted"),
     Guard(
         "rule_is_fixed",
-        "records_standingrule",
+        "records_conflictrule",
         "UPDATE",
         "OLD.proposed_by_id <> NEW.proposed_by_id OR OLD.cluster_id <> NEW.cluster_id OR OLD.way <> NEW.way"
         " OR OLD.kind <> NEW.kind OR OLD.name <> NEW.name OR OLD.namespace <> NEW.namespace OR OLD.path <> NEW.path"
@@ -180,27 +180,27 @@ GUARDS = (
         ' OR OLD."group" <> NEW."group" OR CAST(OLD.elements AS text) <> CAST(NEW.elements AS text)'
         " OR OLD.number <> NEW.number OR OLD.plan_id <> NEW.plan_id OR OLD.reason <> NEW.reason"
         " OR (OLD.agreed_by_id IS NOT NULL AND OLD.agreed_by_id IS DISTINCT FROM NEW.agreed_by_id)",
-        "a standing rule is only ever agreed to by another person, or ended, once",
+        "a conflict rule is only ever agreed to by another person, or ended, once",
     ),
     Guard(
         "rule_starts_proposed",
-        "records_standingrule",
+        "records_conflictrule",
         "INSERT",
         "NEW.state <> 'proposed' OR NEW.agreed_by_id IS NOT NULL",
-        "a standing rule starts as a proposal",
+        "a conflict rule starts as a proposal",
     ),
-    Guard("rule_no_delete", "records_standingrule", "DELETE", "", "standing rules are never deleted"),
+    Guard("rule_no_delete", "records_conflictrule", "DELETE", "", "conflict rules are never deleted"),
     Guard(
         "objection_is_fixed",
-        "records_objection",
+        "records_changerequest",
         "UPDATE",
         "OLD.plan_id <> NEW.plan_id OR OLD.digest <> NEW.digest OR OLD.by_id <> NEW.by_id OR OLD.note <> NEW.note"
         " OR OLD.withdrawn_at IS NOT NULL",
         "a request for changes is only ever withdrawn, once",
     ),
-    Guard("objection_no_delete", "records_objection", "DELETE", "", "requests for changes are never deleted"),
-    Guard("glass_no_update", "records_breakglass", "UPDATE", "", "records of broken glass are never changed"),
-    Guard("glass_no_delete", "records_breakglass", "DELETE", "", "records of broken glass are never deleted"),
+    Guard("objection_no_delete", "records_changerequest", "DELETE", "", "requests for changes are never deleted"),
+    Guard("glass_no_update", "records_emergencyapply", "UPDATE", "", "records of emergency apply are never changed"),
+    Guard("glass_no_delete", "records_emergencyapply", "DELETE", "", "records of emergency apply are never deleted"),
     Guard("policy_no_update", "records_policyversion", "UPDATE", "", "versions of policies are never changed"),
     Guard("policy_no_delete", "records_policyversion", "DELETE", "", "versions of policies are never deleted"),
     Guard(
@@ -212,20 +212,20 @@ GUARDS = (
     ),
     Guard(
         "glass_of_a_person",
-        "records_breakglass",
+        "records_emergencyapply",
         "INSERT",
         _IS_PROGRAM.format("NEW.by_id"),
         "a program breaks no glass",
     ),
     Guard(
         "rule_of_a_person",
-        "records_standingrule",
+        "records_conflictrule",
         "UPDATE",
         "NEW.agreed_by_id IS NOT NULL AND "
         f"({_IS_PROGRAM.format('NEW.agreed_by_id')}"
         f" OR {HUMAN.format('NEW.agreed_by_id')} = {HUMAN.format('NEW.proposed_by_id')}"
         f" OR {_OWNED.format('NEW.proposed_by_id', HUMAN.format('NEW.agreed_by_id'))})",
-        "nobody agrees to a standing rule of their own, under any account; a program agrees to none",
+        "nobody agrees to a conflict rule of their own, under any account; a program agrees to none",
     ),
     Guard(
         "service_is_fixed",
@@ -274,14 +274,14 @@ GUARDS = (
         "run_begins_waiting",
         "records_applyrun",
         "INSERT",
-        f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_GLASS} AND NOT {_ASKS_NOTHING})",
+        f"NEW.state <> 'queued' OR NEW.epoch <> 0 OR (NEW.needed = 0 AND NOT {_EMERGENCY} AND NOT {_ASKS_NOTHING})",
         "a run begins waiting for a worker, and asks for what its policy asks for",
     ),
     Guard(
         "run_is_consented",
         "records_applyrun",
         "UPDATE",
-        f"NEW.epoch > OLD.epoch AND {_SPENT} < NEW.needed AND NOT {_GLASS}",
+        f"NEW.epoch > OLD.epoch AND {_SPENT} < NEW.needed AND NOT {_EMERGENCY}",
         "no run without the approvals spent on it",
     ),
     Guard(

@@ -3,8 +3,8 @@
 - Audit entries are never changed or deleted; a body may go when an entry of the history tells which policy asked.
 - Nobody approves what they wrote, edited, decided or requested, under any account of theirs; a spent approval is
   never changed, an expired one never spent; none is deleted. In a run one human counts once; links of accounts stay.
-- Nobody agrees to a standing rule of their own, under any account; what a rule says is never changed, none is deleted.
-- Versions of policies and records of broken glass are never changed; grants and memberships are only ever ended.
+- Nobody agrees to a conflict rule of their own, under any account; what a rule says is never changed, none is deleted.
+- Versions of policies and records of emergency apply are never changed; grants and memberships are only ever ended.
 - A plan that is complete or failed stays as it is, and so do its object changes.
 - A run is of a complete plan that applyviz applies, and no worker can take it without approvals spent on it.
 - A program approves nothing, and its owner nothing that it asked for; tokens and mappings are only ever ended.

@@ -21,7 +21,7 @@ def digest_bytes(data: bytes, key: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
+class BundledFile:
     """One file: its name within the source, its bytes, and facts about where they came from."""
 
     name: str
@@ -33,10 +33,10 @@ class SourceFile:
 class SourceBundle:
     """All files of one source revision, in the order in which they are read."""
 
-    files: tuple[SourceFile, ...] = ()
+    files: tuple[BundledFile, ...] = ()
 
     @classmethod
-    def of(cls, files: Iterable[SourceFile]) -> Self:
+    def of(cls, files: Iterable[BundledFile]) -> Self:
         """Bundle files; raises `SourceError` when two have one name."""
         bundle = cls(tuple(files))
         names = [file.name for file in bundle.files]

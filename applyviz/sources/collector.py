@@ -19,7 +19,7 @@ _usual = gc.get_threshold()
 
 
 @contextmanager
-def collect_young_only() -> Iterator[None]:
+def defer_full_gc() -> Iterator[None]:
     """Leave what has stayed alone until the last plan that is being made in this process is ready."""
     global _depth, _usual  # the collector is one for the whole process
     with _lock:

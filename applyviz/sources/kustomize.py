@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.kustomization import check_kustomization
 
 _READ_BYTES = 64 * 1024
@@ -121,7 +121,7 @@ def render(
     *,
     program: Sequence[str] | None = None,
     limits: RenderLimits = DEFAULT_LIMITS,
-) -> SourceFile:
+) -> BundledFile:
     """Render the kustomization in `folder` of a tree; raises `SourceError` with what is refused.
 
     - `program` is the command to use; by default the machine's own.
@@ -140,4 +140,4 @@ def render(
         data = _run([*command, f"./{folder}" if folder else "."], root, limits)
     name = f"{folder.strip('/') or 'kustomization'}.rendered.yaml"
     provenance = {"from": "kustomize", "folder": folder or ".", "program": command[0]}
-    return SourceFile(name, data, provenance)
+    return BundledFile(name, data, provenance)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, PlainPath, Problem, to_field_path
+from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile, PlainPath, to_field_path
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import JSONValue
 
@@ -25,7 +25,7 @@ def refuse_nuls(parsed: ParsedFile) -> ParsedFile:
             continue
         path = render_path(to_field_path(place or ())) or "the document"
         reason = f"{_show(path)} holds a NUL character (U+0000): remove it"
-        problems.append(Problem(reason, document.positions.nearest(place or ())))
+        problems.append(DocumentProblem(reason, document.positions.nearest(place or ())))
     return replace(parsed, documents=tuple(kept), problems=tuple(problems))
 
 

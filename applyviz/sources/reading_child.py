@@ -12,7 +12,7 @@ import sys
 from dataclasses import fields
 from typing import BinaryIO
 
-from applyviz.engine.manifests.documents import ParsedFile, Problem
+from applyviz.engine.manifests.documents import DocumentProblem, ParsedFile
 from applyviz.engine.manifests.limits import ReadLimits
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.errors import SourcePosition
@@ -31,7 +31,7 @@ def _answer(name: str, data: bytes, limits: ReadLimits, answer_bytes: int) -> by
         pass
     except RecursionError:
         reason = "it is nested too deeply"
-    return encode_file(ParsedFile(name, (), (Problem(reason, SourcePosition(name)),), 0))
+    return encode_file(ParsedFile(name, (), (DocumentProblem(reason, SourcePosition(name)),), 0))
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 
-from applyviz.engine.manifests.documents import ParsedFile, Problem
+from applyviz.engine.manifests.documents import DocumentProblem, ParsedFile
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.objects.errors import SourcePosition
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits, ask_child
 from applyviz.sources.nuls import refuse_nuls
 from applyviz.sources.wire import decode_file
@@ -25,7 +25,7 @@ DEFAULT_CHILD_LIMITS = ChildLimits()
 _TOO_MUCH = "reading it needs more memory or a deeper stack than is allowed"
 
 
-def _ask_child(files: Sequence[SourceFile], limits: ReadLimits, child_limits: ChildLimits) -> tuple[list[bytes], str]:
+def _ask_child(files: Sequence[BundledFile], limits: ReadLimits, child_limits: ChildLimits) -> tuple[list[bytes], str]:
     """The lines of one child, and why it ended early ("" when it did not)."""
     header = {
         "memory_bytes": child_limits.memory_bytes,
@@ -40,8 +40,8 @@ def _ask_child(files: Sequence[SourceFile], limits: ReadLimits, child_limits: Ch
     return lines, "" if len(lines) >= len(files) else reason or _TOO_MUCH
 
 
-def _refuse(file: SourceFile, reason: str) -> ParsedFile:
-    return ParsedFile(file.name, (), (Problem(reason, SourcePosition(file.name)),), 0)
+def _refuse(file: BundledFile, reason: str) -> ParsedFile:
+    return ParsedFile(file.name, (), (DocumentProblem(reason, SourcePosition(file.name)),), 0)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.engine.requests.inputs import EXTENSIONS
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -60,7 +60,7 @@ def collect(
     - Files of other kinds are left out unless `takes_all` (kustomizations need them); none left at all is
       an error.
     """
-    files: list[SourceFile] = []
+    files: list[BundledFile] = []
     kept = given = 0
     for name, data in parts:
         given += len(data)
@@ -72,7 +72,7 @@ def collect(
         if len(data) > limits.file_bytes:
             raise SourceError(f"{cleaned} is larger than {limits.file_bytes:,} bytes")
         kept += len(data)
-        files.append(SourceFile(cleaned, data, {"from": "upload"}))
+        files.append(BundledFile(cleaned, data, {"from": "upload"}))
         if kept > limits.total_bytes:
             raise SourceError(f"the manifests are larger than {limits.total_bytes:,} bytes together")
         if len(files) > limits.files:

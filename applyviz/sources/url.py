@@ -26,7 +26,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources.addresses import find_link_local, find_public
-from applyviz.sources.bundle import SourceFile
+from applyviz.sources.bundle import BundledFile
 
 Resolver: TypeAlias = Callable[[str, int], tuple[str, ...]]
 
@@ -272,7 +272,7 @@ def fetch(
     resolver: Resolver = resolve_name,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
-) -> SourceFile:
+) -> BundledFile:
     """Fetch one link and freeze what it gave; raises `SourceError`.
 
     - `now` is the time of fetching for the provenance, as text.
@@ -293,7 +293,7 @@ def fetch(
         watchdog.cancel()
         fetcher.close()
     provenance = {"url": url, "final_url": final_url, "fetched_at": now, "content_type": content_type}
-    return SourceFile(_name_of(final_url), data, provenance)
+    return BundledFile(_name_of(final_url), data, provenance)
 
 
 def check(url: str, *, policy: FetchPolicy) -> None:

@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 
 from applyviz.engine.manifests.documents import (
+    DocumentProblem,
     DuplicateKey,
     ManifestDocument,
     ParsedFile,
     Positions,
     PositionTree,
-    Problem,
     Retyped,
     Retyping,
 )
@@ -79,6 +79,6 @@ def decode_file(file: str, line: bytes) -> ParsedFile:
     return ParsedFile(
         file,
         tuple(_decode_document(file, document) for document in documents),
-        tuple(Problem(reason, _position(file, at), tuple(path)) for reason, at, path in problems),
+        tuple(DocumentProblem(reason, _position(file, at), tuple(path)) for reason, at, path in problems),
         stops_after,
     )

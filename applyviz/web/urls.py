@@ -45,7 +45,7 @@ review_urls = [  # reviews/
     path("<int:number>/plans/<int:plan>/record/compare/", change_record.compare_file, name="compare-file"),
     path("<int:number>/plans/<int:plan>/record/", change_record.show_record, name="show-record"),
     path("<int:number>/plans/<int:plan>/requests.zip", downloads.keep_requests, name="keep-requests"),
-    path("<int:number>/plans/<int:plan>/events/", reviews.tell_arrivals, name="plan-events"),
+    path("<int:number>/plans/<int:plan>/events/", reviews.stream_arrivals, name="plan-events"),
     path("<int:number>/plans/<int:plan>/objects/", reviews.list_objects, name="list-objects"),
     path("<int:number>/comments/<int:comment>/", comments.edit_comment, name="edit-comment"),
     path("<int:number>/comments/<int:comment>/resolve/", comments.resolve_comment, name="resolve-comment"),
@@ -56,10 +56,10 @@ review_urls = [  # reviews/
     ),
     path("<int:number>/plans/<int:plan>/confirm/", approvals.confirm_plan, name="confirm-plan"),
     path("<int:number>/plans/<int:plan>/withdraw/", approvals.withdraw, name="withdraw-request"),
-    path("<int:number>/plans/<int:plan>/break-glass/", approvals.break_glass, name="break-glass"),
+    path("<int:number>/plans/<int:plan>/emergency-apply/", approvals.start_emergency_apply, name="emergency-apply"),
     path("<int:number>/plans/<int:plan>/revoke/", approvals.revoke, name="revoke-approval"),
     path("<int:number>/plans/<int:plan>/apply/", approvals.apply_plan, name="apply-plan"),
-    path("<int:number>/plans/<int:plan>/objects/<int:position>/decide/", resolutions.decide, name="decide"),
+    path("<int:number>/plans/<int:plan>/objects/<int:position>/resolve/", resolutions.decide, name="resolve-conflict"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/rule/", conflict_rules.propose_rule, name="propose-rule"
     ),
@@ -68,8 +68,8 @@ review_urls = [  # reviews/
         resolutions.show_patch,
         name="show-patch",
     ),
-    path("<int:number>/plans/<int:plan>/decide/", resolutions.decide_everywhere, name="decide-everywhere"),
-    path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", resolutions.undo, name="undo-decision"),
+    path("<int:number>/plans/<int:plan>/resolve/", resolutions.decide_everywhere, name="resolve-everywhere"),
+    path("<int:number>/plans/<int:plan>/decisions/<int:place>/undo/", resolutions.undo, name="undo-resolution"),
     path(
         "<int:number>/plans/<int:plan>/objects/<int:position>/files/<str:name>",
         downloads.show_file,
@@ -84,7 +84,7 @@ review_urls = [  # reviews/
 ]
 run_urls = [  # runs/
     path("<int:number>/", runs.show_run, name="show-run"),
-    path("<int:number>/events/", runs.tell_moves, name="run-events"),
+    path("<int:number>/events/", runs.stream_moves, name="run-events"),
     path("<int:number>/cancel/", runs.cancel, name="cancel-run"),
     path("<int:number>/undo/", runs.undo, name="undo-run"),
     path("<int:number>/objects/<int:position>/", runs.show_result, name="show-result"),
@@ -151,8 +151,8 @@ notification_urls = [  # notifications/
     path("choices/", notifications.edit_choices, name="edit-choices"),
     path("<int:number>/", notifications.open_notification, name="open-notification"),
 ]
-errand_urls = [  # errands/
-    path("<int:number>/", worker_requests.show_errand, name="show-errand"),
+worker_request_urls = [  # errands/
+    path("<int:number>/", worker_requests.show_worker_request, name="show-worker-request"),
 ]
 settings_urls = [  # settings/
     path("identities/", impersonation.list_identities, name="list-identities"),
@@ -165,14 +165,14 @@ settings_urls = [  # settings/
     path("webhooks/", webhooks.list_webhooks, name="list-webhooks"),
     path("webhooks/new/", webhooks.add_webhook, name="add-webhook"),
     path("webhooks/<int:number>/", webhooks.show_webhook, name="show-webhook"),
-    path("webhooks/<int:number>/retire/", webhooks.retire_webhook, name="retire-webhook"),
+    path("webhooks/<int:number>/delete/", webhooks.delete_webhook, name="delete-webhook"),
     path("webhooks/<int:number>/try/", webhooks.try_webhook, name="try-webhook"),
     path("webhooks/<int:number>/deliveries/<int:delivery>/again/", webhooks.deliver_again, name="deliver-again"),
     path("policies/", policies.list_policies, name="list-policies"),
     path("policies/new/", policies.add_policy, name="add-policy"),
     path("policies/<slug:slug>/", policies.show_policy, name="show-policy"),
     path("policies/<slug:slug>/edit/", policies.edit_policy, name="edit-policy"),
-    path("policies/<slug:slug>/retire/", policies.retire_policy, name="retire-policy"),
+    path("policies/<slug:slug>/archive/", policies.archive_policy, name="archive-policy"),
     path("calendar/", policies.show_calendar, name="show-calendar"),
     path("people/", people.list_people, name="list-people"),
     path("people/new/", people.add_person, name="add-person"),
@@ -191,7 +191,7 @@ settings_urls = [  # settings/
     path("teams/<slug:slug>/members/", people.add_member, name="add-member"),
     path("teams/<slug:slug>/members/<int:member>/end/", people.end_member, name="end-member"),
     path("teams/<slug:slug>/grant/", people.grant_to_team, name="grant-to-team"),
-    path("teams/<slug:slug>/retire/", people.retire_team, name="retire-team"),
+    path("teams/<slug:slug>/archive/", people.archive_team, name="archive-team"),
 ]
 api_urls = [  # api/v1/
     path("", api.show_caller, name="show-caller"),
@@ -210,7 +210,7 @@ urlpatterns = [
     path("", home.show_home, name="home"),
     path("login/", accounts.sign_in, name="login"),
     path("claim/<str:token>/", accounts.claim, name="claim"),
-    path("prove/", accounts.prove, name="prove"),
+    path("reauthenticate/", accounts.reauthenticate, name="reauthenticate"),
     path("account/", accounts.show_account, name="account"),
     path("account/password/", accounts.change_password, name="change-password"),
     path("account/sessions/end/", accounts.end_sessions, name="end-sessions"),
@@ -221,7 +221,7 @@ urlpatterns = [
     path("runs/", include((run_urls, "runs"))),
     path("history/", include((history_urls, "history"))),
     path("clusters/", include((cluster_urls, "clusters"))),
-    path("errands/", include((errand_urls, "errands"))),
+    path("worker-requests/", include((worker_request_urls, "worker-requests"))),
     path("settings/", include((settings_urls, "settings"))),
     path("guide/", include((guide_urls, "guide"))),
     path("playground/", include((playground_urls, "playground"))),

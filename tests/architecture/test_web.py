@@ -54,7 +54,7 @@ def private_addresses():
             yield "/" + re.sub(r"<(?:(\w+):)?\w+>", lambda found: SAMPLES[found[1] or "str"], route)
 
 
-OWN = ("/account/", "/prove/")
+OWN = ("/account/", "/reauthenticate/")
 """Everybody who is signed in has an account, a role or none."""
 
 

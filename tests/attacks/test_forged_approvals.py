@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, ReviewState, RunState
-from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectResult, Plan, Review
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ObjectResult, Plan, Review
 from applyviz.workflow.approvals import quorum
 from applyviz.workflow.audit import approval_macs, checkpoints, trail
 from applyviz.workflow.evidence.history import export_entries
@@ -45,7 +45,7 @@ def row_of(plan: Plan, team: Team, **values: object) -> dict[str, object]:
 
 def write_entry(plan: Plan, team: Team, action: AuditAction) -> AuditEntry:
     """An entry that continues the chain as a true one does: hashes need no key."""
-    return trail.record(action, by=team.bob, about=trail.Subject.of_plan(plan), detail={"note": ""})
+    return trail.record(action, by=team.bob, about=trail.AuditSubject.of_plan(plan), detail={"note": ""})
 
 
 def without_entry(plan: Plan, team: Team) -> Approval:
@@ -132,8 +132,8 @@ def test_run_on_a_forged_approval_writes_nothing(wired: Team, forge: Callable[[P
 def test_run_on_a_forged_emergency_apply_writes_nothing(wired: Team, mac: str) -> None:
     plan = wired.plan(config_map(a="1"))
     triggers.remove("default")
-    entry = write_entry(plan, wired, AuditAction.GLASS_BROKEN)
-    BreakGlass.objects.create(**row_of(plan, wired, reason="r", ticket="t", entry=entry, mac=mac))
+    entry = write_entry(plan, wired, AuditAction.EMERGENCY_APPLIED)
+    EmergencyApply.objects.create(**row_of(plan, wired, reason="r", ticket="t", entry=entry, mac=mac))
 
     run = wired.work(start_past_use_cases(plan, wired, None))
 

@@ -28,8 +28,8 @@ from django.utils import timezone
 
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import Applier, Role, TokenScope
-from applyviz.records.models import ApplyRun, AuditEntry, Happening, IdentityMapping, Notification, Plan, Review
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.records.models import ApplyRun, AuditEntry, IdentityMapping, Notification, NotificationEvent, Plan, Review
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.web.reviews.pages.plan_overview import list_rows, read_plan
 from applyviz.workflow.live import external_apply, scans
 from applyviz.workflow.notifications import events
@@ -60,15 +60,21 @@ WITHOUT_PLANS = {
     *("reviews:add-review", "reviews:check-source", "reviews:replan", "reviews:replace-manifests"),
     *("reviews:close-review", "reviews:verify-plan", "reviews:compare-file", "reviews:edit-comment"),
     *("reviews:resolve-comment", "reviews:add-comment", "reviews:acknowledge", "reviews:withdraw-acknowledgement"),
-    *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:decide"),
-    *("reviews:decide-everywhere", "reviews:undo-decision", "runs:cancel-run", "history:verify-chain"),
+    *("reviews:withdraw-request", "reviews:revoke-approval", "reviews:apply-plan", "reviews:resolve-conflict"),
+    *("reviews:resolve-everywhere", "reviews:undo-resolution", "runs:cancel-run", "history:verify-chain"),
     *("history:list-retention", "history:end-retention", "clusters:add-cluster", "clusters:manage-cluster"),
     *("clusters:replace-credential", "clusters:test-connection", "clusters:rename-cluster", "clusters:pause-cluster"),
     *("clusters:resume-cluster", "clusters:archive-cluster", "clusters:restore-cluster", "clusters:set-masking"),
     *("clusters:scan-cluster", "clusters:list-rules", "clusters:agree-rule", "clusters:decline-rule"),
     *("clusters:revoke-rule", "guide:show-guide", "guide:show-page", "playground:ask", "playground:show-answer"),
     *("playground:show-field", "playground:show-tab", "notifications:read-all", "notifications:edit-choices"),
-    *("notifications:open-notification", "errands:show-errand", "api:show-caller", "api:add-review", "api:add-plan"),
+    *(
+        "notifications:open-notification",
+        "worker-requests:show-worker-request",
+        "api:show-caller",
+        "api:add-review",
+        "api:add-plan",
+    ),
     *("api:start-run", "api:cancel-run", "api:no-address", "login", "claim", "prove", "account", "change-password"),
     *("end-sessions", "logout", "set-theme", "answer-kubectl"),
 }
@@ -137,7 +143,7 @@ READ: dict[str, Callable[[World], Iterator[str]]] = {
     "reviews:plan-events": lambda w: w.of_plans("reviews:plan-events"),
     "reviews:list-objects": lambda w: w.of_plans("reviews:list-objects"),
     "reviews:confirm-plan": lambda w: w.of_plans("reviews:confirm-plan"),
-    "reviews:break-glass": lambda w: w.of_plans("reviews:break-glass"),
+    "reviews:emergency-apply": lambda w: w.of_plans("reviews:emergency-apply"),
     "reviews:propose-rule": lambda w: w.of_objects("reviews:propose-rule"),
     "reviews:show-patch": lambda w: (
         address for of in ("ways", "answers", "all") for address in w.of_objects("reviews:show-patch", of, 0, 1)
@@ -196,7 +202,7 @@ def watch(team: Team, *texts: str) -> Plan:
         ticket="",
         cluster=team.cluster,
         options=external_apply.as_tool(ApplyOptions(takes_over=True), Applier.HELM, is_manager_given=False),
-        bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
+        bundle=SourceBundle(tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
         applied_by=Applier.HELM,
     )
     planner.make_plan(review.plans.get().pk)
@@ -229,7 +235,7 @@ def play(team: Team, value: str, mode: ApplyMode) -> World:
     world.runs.append(team.work(team.start(applied)))
     assert world.runs[0].state == "succeeded", world.runs[0].error
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
-    events.tell()
+    events.send_pending()
     return world
 
 
@@ -316,8 +322,8 @@ def read_all(world: World, reader: str, person: User, token: str) -> Answers:
 
 def list_told() -> list[str]:
     """Return the facts of notifications and webhooks."""
-    facts = [f"{one.event} {one.is_quiet} {one.facts}" for one in Happening.objects.order_by("pk")]
-    told = [f"{one.person} {one.happening.event}" for one in Notification.objects.order_by("pk")]
+    facts = [f"{one.event} {one.is_quiet} {one.facts}" for one in NotificationEvent.objects.order_by("pk")]
+    told = [f"{one.person} {one.notification_event.event}" for one in Notification.objects.order_by("pk")]
     return [RANDOM.sub("#", line) for line in (*facts, *told)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from applyviz.engine.planning.conflicts.server_errors import Complaint, find_path, read_complaints
+from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
 from applyviz.guide.owned import own_fields
 from applyviz.sandbox.api.selectors import read_label_selector
 from applyviz.sandbox.parity.status import StatusError
@@ -27,12 +27,12 @@ def own(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    for complaint in read_complaints(text):
-        find_path(complaint, {"a": {}})
+    for server_error in read_server_errors(text):
+        find_path(server_error, {"a": {}})
 
 
 def find(text: str) -> None:
-    find_path(Complaint(text, ""), {"a": {}})
+    find_path(ServerError(text, ""), {"a": {}})
 
 
 HOSTILE: dict[str, tuple[Callable[[str], None], Callable[[int], str]]] = {

@@ -16,7 +16,7 @@ import time_machine
 import yaml
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.models import Plan
@@ -47,8 +47,7 @@ def differ(first: str, second: str) -> list[str]:
 def shape_of(plan: Plan, guess: str) -> str:
     """All that is stored of a plan for showing, with the guess and every tag made the same."""
     rows = [
-        [row.operation, row.has_effect, row.conflicts, row.hazards, row.error, row.document]
-        for row in plan.changes.all()
+        [row.operation, row.has_effect, row.conflicts, row.risks, row.error, row.document] for row in plan.changes.all()
     ]
     text = json.dumps([rows, plan.counts, plan.summary.get("sentence")], ensure_ascii=False)
     for written in (
@@ -81,10 +80,10 @@ def test_whether_a_guess_fits_cannot_be_told_from_a_plan(team: Team, mode: Apply
         assert not lines, "\n".join(lines)
 
 
-def make_change(**values: object) -> ObjectChange:
+def make_change(**values: object) -> PlannedObject:
     live = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "data": {"url": "cTdSejB4V3Y="}}
     manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, "stringData": {"url": "other-one"}}
-    return ObjectChange(REF, Operation.ERROR, Versions(manifest=manifest, live=live), **values)
+    return PlannedObject(REF, Operation.ERROR, Versions(manifest=manifest, live=live), **values)
 
 
 @pytest.mark.parametrize("said", ["q7Rz0xWv is wrong", "cTdSejB4V3Y=", "other-one is weak", "nothing of the kind"])
@@ -107,7 +106,7 @@ def test_thousands_of_annotations_are_masked_in_linear_time() -> None:
     annotations = {f"a{n}": f'{{"kind": "Secret", "note": "value {n} of many"}}' for n in range(2_000)}
     values = {f"k{n}": f"value-{n:06d}-of-a-secret" for n in range(2_000)}
     big = {"kind": "Secret", "metadata": {"name": "login", "annotations": annotations}, "stringData": values}
-    change = ObjectChange(REF, Operation.UPDATE, Versions(manifest=big, live=big, merged=big, after=big))
+    change = PlannedObject(REF, Operation.UPDATE, Versions(manifest=big, live=big, merged=big, after=big))
     began = time.process_time()
 
     mask_change(change, tag_key=b"k" * 32)
@@ -120,7 +119,7 @@ def test_thousands_of_annotations_are_masked_in_linear_time() -> None:
 )
 def test_hostile_text_is_masked_in_linear_time(text: str) -> None:
     obj = {"kind": "Secret", "metadata": {"annotations": {"x": text}}, "data": {"k": text}}
-    change = ObjectChange(REF, Operation.UPDATE, Versions(manifest=obj))
+    change = PlannedObject(REF, Operation.UPDATE, Versions(manifest=obj))
     began = time.process_time()
 
     mask_change(change, tag_key=b"k" * 32)

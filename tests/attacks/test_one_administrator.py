@@ -209,7 +209,7 @@ def test_removal_through_a_team_needs_two(dana: User, mallory: User) -> None:
     member = TeamMember.objects.create(team=team, person=dana, since=timezone.now())
     Grant.objects.create(role=Role.ADMINISTRATOR, team=team, since=timezone.now())
 
-    asked = (teams.end_member(member, by=mallory), teams.retire_team(team, by=mallory))
+    asked = (teams.end_member(member, by=mallory), teams.archive_team(team, by=mallory))
 
     assert all(isinstance(one, PendingChange) for one in asked)
 

@@ -22,7 +22,7 @@ from django.utils import timezone
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode
-from applyviz.records.enums import ErrandKind, PlanState, Role
+from applyviz.records.enums import PlanState, Role, WorkerRequestKind
 from applyviz.records.models import AuditEntry, IdentityMapping, Plan
 from applyviz.workflow.evidence import history
 from applyviz.workflow.plans import live_history, live_values, planner
@@ -151,7 +151,7 @@ def test_a_web_process_without_keys_asks_through_a_worker(team: Team, monkeypatc
     shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 
     assert (shown.counts == wrong.counts) is is_allowed
-    assert web.served == [ErrandKind.SECRET_ACCESS]
+    assert web.served == [WorkerRequestKind.SECRET_ACCESS]
     assert [who.user for who, request in team.wire.identities if request.purpose == "access"] == ["alice@example"]
 
 
@@ -161,7 +161,7 @@ def test_without_a_worker_nothing_is_readable(team: Team, monkeypatch, settings)
     _, wrong = two_plans(team, ApplyMode.CLIENT)
     web = go_without_keys(settings, monkeypatch)
     web.works = False
-    monkeypatch.setattr(asking, "wait", lambda errand, seconds=0: asking.look(errand))
+    monkeypatch.setattr(asking, "wait", lambda worker_request, seconds=0: asking.look(worker_request))
 
     shown = planner.get_plan(wrong.number, review_number=wrong.review.number, for_user=team.alice)
 

@@ -135,7 +135,7 @@ def test_ten_wrong_proofs_end_that_session_and_no_other(hands: Hands, browser: C
     assert other.get("/").status_code == 200, "the other one is not"
     assert hands.sign_in(CORRECT)[0] == 302, "and the account is open"
     actions = list(AuditEntry.objects.order_by("id").values_list("action", flat=True))
-    assert actions.count(AuditAction.PROOF_FAILED) == signing.PROOFS_OF_SESSION
+    assert actions.count(AuditAction.REAUTHENTICATION_FAILED) == signing.PROOFS_OF_SESSION
     assert actions.count(AuditAction.SESSION_ENDED) == 1
     assert AuditAction.SIGN_IN_FAILED not in actions, "a wrong proof is no failed sign-in"
 

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from applyviz.engine.diff import embedded, embedded_documents, structural
-from applyviz.web.templatetags.applyviz import breakable, humps, ticked, visible
+from applyviz.web.templatetags.applyviz import breakable, ticked, visible, wrap_camel_case
 from applyviz.workflow.foundation.scopes import fits
 
 pytestmark = pytest.mark.attacks
@@ -26,7 +26,7 @@ def measure(act, *given):
     return act(*given), time.process_time() - began
 
 
-@pytest.mark.parametrize("printed", [breakable, humps, ticked, visible])
+@pytest.mark.parametrize("printed", [breakable, wrap_camel_case, ticked, visible])
 @pytest.mark.parametrize("unit", ["a.", "aB", "a<", "`a", "a-", '"', "a\u202e", "a>"])
 def test_words_of_a_page_are_broken_in_linear_time(printed, unit):
     text = unit * (LENGTH // len(unit) // (8 if "\u202e" in unit else 1))

@@ -5,7 +5,7 @@ import pytest
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ClusterError, UnreachableError
-from applyviz.engine.objects.exchange import JSON, Answer, Hole, Request
+from applyviz.engine.objects.exchange import JSON, Answer, Placeholder, Request
 
 PATH = "/api/v1/namespaces/shop/configmaps/settings"
 
@@ -80,7 +80,9 @@ def test_writer_sends_no_template():
     transport = Recorded()
 
     with pytest.raises(ClusterError, match="was not filled"):
-        ClusterWriter(transport).send(Request("PATCH", PATH, {}, JSON, {}, holes=(Hole(("f:uid",), "uid"),)))
+        ClusterWriter(transport).send(
+            Request("PATCH", PATH, {}, JSON, {}, placeholders=(Placeholder(("f:uid",), "uid"),))
+        )
     assert transport.sent == []
 
 

@@ -10,7 +10,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Request
 from applyviz.records.models import SandboxChange, SandboxObject, SandboxState
 from applyviz.records.sealing import SealError, sealing_key
 from applyviz.sandbox.api.server import Sandbox
-from applyviz.sandbox.storage.store import Key, MemoryStore, StoredChange
+from applyviz.sandbox.storage.store import MemoryStore, ObjectKey, StoredChange
 from tests.builders import make_cluster_row
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ def store(request):
 
 
 def key(name, namespace="shop", plural="configmaps"):
-    return Key("", plural, namespace, name)
+    return ObjectKey("", plural, namespace, name)
 
 
 def test_objects_are_kept_and_ordered(store):

@@ -16,7 +16,7 @@ from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.sets.planner import SetPlanner
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.sandbox.api.estimates import EstimatingServer
 
 DATA = Path(__file__).parent / "data" / "recorded"
@@ -135,14 +135,14 @@ def test_refusal_that_is_not_told_is_noticed(plant):
 
 
 def test_restart_that_is_not_told_is_noticed(plant):
-    plant(lambda change: replace(change, hazards=()))
+    plant(lambda change: replace(change, risks=()))
 
     assert find_wrong("apply-lifecycle") == {"pods restart"}
 
 
 def test_restart_that_does_not_come_is_noticed(plant):
-    restart = Hazard(HazardKind.PODS_RESTART, Severity.WARNING)
-    plant(lambda change: replace(change, hazards=(restart,)))
+    restart = Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM)
+    plant(lambda change: replace(change, risks=(restart,)))
 
     assert find_wrong("owners-sharing") == {"pods restart"}
 

@@ -20,13 +20,13 @@ from django.urls import reverse
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.values import get_at
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.schema.walk import list_leaves
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
 from applyviz.web.api import responses
-from applyviz.web.components.badges import FIELD_LOOKS
+from applyviz.web.components.badges import FIELD_STYLES
 from applyviz.workflow.plans import changes
 from tests.controlplane.takeover import JSONObject, name_change
 from tests.web import reading
@@ -41,7 +41,7 @@ _RBAC = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
 class Told:
     """One object: what was planned, what its pages say, and how it was before and is after."""
 
-    change: ObjectChange
+    change: PlannedObject
     url: str
     before: JSONObject | None
     after: JSONObject | None
@@ -68,37 +68,37 @@ def _is_at_or_below(path: str, leaves: set[str]) -> bool:
     return any(leaf == path or leaf.startswith((f"{path}.", f"{path}[")) for leaf in leaves)
 
 
-def _check_scope(told: Told, hazard: Hazard) -> bool:
+def _check_scope(told: Told, risk: Risk) -> bool:
     return not told.change.ref.namespace
 
 
-def _check_kind(*kinds: str) -> Callable[[Told, Hazard], bool]:
-    return lambda told, hazard: told.change.ref.gvk.kind in kinds
+def _check_kind(*kinds: str) -> Callable[[Told, Risk], bool]:
+    return lambda told, risk: told.change.ref.gvk.kind in kinds
 
 
-def _is_kept(told: Told, hazard: Hazard) -> bool:
+def _is_kept(told: Told, risk: Risk) -> bool:
     shown = {render_path(path) for path in told.leaves(told.after)}
-    return _is_at_or_below(render_path(hazard.path), shown)
+    return _is_at_or_below(render_path(risk.path), shown)
 
 
-CLAIMS: Mapping[HazardKind, Callable[[Told, Hazard], bool]] = {
-    HazardKind.CLUSTER_SCOPED: _check_scope,
-    HazardKind.RBAC_CHANGED: _check_kind(*_RBAC),
-    HazardKind.CRD_CHANGED: _check_kind("CustomResourceDefinition"),
-    HazardKind.API_SERVICE_CHANGED: _check_kind("APIService"),
-    HazardKind.NAMESPACE_CHANGED: _check_kind("Namespace"),
-    HazardKind.ADMISSION_RULES_CHANGED: _check_kind(
+CLAIMS: Mapping[RiskKind, Callable[[Told, Risk], bool]] = {
+    RiskKind.CLUSTER_SCOPED: _check_scope,
+    RiskKind.RBAC_CHANGED: _check_kind(*_RBAC),
+    RiskKind.CRD_CHANGED: _check_kind("CustomResourceDefinition"),
+    RiskKind.API_SERVICE_CHANGED: _check_kind("APIService"),
+    RiskKind.NAMESPACE_CHANGED: _check_kind("Namespace"),
+    RiskKind.ADMISSION_RULES_CHANGED: _check_kind(
         "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy"
     ),
-    HazardKind.SYSTEM_NAMESPACE: lambda told, hazard: told.change.ref.namespace.startswith("kube-"),
-    HazardKind.PODS_RESTART: lambda told, hazard: told.restarts,
-    HazardKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
-    HazardKind.DELETED: lambda told, hazard: told.after is None,
-    HazardKind.REPLACED: lambda told, hazard: (
+    RiskKind.SYSTEM_NAMESPACE: lambda told, risk: told.change.ref.namespace.startswith("kube-"),
+    RiskKind.PODS_RESTART: lambda told, risk: told.restarts,
+    RiskKind.REMOVAL_WILL_NOT_HAPPEN: _is_kept,
+    RiskKind.DELETED: lambda told, risk: told.after is None,
+    RiskKind.REPLACED: lambda told, risk: (
         get_at(told.before, ("metadata", "uid")) != get_at(told.after, ("metadata", "uid"))
     ),
-    HazardKind.SECRET_CONTENT: _check_kind("Secret"),
-    HazardKind.NO_LAST_APPLIED: lambda told, hazard: (
+    RiskKind.SECRET_CONTENT: _check_kind("Secret"),
+    RiskKind.NO_LAST_APPLIED: lambda told, risk: (
         "kubectl.kubernetes.io/last-applied-configuration" not in get_at(told.before, ("metadata", "annotations"), {})
     ),
 }
@@ -171,7 +171,7 @@ def judge_rows(pages: Pages, told: Told) -> None:
     """Each row that says removed, set or changed is so afterwards."""
     start, before, after = 1, told.leaves(told.before), told.leaves(told.after)
     shown_before, shown_after = ({"".join(render_path(p).split()) for p in places} for places in (before, after))
-    words = {str(FIELD_LOOKS[o].word): o for o in FIELD_LOOKS}
+    words = {str(FIELD_STYLES[o].word): o for o in FIELD_STYLES}
     page = pages.read(told.url)
     while True:
         for row in reading.find_all(page, "details", has="data-field-row"):
@@ -193,16 +193,14 @@ def judge_rows(pages: Pages, told: Told) -> None:
 
 def judge_risks(pages: Pages, told: Told) -> None:
     """Check the claim of each risk."""
-    for hazard in told.change.hazards:
-        claim = CLAIMS.get(hazard.kind)
-        if claim is None or told.change.operation is Operation.REFUSED:
-            pages.unchecked[hazard.kind.value] += 1
+    for risk in told.change.risks:
+        claim = CLAIMS.get(risk.kind)
+        if claim is None or told.change.operation is Operation.BLOCKED:
+            pages.unchecked[risk.kind.value] += 1
         else:
-            pages.expect(
-                f"risk {hazard.kind.value}: {dict(hazard.facts)}", is_true=claim(told, hazard), where=told.name
-            )
+            pages.expect(f"risk {risk.kind.value}: {dict(risk.facts)}", is_true=claim(told, risk), where=told.name)
     if told.restarts:
-        is_said = any(h.kind is HazardKind.PODS_RESTART for h in told.change.hazards)
+        is_said = any(h.kind is RiskKind.PODS_RESTART for h in told.change.risks)
         pages.expect("restart without a risk", is_true=is_said, where=told.name)
 
 

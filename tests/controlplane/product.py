@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.enums import Outcome, PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Plan
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.clusters import registration
 from applyviz.workflow.plans import planner, reviews
@@ -49,7 +49,7 @@ class Product:
     def plan(self, files: Files, options: ApplyOptions) -> Plan:
         """A complete plan of these files; fails with its problems."""
         bundle = SourceBundle(
-            tuple(SourceFile(name, text.encode(), {"from": "upload"}) for name, text in files.items())
+            tuple(BundledFile(name, text.encode(), {"from": "upload"}) for name, text in files.items())
         )
         review = reviews.create_review(
             by=self.alice,

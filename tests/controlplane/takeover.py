@@ -22,8 +22,8 @@ from applyviz.engine.explain.fields import CHANGING
 from applyviz.engine.explain.reasons import Reason
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.ownership.managed_fields import read_owners
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.walk import MISSING, list_leaves
@@ -131,7 +131,7 @@ def _resource(kind: str, group: str, version: str) -> str:
     return f"{kind}.{version}.{group}" if group else kind
 
 
-def name_change(change: ObjectChange) -> str:
+def name_change(change: PlannedObject) -> str:
     """The key of `read_live` for the object of a change."""
     ref = change.ref
     return f"{ref.namespace}|{_resource(ref.gvk.kind, ref.gvk.group, ref.gvk.version)}/{ref.name}"
@@ -167,8 +167,8 @@ class Takeover:
     def run(self, plan: Plan) -> ApplyRun:
         """Acknowledge, open, approve and run, as an approver does."""
         by = self.product.bob
-        for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-            acknowledgements.acknowledge_hazards(plan, kind, by=by)
+        for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
+            acknowledgements.acknowledge_risks(plan, kind, by=by)
         open_dangers(plan, by)
         if not any(change.has_effect for change in map(changes.open_sealed, plan.changes.all())):
             raise AssertionError("there is nothing to run")
@@ -177,7 +177,7 @@ class Takeover:
         run: ApplyRun = ApplyRun.objects.get(pk=started.pk)
         return run
 
-    def _judge(self, step: Step, key: str, change: ObjectChange, after: JSONObject | None) -> None:
+    def _judge(self, step: Step, key: str, change: PlannedObject, after: JSONObject | None) -> None:
         versions = change.versions
         if after is None or versions.after is None:
             step.false.append(
@@ -186,7 +186,7 @@ class Takeover:
             return
         kind = self.catalog.find_kind(change.ref.gvk)
         root = kind.root if kind else None
-        leaves = [list_leaves(root, without_noise(one or {})) for one in (versions.live, versions.after, after)]
+        leaves = [list_leaves(root, drop_server_managed(one or {})) for one in (versions.live, versions.after, after)]
         said, real = _find_moves(leaves[0], leaves[1]), _find_moves(leaves[0], leaves[2])
         told = {r.path for r in change.fields if r.operation in CHANGING and r.reason not in _NO_VALUES}
         if versions.live is not None:

@@ -13,7 +13,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import Cluster
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.clusters import lifecycle, registration
@@ -100,7 +100,7 @@ def test_server_that_is_down_fails_the_plan_with_its_sentence(product):
         ticket="",
         cluster=row,
         options=ApplyOptions(namespace=NAMESPACE),
-        bundle=SourceBundle((SourceFile("a.yaml", config_map("down").encode(), {"from": "upload"}),)),
+        bundle=SourceBundle((BundledFile("a.yaml", config_map("down").encode(), {"from": "upload"}),)),
     )
     made = review.plans.get()
     planner.make_plan(made.pk)

@@ -15,7 +15,7 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Plan
 from applyviz.records.sealing import Sealed
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.clusters import cluster_access, impersonation
@@ -103,7 +103,7 @@ def test_person_who_may_not_write_is_refused_at_review_approval_and_apply(produc
 
 
 def _bundle(text: str):
-    return SourceBundle((SourceFile("a.yaml", text.encode()),))
+    return SourceBundle((BundledFile("a.yaml", text.encode()),))
 
 
 def test_person_who_may_only_read_sees_a_plan_that_nobody_can_approve(product, namespace):

@@ -92,16 +92,17 @@ def open_page(context: BrowserContext) -> Page:
 @pytest.fixture
 def sign_in(product, browser):
     """Give a person a browser of their own; errors of its pages fail the test."""
-    contexts, complaints = [], []
+    contexts, server_errors = [], []
 
     def open_browser(name: str, *, is_let_in: bool = True, **options):
         context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000}, **options)
         contexts.append(context)
         page = open_page(context)
-        page.on("pageerror", lambda error: complaints.append(f"{page.url}: {error}"))
+        page.on("pageerror", lambda error: server_errors.append(f"{page.url}: {error}"))
         if is_let_in:  # a page that is not there is an error on the console
             page.on(
-                "console", lambda said: complaints.append(f"{page.url}: {said.text}") if said.type == "error" else None
+                "console",
+                lambda said: server_errors.append(f"{page.url}: {said.text}") if said.type == "error" else None,
             )
         page.goto("/login/")
         page.get_by_label("Name").fill(name)
@@ -114,13 +115,13 @@ def sign_in(product, browser):
     yield open_browser
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert server_errors == []
 
 
 def open_dangers(page: Page) -> None:
-    """Open and acknowledge whatever stands in the way of consent, one after the other, each page loaded whole."""
+    """Open and acknowledge whatever stands in the way of approval, one after the other, each page loaded whole."""
     approve = page.get_by_role("link", name=re.compile("Approve plan"))
-    missing = page.locator("[data-deck] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
+    missing = page.locator("[data-review-header] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
     acknowledge = page.get_by_role("button", name="Acknowledge", exact=True)
     for _ in range(10):
         expect(approve.or_(missing.first)).to_be_visible()

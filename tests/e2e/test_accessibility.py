@@ -57,8 +57,8 @@ PAGES = {
         "/clusters/new/",
         "/clusters/demo/manage/",
         "/clusters/demo/manage/connection/",
-        "/prove/",
-        "/reviews/2/plans/1/break-glass/",
+        "/reauthenticate/",
+        "/reviews/2/plans/1/emergency-apply/",
         "/history/",
         "/history/1/",
         "/history/people/alice/",
@@ -99,7 +99,7 @@ NO_PAGES = {
     "api:show-plan",
     "api:show-run",
     "clusters:show-state",
-    "errands:show-errand",
+    "worker-requests:show-worker-request",
     "history:export-entries",
     "history:export-evidence",
     "logout",
@@ -114,7 +114,7 @@ NO_PAGES = {
 # Pages that another test looks at in a state that the demo is not in.
 ELSEWHERE = {
     "reviews:propose-rule",
-    "reviews:decide-everywhere",
+    "reviews:resolve-everywhere",
     "reviews:edit-comment",
     "reviews:show-watch",
     "clusters:adopt-object",
@@ -253,7 +253,7 @@ def test_settings_have_no_finding(sign_in, theme):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_consent_and_login_have_no_finding(sign_in, product, browser, theme):
+def test_approval_and_login_have_no_finding(sign_in, product, browser, theme):
     page = sign_in("bob", color_scheme=theme)
     page.goto("/reviews/2/plans/1/confirm/")
     consent = describe(Axe().run(page).response["violations"])

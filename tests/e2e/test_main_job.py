@@ -77,7 +77,7 @@ def open_review(page: Page, title: str, files: dict[str, str]) -> None:
 
 
 def approve_and_apply(page: Page, address: str) -> None:
-    """Consent as the approver and watch the run to its end."""
+    """Approval as the approver and watch the run to its end."""
     page.goto(address)
     page.get_by_role("link", name=re.compile("Approve plan")).click()
     page.get_by_label("Note").fill("Read it.")
@@ -94,7 +94,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     }
     open_review(alice, "Greeter 1", first)
     expect(alice.locator(".sentence")).to_have_text("2 to create")
-    expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
+    expect(alice.locator("[data-review-header]")).to_contain_text("You need the role approver")
 
     approve_and_apply(bob, alice.url)
     expect(bob.locator(".run-progress")).to_contain_text("2 applied")

@@ -19,14 +19,14 @@ def is_wrong(said) -> bool:
 @pytest.fixture
 def visitor(product, browser):
     """Somebody who is not signed in; errors of the pages fail the test."""
-    complaints = []
+    server_errors = []
     context = browser.new_context(base_url=product.url, viewport={"width": 1440, "height": 1000})
     page = open_page(context)
-    page.on("console", lambda said: complaints.append(said.text) if is_wrong(said) else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: server_errors.append(said.text) if is_wrong(said) else None)
+    page.on("pageerror", lambda error: server_errors.append(str(error)))
     yield page
     context.close()
-    assert complaints == []
+    assert server_errors == []
 
 
 def test_rule_leads_to_a_question_and_a_link(visitor, browser):

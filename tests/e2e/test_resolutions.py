@@ -49,12 +49,12 @@ def open_review(page: Page, title: str, files: dict[str, str], *, manager: str) 
 
 def wait_for_plan(page: Page, number: int) -> None:
     """The plan of this number is whole when its track says what is next."""
-    expect(page.locator("[data-deck] h1")).to_contain_text(f"plan {number}")
+    expect(page.locator("[data-review-header] h1")).to_contain_text(f"plan {number}")
     expect(page.locator(".track")).to_contain_text(re.compile("no conflicts|to acknowledge|refused|not complete"))
 
 
 def apply(page: Page, address: str) -> None:
-    """Consent as the approver and wait for the end of the run."""
+    """Approval as the approver and wait for the end of the run."""
     page.goto(address)
     open_dangers(page)
     page.goto(address)
@@ -69,7 +69,7 @@ def open_object(page: Page, address: str, name: str) -> None:
     page.goto(page.locator("[data-object] a", has_text=name).first.get_attribute("href") or "")
 
 
-def dispute(alice: Page, bob: Page, names: tuple[str, ...] = NAMES) -> str:
+def conflict_row(alice: Page, bob: Page, names: tuple[str, ...] = NAMES) -> str:
     """Objects of one field manager, planned by another with other values: three conflicts in each."""
     first = open_review(alice, "Theirs", write_files("info", "red", "small", names), manager="settings-operator")
     apply(bob, first)
@@ -127,7 +127,7 @@ def agree_on_a_rule(alice: Page, bob: Page, address: str) -> None:
     bob.get_by_role("button", name=re.compile("Agree")).first.click()
     expect(bob.locator(".messages")).to_contain_text("in force")
     bob.goto(address)
-    expect(bob.locator(".deck")).to_contain_text("conflict rule")
+    expect(bob.locator(".review-header")).to_contain_text("conflict rule")
 
 
 def decide_the_rest(alice: Page, address: str) -> None:
@@ -144,19 +144,19 @@ def decide_the_rest(alice: Page, address: str) -> None:
 
 
 def undo_until_the_rule_answers(alice: Page, address: str) -> None:
-    """One is undone, and it is on record; where a standing rule says something, it answers instead."""
+    """One is undone, and it is on record; where a conflict rule says something, it answers instead."""
     undone = alice.locator(".decided li", has_text=".data.size").get_by_role("button")
     undone.click()
     wait_for_plan(alice, 4)
     open_object(alice, address, NAMES[1])
     expect(alice.locator(".decided li", has_text=".data.size")).to_contain_text("conflict rule")
-    alice.goto("/history/?action=decision.undone")
+    alice.goto("/history/?action=resolution.undone")
     expect(alice.locator("main")).to_contain_text("undid a resolution")
 
 
 def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
     alice, bob = sign_in("alice"), sign_in("bob")
-    address = dispute(alice, bob)
+    address = conflict_row(alice, bob)
 
     decide_mixed(alice, address)
     bring_home(alice, address, tmp_path)
@@ -168,12 +168,12 @@ def test_conflicts_are_decided_home_and_made_a_rule(sign_in, tmp_path):
     bob.get_by_role("button", name="Revoke").first.click()
     expect(bob.locator(".messages")).to_contain_text("revoked")
     bob.goto(address)
-    expect(bob.locator(".deck")).to_contain_text("conflict rule")
+    expect(bob.locator(".review-header")).to_contain_text("conflict rule")
 
 
 def test_deciding_needs_no_script(product, browser, sign_in):
     alice = sign_in("alice")
-    address = dispute(alice, sign_in("bob"), ("plain-one",))
+    address = conflict_row(alice, sign_in("bob"), ("plain-one",))
     session = alice.context.storage_state()
     plain = browser.new_context(base_url=product.url, java_script_enabled=False, storage_state=session)
     page = open_page(plain)

@@ -55,7 +55,7 @@ def test_run_survives_reload_and_shows_what_was_sent(sign_in):
     expect(page.get_by_text("stops at the first failure")).to_have_count(1)
 
 
-def test_what_would_undo_a_run_is_a_review_that_needs_consent(sign_in):
+def test_what_would_undo_a_run_is_a_review_that_needs_approval(sign_in):
     page = sign_in("alice")
     page.goto("/runs/1/")
     page.get_by_role("button", name="Revert…").click()

@@ -54,7 +54,7 @@ def bring_other_manifests(page: Page, text: str) -> None:
 
 
 def open_consent(page: Page, review: str, number: int) -> None:
-    """The page on which a plan is approved, with its dangers taken note of."""
+    """The page on which a plan is approved, with its dangers acknowledged."""
     page.goto(review)
     open_dangers(page)
     page.get_by_role("link", name=re.compile(f"Approve plan {number}:")).click()
@@ -81,15 +81,15 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     alice.get_by_label("Namespace").fill("shop")
     bring_manifests(alice, role, "Create plan")
     review = alice.url
-    expect(alice.locator("[data-deck]")).to_contain_text("You need the role approver")
+    expect(alice.locator("[data-review-header]")).to_contain_text("You need the role approver")
 
     # The approver agrees, takes that back, and asks for changes; the author reads why.
     approve(bob, review, 1)
     bob.get_by_role("button", name="Revoke my approval").click()
     expect(bob.locator(".messages")).to_contain_text("Approval revoked.")
     open_consent(bob, review, 1)
-    expect(bob.locator(".consent-state")).to_contain_text("built-in@1")
-    expect(bob.locator(".dangers")).to_contain_text("RBAC changes")
+    expect(bob.locator(".approval-state")).to_contain_text("built-in@1")
+    expect(bob.locator(".high-risks")).to_contain_text("RBAC changes")
     bob.get_by_text("Request changes").click()
     bob.get_by_label("What needs to change?").fill("Let them list as well.")
     bob.get_by_role("button", name="Request changes").click()
@@ -128,7 +128,7 @@ def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
     expect(dana.locator("table.rows").first).to_contain_text("auditor")
     assert read_all(outsider, addresses) == [200] * 5
     outsider.goto("/reviews/2/")
-    expect(outsider.locator("[data-deck]")).to_contain_text("You need the role approver")
+    expect(outsider.locator("[data-review-header]")).to_contain_text("You need the role approver")
     expect(outsider.locator(".next-acts")).to_have_count(0)
 
 
@@ -146,7 +146,7 @@ def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
     expect(dana.get_by_role("heading", level=1)).to_contain_text("careful version 1")
     try:
         bob.goto(review)
-        expect(bob.locator("[data-deck]")).to_contain_text("the policy changed since this plan was made")
+        expect(bob.locator("[data-review-header]")).to_contain_text("the policy changed since this plan was made")
         alice.goto(review)
         alice.get_by_role("button", name="Re-plan").first.click()
         expect(alice.locator(".track")).to_contain_text("0 of 2")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from tests.faults.comparing import effect_of, find_at, fits_template, holds, quiet
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Violation
 
-FINAL_RUNS = frozenset({"succeeded", "failed", "stale", "cancelled"})
+FINAL_RUNS = frozenset({"succeeded", "failed", "stale", "canceled"})
 GOOD = frozenset({"applied and verified", "applied but differs", "unchanged"})
 FINAL_OUTCOMES = GOOD | {"refused", "stale", "failed", "unknown", "not reached", "skipped"}
 Rule = Callable[[History], Iterator[Violation]]

@@ -61,13 +61,13 @@ def fits_template(sent: tuple[str, str, JSON, str, JSON], template: JSON) -> boo
     wanted = (template["method"], template["path"], template.get("query") or {}, template.get("contentType") or "")
     if (method, path, query, content_type) != wanted:
         return False
-    for hole, rule in template.get("holes") or ():
+    for placeholder, rule in template.get("placeholders") or ():
         inner = body
-        for step in hole:
+        for step in placeholder:
             inner = inner.get(step) if isinstance(inner, Mapping) else inner[step] if isinstance(inner, list) else None
         if inner is None or (rule in ("uid", "resourceVersion") and not isinstance(inner, str)):
             return False
-        body = _with(body, hole, None)
+        body = _with(body, placeholder, None)
     return bool(body == template.get("body"))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import element_value
 from applyviz.engine.planning.model.placeholders import template
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation
-from applyviz.records.models import ApplyRun, AuditEntry, BreakGlass, JournalEntry, ObjectResult
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
+from applyviz.records.models import ApplyRun, AuditEntry, EmergencyApply, JournalEntry, ObjectResult
 from applyviz.workflow.audit import chain
 from applyviz.workflow.plans import changes
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Told, place_of
@@ -29,7 +29,9 @@ def render_template(request: Request) -> dict[str, Any]:
         "query": dict(bare.query),
         "contentType": bare.content_type,
         "body": bare.body,
-        "holes": [([element_value(step) for step in hole.path], hole.rule) for hole in bare.holes],
+        "placeholders": [
+            ([element_value(step) for step in placeholder.path], placeholder.rule) for placeholder in bare.placeholders
+        ],
     }
 
 
@@ -51,7 +53,7 @@ def _read_entry(row: JournalEntry) -> Entry:
     )
 
 
-def _find_path(change: ObjectChange) -> str:
+def _find_path(change: PlannedObject) -> str:
     places = [place_of(r.method, r.path, r.body) for r in change.requests]
     return next((place for place in places if place.endswith(f"/{change.ref.name}")), "")
 
@@ -117,7 +119,9 @@ def read_run(run: ApplyRun, needed: int) -> Run:
         authors=_authors(run),
         needed=needed,
         consents=tuple(consents),
-        is_emergency=BreakGlass.objects.filter(plan=plan, digest=plan.digest, created_at__lte=run.created_at).exists(),
+        is_emergency=EmergencyApply.objects.filter(
+            plan=plan, digest=plan.digest, created_at__lte=run.created_at
+        ).exists(),
         items=tuple(_read_item(row) for row in run.results.select_related("change").order_by("position")),
     )
 

@@ -93,7 +93,7 @@ def claim_without_reading_back() -> Patches:
         yield from sender._resolve(entry, "it will have worked")
         return True, sender.journal.change.versions.after
 
-    yield patch.object(request_sender.PartSender, "settle", settle)
+    yield patch.object(request_sender.RequestSender, "settle", settle)
 
 
 def audit_after_write() -> Patches:
@@ -207,7 +207,7 @@ def rewrite_history() -> Patches:
 
 
 def pass_consent() -> Patches:
-    """Workers do not look at the consent again; the other half of bugs that start without it."""
+    """Workers do not look at the approval again; the other half of bugs that start without it."""
     yield patch.object(execute, "find_claim_blockers", lambda *_, **__: ())
 
 

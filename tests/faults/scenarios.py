@@ -24,7 +24,7 @@ from applyviz.records import triggers
 from applyviz.records.enums import Role, RunState
 from applyviz.records.models import ApplyRun, Approval, AuditEntry, Cluster, Plan
 from applyviz.records.sealing import Sealed
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.audit import trail
@@ -90,7 +90,7 @@ def plan(*, texts: list[str], cluster: str = "box", is_client: bool = False, by:
         ticket="",
         cluster=Cluster.objects.get(slug=cluster),
         options=ApplyOptions(mode=ApplyMode.CLIENT if is_client else ApplyMode.SERVER, **options),
-        bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
+        bundle=SourceBundle(tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
     )
     made = review.plans.get()
     with patch.object(calculation, "read_bundle", read_here):  # planning is not what is tried; it may be quick
@@ -156,7 +156,7 @@ def restore_history() -> None:
 
 def edit(*, plan_id: int, texts: list[str]) -> None:
     """Alice asks for the next plan, of other manifests."""
-    files = tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
+    files = tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
     review = Plan.objects.get(pk=plan_id).review
     reviews.replan_review(review, by=User.objects.get(username="alice"), bundle=SourceBundle(files))
 
@@ -281,7 +281,7 @@ def ask_for_plans(*, bundles: list[list[str]]) -> list[int]:
     alice, box = User.objects.get(username="alice"), Cluster.objects.get(slug="box")
     found = []
     for texts in bundles:
-        files = tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
+        files = tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))
         review = reviews.create_review(
             by=alice,
             title="Load",

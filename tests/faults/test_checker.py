@@ -148,7 +148,7 @@ def test_audit_after_the_write_is_found(stage):
 
 
 @pytest.mark.parametrize("plant", ["reuse_approval", "count_revoked"])
-def test_consent_that_does_not_stand_is_found(stage, plant):
+def test_approval_that_does_not_stand_is_found(stage, plant):
     tried.add(plant)
     stage.forge.wait(stage.forge.fork("work", run_id=stage.bring()))
     stage.seed()

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from applyviz import hpke
-from applyviz.logsink import UnhurriedHandler
+from applyviz.logsink import BackgroundHandler
 from tests.faults.checker import find_violations
 from tests.faults.fork_server import ROOT
 from tests.faults.kill_trials import environment
@@ -68,7 +68,7 @@ def test_worker_whose_disk_is_full_ends_the_run_and_tells_the_truth(stage):
 
 def test_lines_that_nobody_read_are_counted_and_told():
     with _unread_pipe() as (reads, writes):
-        handler = UnhurriedHandler(writes)
+        handler = BackgroundHandler(writes)
         for number in range(400):
             handler.emit(_record(f"line {number:04} {'x' * 90}"))
         lost = handler.lost
@@ -85,7 +85,7 @@ def test_lines_in_a_file_stay_where_they_belong(tmp_path):
     """What is printed and what is logged share one file, as after `> log 2>&1`."""
     path = tmp_path / "log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
-    handler = UnhurriedHandler(descriptor)
+    handler = BackgroundHandler(descriptor)
     for number in range(3):
         handler.emit(_record(f"logged {number}"))
         os.write(descriptor, f"printed {number}\n".encode())

@@ -9,20 +9,20 @@ import pytest
 
 from applyviz.engine.objects.values import is_same_json
 from applyviz.guide.answers import Answers, compute_answers, read_object
-from applyviz.guide.pages import Example, Page, Part, parse_page
+from applyviz.guide.pages import Example, Page, PagePart, parse_page
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "semantics"
 PAGES = [parse_page(f.stem, f.read_text()) for f in sorted(FOLDER.glob("*.md"))]
 EXAMPLES = [(page, example) for page in PAGES for example in page.examples]
 
 
-def _expected(example: Example, part: Part) -> object:
+def _expected(example: Example, part: PagePart) -> object:
     text = example.find(part)
     if text is None:
         return None
-    if part is Part.PATCH:
+    if part is PagePart.PATCH:
         return json.loads(text)
-    if part in (Part.AFTER, Part.READ):
+    if part in (PagePart.AFTER, PagePart.READ):
         return read_object(text, part)
     return tuple(line for line in text.splitlines() if line not in ("", "nobody"))
 
@@ -31,13 +31,13 @@ def _expected(example: Example, part: Part) -> object:
 def test_example_is_what_the_engine_computes(page: Page, example: Example) -> None:
     answers = compute_answers(example)
 
-    got: dict[Part, object] = {
-        Part.PATCH: answers.patch,
-        Part.AFTER: answers.after,
-        Part.READ: answers.after,
-        Part.OWNERS: answers.owners,
-        Part.CONFLICT: answers.conflicts,
-        Part.PRINTS: answers.prints,
+    got: dict[PagePart, object] = {
+        PagePart.PATCH: answers.patch,
+        PagePart.AFTER: answers.after,
+        PagePart.READ: answers.after,
+        PagePart.OWNERS: answers.owners,
+        PagePart.CONFLICT: answers.conflicts,
+        PagePart.PRINTS: answers.prints,
     }
     wanted = {b.part for b in example.blocks} & set(got)
     assert wanted, "an example without an answer shows nothing"

@@ -20,10 +20,10 @@ from applyviz.guide.answers import compute_answers, read_object
 from applyviz.guide.given import Given, GivenError, GivenProblem
 from applyviz.guide.opening import open_example
 from applyviz.guide.owned import own_fields
-from applyviz.guide.pages import Part
+from applyviz.guide.pages import PagePart
 
 NOW = "2026-06-01T00:00:00Z"
-ASKED = {name: e for name, e in library.list_examples().items() if not e.steps or e.steps[-1].part is Part.APPLY}
+ASKED = {name: e for name, e in library.list_examples().items() if not e.steps or e.steps[-1].part is PagePart.APPLY}
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -56,7 +56,7 @@ def test_playground_answers_as_the_guide(name):
     is_calculated = change.certainty is Certainty.ESTIMATED
     assert is_calculated or change.operation is Operation.UNCHANGED  # where nothing is sent, nothing can be wrong
     if wanted.conflicts:
-        assert change.operation is Operation.REFUSED
+        assert change.operation is Operation.BLOCKED
         assert sorted(f"{c.message}: {render_path(c.path)}" for c in change.conflicts) == list(wanted.conflicts)
     else:
         assert strip(change.versions.after) == strip(wanted.after)

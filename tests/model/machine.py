@@ -134,13 +134,15 @@ class Story(Team):
             return
         person, human = self._person(by), HUMANS.get(by, by)
         ask = partial(approving.request_changes, plan, by=person, digest=plan.digest, note="not like this")
-        objection = self._try("request for changes", ask)
-        if objection is None:
+        change_request = self._try("request for changes", ask)
+        if change_request is None:
             return
-        self._book(plan).objections.add(human)
+        self._book(plan).change_requests.add(human)
         self._book(plan).people.pop(human, None)
-        if is_withdrawn and self._try("withdrawal", lambda: approving.withdraw_request(objection, by=person) or True):
-            self._book(plan).objections.discard(human)
+        if is_withdrawn and self._try(
+            "withdrawal", lambda: approving.withdraw_request(change_request, by=person) or True
+        ):
+            self._book(plan).change_requests.discard(human)
 
     @rule(number=choice, by=approvers, times=st.integers(1, 2), is_other=st.integers(0, 5))
     def start(self, number: int, by: str, times: int, is_other: int) -> None:

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, Plan
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import policies
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.errors import WorkflowError
@@ -58,7 +58,7 @@ class Agreed:
 
     templates: list[str] = field(default_factory=list)
     people: dict[str, float] = field(default_factory=dict)
-    objections: set[str] = field(default_factory=set)
+    change_requests: set[str] = field(default_factory=set)
 
 
 def manifest(name: str, data: dict[str, str]) -> bytes:
@@ -69,7 +69,7 @@ def manifest(name: str, data: dict[str, str]) -> bytes:
 
 def bundle_of(given: dict[str, dict[str, str]]) -> SourceBundle:
     """One file per object."""
-    return SourceBundle(tuple(SourceFile(f"{name}.yaml", manifest(name, data)) for name, data in given.items()))
+    return SourceBundle(tuple(BundledFile(f"{name}.yaml", manifest(name, data)) for name, data in given.items()))
 
 
 class Team(RuleBasedStateMachine):
@@ -148,7 +148,7 @@ class Team(RuleBasedStateMachine):
         people = frozenset(name for name, until in book.people.items() if until > time.time() - 1)
         able = {name for name in people if self._may_approve(name)} - self.hands_off[plan.pk]
         assert len(able) >= self.needed, f"{run} was started on {sorted(people)}, {self.needed} are needed"
-        assert not {name for name in book.objections if self._may_approve(name)}, "somebody asks for changes"
+        assert not {name for name in book.change_requests if self._may_approve(name)}, "somebody asks for changes"
         assert plan.policy_version == policies.find_policy(plan).version, "another policy than the plan was made under"
         assert plan.pk not in {p.pk for p, _ in self.started.values()}, "one plan was started twice"
         self.started[run.pk], self.quorums[run.pk] = (plan, frozenset(able)), self.needed

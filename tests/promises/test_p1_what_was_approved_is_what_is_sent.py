@@ -20,8 +20,8 @@ from django.utils import timezone
 from applyviz.queue import TaskName
 from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan, SourceFile
 from applyviz.records.sealing import Sealed
+from applyviz.sources.bundle import BundledFile as BundledFile
 from applyviz.sources.bundle import SourceBundle
-from applyviz.sources.bundle import SourceFile as BundledFile
 from applyviz.tasks import execute_run, make_plan
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
@@ -109,7 +109,7 @@ def test_every_flipped_field_that_was_shown_keeps_the_run_from_writing(scene, un
 @pytest.mark.parametrize(
     "column",
     ["step", "group", "version", "kind", "namespace", "name", "operation", "method", "certainty", "has_effect",
-     "conflicts", "hazards", "worst_hazard", "dangers", "error", "effect"],
+     "conflicts", "risks", "highest_risk", "high_risks", "error", "effect"],
 )  # fmt: skip
 def test_every_flipped_column_of_a_change_keeps_the_run_from_writing(scene, unguarded, column):
     plan = scene.change(config_map("there", x="2", w="1"))

@@ -109,9 +109,9 @@ def test_every_request_and_message_may_come_fifty_times(scene: Scene, monkeypatc
         *(("message", m) for m in dict.fromkeys(map(str, messages))),
     ]
     known = {str(message): message for message in messages}
-    deck = replayed * 50
-    random.Random(20).shuffle(deck)
-    for kind, what in deck:
+    header_line = replayed * 50
+    random.Random(20).shuffle(header_line)
+    for kind, what in header_line:
         if kind == "request":
             assert browser.post(*what).status_code in (302, 403, 409)
         else:
@@ -181,12 +181,12 @@ def test_run_that_waits_for_another_is_asked_for_when_that_ends(scene: Scene, mo
     assert [message.ids for message in OutboxMessage.objects.all()] == [{"run_id": second.pk}]
 
 
-def test_run_that_waits_for_another_can_be_cancelled(scene: Scene):
+def test_run_that_waits_for_another_can_be_canceled(scene: Scene):
     plans = [scene.plan(config_map("there", x=str(n))) for n in (1, 2)]
     _, second = (scene.start(plan) for plan in plans)
     runs.cancel_run(second, by=scene.bob)
 
-    assert (scene.work(second).state, scene.writes) == ("cancelled", [])
+    assert (scene.work(second).state, scene.writes) == ("canceled", [])
 
 
 @pytest.mark.parametrize("keys", ["none that fits", "rotated"])
@@ -227,6 +227,6 @@ def test_sweep_of_which_a_part_breaks_still_finds_runs(scene: Scene, monkeypatch
         raise RuntimeError("poison")
 
     monkeypatch.setattr(f"applyviz.workflow.ops.recovery.{part}", breaks)
-    recovery.sweep()
+    recovery.recover()
 
     assert {"run_id": run.pk} in asked

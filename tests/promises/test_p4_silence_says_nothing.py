@@ -217,7 +217,7 @@ def _dismiss(scene: Scene, run: ApplyRun) -> None:
     User.objects.filter(pk=scene.bob.pk).update(is_active=False)
 
 
-@pytest.mark.parametrize(("stop", "state"), [(_cancel, "cancelled"), (_dismiss, "failed")])
+@pytest.mark.parametrize(("stop", "state"), [(_cancel, "canceled"), (_dismiss, "failed")])
 @pytest.mark.parametrize(("point", "outcome"), [("run.intended", "failed"), ("run.answered", "applied and verified")])
 def test_run_that_may_not_go_on_still_finds_out_what_a_lost_worker_did(scene: Scene, stop, state, point, outcome):
     """What was sent is looked for by reading, and not called unknown because nothing more may be sent."""
@@ -240,7 +240,7 @@ def test_run_that_may_not_go_on_and_cannot_look_says_that_nobody_knows(scene: Sc
     scene.work(run)
 
     (told,) = scene.judge(run)
-    assert (told.state, told.items[0].outcome) == ("cancelled", "unknown")
+    assert (told.state, told.items[0].outcome) == ("canceled", "unknown")
 
 
 @pytest.mark.parametrize("is_back", [True, False])

@@ -15,7 +15,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AccountLink, ApplyRun, Approval, AuditEntry, BreakGlass, Plan
+from applyviz.records.models import AccountLink, ApplyRun, Approval, AuditEntry, EmergencyApply, Plan
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import WorkflowError
@@ -138,21 +138,21 @@ def test_approval_is_never_made_another_one(scene: Scene, all_rights, change):
         Approval.objects.filter(pk=approval.pk).delete()
 
 
-def test_broken_glass_is_a_record_of_its_own_that_stays(scene: Scene):
+def test_emergency_apply_is_a_record_of_its_own_that_stays(scene: Scene):
     plan = scene.change()
     ida = make_person("ida", Role.ADMINISTRATOR, Role.BREAK_GLASS)
     with pytest.raises(WorkflowError):
-        emergency_apply.run_without_consent(plan, by=scene.bob, digest=plan.digest, reason="fire", ticket="T-1")
-    run = emergency_apply.run_without_consent(plan, by=ida, digest=plan.digest, reason="fire", ticket="T-1")
+        emergency_apply.start_emergency_apply(plan, by=scene.bob, digest=plan.digest, reason="fire", ticket="T-1")
+    run = emergency_apply.start_emergency_apply(plan, by=ida, digest=plan.digest, reason="fire", ticket="T-1")
     scene.work(run)
 
     (told,) = scene.judge(run)
     assert (told.state, told.is_emergency, told.consents) == ("succeeded", True, ())
-    assert AuditEntry.objects.filter(action=AuditAction.GLASS_BROKEN, actor=ida).count() == 1
+    assert AuditEntry.objects.filter(action=AuditAction.EMERGENCY_APPLIED, actor=ida).count() == 1
     for act in (
-        lambda: BreakGlass.objects.update(reason="nothing"),
-        lambda: BreakGlass.objects.all().delete(),
-        lambda: BreakGlass.objects.all()._raw_delete("default"),
+        lambda: EmergencyApply.objects.update(reason="nothing"),
+        lambda: EmergencyApply.objects.all().delete(),
+        lambda: EmergencyApply.objects.all()._raw_delete("default"),
     ):
         with pytest.raises((DatabaseError, Exception)), transaction.atomic():
             act()

@@ -69,7 +69,7 @@ def test_no_way_leads_to_an_approval_of_ones_own(way):
         "DELETE FROM records_auditentry",
         "UPDATE records_approval SET spent_at = NULL, run_id = NULL",
         "DELETE FROM records_approval",
-        "DELETE FROM records_breakglass",
+        "DELETE FROM records_emergencyapply",
         "UPDATE records_policyversion SET rules = '{}'",
         "UPDATE records_grant SET role = 'administrator'",
     ],
@@ -77,7 +77,7 @@ def test_no_way_leads_to_an_approval_of_ones_own(way):
 def test_statements_are_refused_as_the_orm_is(statement):
     alice, bob = make_person("alice", Role.VIEWER), make_person("bob")
     plan, now = make_plan_row(alice), timezone.now()
-    trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(review=1))
+    trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.AuditSubject(review=1))
     make_policy(approvals=2)
     Approval.objects.filter(pk=approve(plan, bob).pk).update(spent_at=now, run=run_row(plan, bob))
     build_emergency(plan, bob, reason="r", ticket="t").save()

@@ -13,16 +13,16 @@ from applyviz.records.models import (
     ApplyRun,
     Approval,
     AuditEntry,
-    BreakGlass,
-    Decision,
+    ChangeRequest,
+    ConflictRule,
+    EmergencyApply,
     Grant,
     ObjectChange,
-    Objection,
     Plan,
     PolicyVersion,
+    Resolution,
     Review,
     SourceRevision,
-    StandingRule,
     Target,
     Team,
     TeamMember,
@@ -49,7 +49,7 @@ def test_every_guard_is_installed():
 
 
 def test_audit_entries_are_never_changed():
-    entry = trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(review=1))
+    entry = trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.AuditSubject(review=1))
 
     assert "never changed" in refused(lambda: AuditEntry.objects.filter(pk=entry.pk).update(actor_name="mallory"))
     assert "never deleted" in refused(lambda: AuditEntry.objects.filter(pk=entry.pk).delete())
@@ -104,7 +104,7 @@ def test_whoever_had_a_hand_in_a_plan_does_not_approve_it():
     alice, bob, carol = (make_person(name, Role.APPROVER) for name in ("alice", "bob", "carol"))
     plan = make_plan_row(alice)
     now = timezone.now()
-    Decision.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
+    Resolution.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
     Plan.objects.create(
         review=plan.review,
         target=plan.target,
@@ -179,13 +179,13 @@ def test_versions_of_policies_are_never_changed():
     assert "never deleted" in refused(lambda: PolicyVersion.objects.filter(pk=version.pk).delete())
 
 
-def test_broken_glass_stays_on_record():
+def test_emergency_apply_stays_on_record():
     plan, dana = make_plan_row(make_person("alice")), make_person("dana")
     row = build_emergency(plan, dana, reason="r", ticket="t")
     row.save()
 
-    assert "never changed" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).update(reason="nothing"))
-    assert "never deleted" in refused(lambda: BreakGlass.objects.filter(pk=row.pk).delete())
+    assert "never changed" in refused(lambda: EmergencyApply.objects.filter(pk=row.pk).update(reason="nothing"))
+    assert "never deleted" in refused(lambda: EmergencyApply.objects.filter(pk=row.pk).delete())
 
 
 def claim(run):
@@ -228,7 +228,7 @@ def test_approvals_of_another_plan_carry_no_run():
     assert "without the approvals" in refused(lambda: claim(run))
 
 
-def test_run_that_asks_for_nothing_needs_a_policy_that_says_so_or_broken_glass():
+def test_run_that_asks_for_nothing_needs_a_policy_that_says_so_or_emergency_apply():
     alice, bob = make_person("alice"), make_person("bob")
     plain = make_plan_row(alice)
     assert "asks for what its policy asks for" in refused(lambda: run_row(plain, bob, needed=0))
@@ -294,12 +294,12 @@ def test_run_stays_with_its_plan_and_its_end():
 
 def test_request_for_changes_is_only_withdrawn():
     plan, bob = make_plan_row(make_person("alice")), make_person("bob")
-    row = Objection.objects.create(plan=plan, digest=plan.digest, by=bob, note="no", created_at=timezone.now())
+    row = ChangeRequest.objects.create(plan=plan, digest=plan.digest, by=bob, note="no", created_at=timezone.now())
 
-    assert "withdrawn" in refused(lambda: Objection.objects.filter(pk=row.pk).update(note="yes"))
-    assert "never deleted" in refused(lambda: Objection.objects.filter(pk=row.pk).delete())
-    assert Objection.objects.filter(pk=row.pk).update(withdrawn_at=timezone.now()) == 1
-    assert "once" in refused(lambda: Objection.objects.filter(pk=row.pk).update(withdrawn_at=None))
+    assert "withdrawn" in refused(lambda: ChangeRequest.objects.filter(pk=row.pk).update(note="yes"))
+    assert "never deleted" in refused(lambda: ChangeRequest.objects.filter(pk=row.pk).delete())
+    assert ChangeRequest.objects.filter(pk=row.pk).update(withdrawn_at=timezone.now()) == 1
+    assert "once" in refused(lambda: ChangeRequest.objects.filter(pk=row.pk).update(withdrawn_at=None))
 
 
 def test_quorum_is_of_humans_in_the_database_too():
@@ -328,10 +328,10 @@ def test_approval_begins_unspent():
         assert "begins unspent" in refused(lambda values=values: approve(plan, bob, **values))
 
 
-def test_consent_of_who_took_part_afterwards_is_never_spent():
+def test_approval_of_who_took_part_afterwards_is_never_spent():
     plan, bob = make_plan_row(make_person("alice")), make_person("bob")
     approval, now = approve(plan, bob), timezone.now()
-    Decision.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
+    Resolution.objects.create(review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=now)
 
     assert "never spent" in refused(lambda: Approval.objects.filter(pk=approval.pk).update(spent_at=now))
 
@@ -343,16 +343,16 @@ def test_links_of_accounts_stay():
 
 
 def rule_row(plan, by):
-    return StandingRule.objects.create(
+    return ConflictRule.objects.create(
         cluster=plan.target.cluster, number=1, kind="ConfigMap", name="x", path=".data.x", elements=["f:data", "f:x"],
         way="take over", reason="because", plan=plan, proposed_by=by, proposed_at=timezone.now(),
     )  # fmt: skip
 
 
-def test_what_a_standing_rule_says_stays():
+def test_what_a_conflict_rule_says_stays():
     alice, other = make_person("alice"), make_person("other")
     rule = rule_row(make_plan_row(alice), alice)
-    rows = StandingRule.objects.filter(pk=rule.pk)
+    rows = ConflictRule.objects.filter(pk=rule.pk)
 
     for values in ({"elements": ["f:data"]}, {"group": "apps"}, {"number": 2}, {"reason": "x"}, {"way": "leave"}):
         assert "only ever agreed" in refused(lambda values=values: rows.update(**values))
@@ -366,5 +366,5 @@ def test_nobody_agrees_to_their_own_rule_under_another_account():
         AccountLink.objects.create(person=person, human="a")
     rule = rule_row(make_plan_row(alice), alice)
 
-    agree = StandingRule.objects.filter(pk=rule.pk).update
+    agree = ConflictRule.objects.filter(pk=rule.pk).update
     assert "of their own" in refused(lambda: agree(state="in force", agreed_by=twin))

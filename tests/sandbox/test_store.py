@@ -2,17 +2,17 @@
 
 import pytest
 
-from applyviz.sandbox.storage.store import Key, MemoryStore
+from applyviz.sandbox.storage.store import MemoryStore, ObjectKey
 
 
 def test_transaction_takes_everything_back_when_it_fails():
     store = MemoryStore()
-    store.put(Key("", "configmaps", "n", "kept"), {"v": 1})
+    store.put(ObjectKey("", "configmaps", "n", "kept"), {"v": 1})
 
     def fail() -> None:
         with store.transaction():
-            store.put(Key("", "configmaps", "n", "new"), {"v": 2})
-            store.delete(Key("", "configmaps", "n", "kept"))
+            store.put(ObjectKey("", "configmaps", "n", "new"), {"v": 2})
+            store.delete(ObjectKey("", "configmaps", "n", "kept"))
             store.next_revision()
             raise RuntimeError
 
@@ -26,8 +26,8 @@ def test_transaction_takes_everything_back_when_it_fails():
 def test_list_is_ordered_by_namespace_and_name():
     store = MemoryStore()
     for namespace, name in (("b", "1"), ("a", "2"), ("a", "1")):
-        store.put(Key("", "configmaps", namespace, name), {"at": f"{namespace}/{name}"})
-    store.put(Key("apps", "configmaps", "a", "0"), {"at": "another group"})
+        store.put(ObjectKey("", "configmaps", namespace, name), {"at": f"{namespace}/{name}"})
+    store.put(ObjectKey("apps", "configmaps", "a", "0"), {"at": "another group"})
 
     assert [o["at"] for o in store.list("", "configmaps")] == ["a/1", "a/2", "b/1"]
     assert [o["at"] for o in store.list("", "configmaps", "a")] == ["a/1", "a/2"]
@@ -36,8 +36,8 @@ def test_list_is_ordered_by_namespace_and_name():
 def test_put_keeps_a_copy():
     store = MemoryStore()
     value = {"list": [1]}
-    store.put(Key("", "configmaps", "n", "x"), value)
+    store.put(ObjectKey("", "configmaps", "n", "x"), value)
 
     value["list"].append(2)
 
-    assert store.get(Key("", "configmaps", "n", "x")) == {"list": [1]}
+    assert store.get(ObjectKey("", "configmaps", "n", "x")) == {"list": [1]}

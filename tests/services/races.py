@@ -32,7 +32,7 @@ from applyviz.engine.planning.model.plan import Operation  # noqa: E402
 from applyviz.engine.requests.options import ApplyOptions  # noqa: E402
 from applyviz.records.enums import PlanState, Role  # noqa: E402
 from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan  # noqa: E402
-from applyviz.sources.bundle import SourceBundle, SourceFile  # noqa: E402
+from applyviz.sources.bundle import BundledFile, SourceBundle  # noqa: E402
 from applyviz.workflow import runs  # noqa: E402
 from applyviz.workflow.approvals import approving  # noqa: E402
 from applyviz.workflow.foundation import locks  # noqa: E402
@@ -51,7 +51,7 @@ AT_ONCE = 5
 OPTIONS = options_to_json(ApplyOptions())
 ANSWERS = {302, 403, 404, 409, 422}
 DONE, REFUSED, DEADLOCK = "done", "refused", "deadlock"
-BUNDLE = SourceBundle((SourceFile("a.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),))
+BUNDLE = SourceBundle((BundledFile("a.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),))
 Act = Callable[[], Any]
 
 
@@ -170,7 +170,7 @@ class Round:
                 broken.append("a run of a plan that was edited or made anew")
             if not mine or any(self._is_wrong(a, run) for a in mine):
                 broken.append("a run without unspent approvals of its digest")
-            if self._has_objection():
+            if self._has_change_request():
                 broken.append("a run although somebody asks for changes")
         if len(spent) != sum(a.run_id is not None for a in given) or (spent and not made):
             broken.append("an approval was spent on nothing")
@@ -183,7 +183,7 @@ class Round:
         is_own = approval.by_id == self.plan.review.author_id
         return approval.digest != run.plan.digest or approval.revoked_at is not None or is_own
 
-    def _has_objection(self) -> bool:
+    def _has_change_request(self) -> bool:
         return any(done == DONE for what, done in self.outcomes if what == "object")
 
     def name_winner(self) -> str:
@@ -205,7 +205,7 @@ def forget_locks() -> list[Any]:
 
 def revoke_without_order() -> list[Any]:
     """Who revokes holds the approval before anything else, as who starts a run does last."""
-    return [patch.object(approving, "hold_review", lambda review_id: None)]
+    return [patch.object(approving, "lock_review", lambda review_id: None)]
 
 
 PLANTS = {"": list, "forget_locks": forget_locks, "revoke_without_order": revoke_without_order}

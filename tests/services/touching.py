@@ -15,7 +15,7 @@ from typing import TypeAlias
 from django.db import connection, transaction
 
 from applyviz.records import triggers
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.models import AuditEntry, ChainEnd
 from applyviz.workflow.audit import chain
 
 TABLE = "records_auditentry"
@@ -142,16 +142,16 @@ def touch_all(seed: str, rounds: int) -> Iterator[str]:
 
 def _try_with_heads(hand: Hand) -> str:
     """The end cut off, and the rows of the heads made to fit: only a published head tells."""
-    published = chain.find_head()
+    published = chain.find_checkpoint()
     cut = hand.pick(chain=0, action="run.started").pk
     with transaction.atomic():
         triggers.remove("default")
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {TABLE} WHERE id >= {cut}")
         rows = AuditEntry.objects.order_by("id").values_list("chain", "sequence", "hash").iterator()
-        heads = {number: AuditHead(chain=number, sequence=sequence, hash=hashed) for number, sequence, hashed in rows}
-        AuditHead.objects.all().delete()
-        AuditHead.objects.bulk_create(heads.values(), batch_size=1_000)
+        heads = {number: ChainEnd(chain=number, sequence=sequence, hash=hashed) for number, sequence, hashed in rows}
+        ChainEnd.objects.all().delete()
+        ChainEnd.objects.bulk_create(heads.values(), batch_size=1_000)
         alone, held = chain.verify_chain(), chain.verify_chain(published=published)
         transaction.set_rollback(True)
     place = 1 + (heads[0].sequence if 0 in heads else 0)

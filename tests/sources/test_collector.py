@@ -6,15 +6,15 @@ import gc
 
 import pytest
 
-from applyviz.sources.collector import collect_young_only
+from applyviz.sources.collector import defer_full_gc
 
 
 def test_collector_is_patient_until_the_last_plan_is_ready() -> None:
     usual = gc.get_threshold()
 
-    with collect_young_only():
+    with defer_full_gc():
         patient = gc.get_threshold()
-        with pytest.raises(ValueError, match="odd"), collect_young_only():
+        with pytest.raises(ValueError, match="odd"), defer_full_gc():
             raise ValueError("odd")
         still = gc.get_threshold()
 

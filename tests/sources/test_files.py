@@ -6,7 +6,7 @@ import pytest
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources import upload
-from applyviz.sources.bundle import SourceBundle, SourceFile, digest_bytes
+from applyviz.sources.bundle import BundledFile, SourceBundle, digest_bytes
 from applyviz.sources.upload import UploadLimits
 
 
@@ -77,7 +77,7 @@ def test_upload_without_manifests_or_with_one_name_twice_is_refused() -> None:
 
 def test_digest_depends_on_names_bytes_and_order_alone() -> None:
     def digest(*files: tuple[str, bytes], **provenance: str) -> str:
-        return SourceBundle.of(SourceFile(name, data, provenance) for name, data in files).make_digest(b"k")
+        return SourceBundle.of(BundledFile(name, data, provenance) for name, data in files).make_digest(b"k")
 
     assert digest(("a", b"1"), ("b", b"2")) == digest(("a", b"1"), ("b", b"2"), origin="elsewhere")
     assert len({digest(("a", b"1")), digest(("a", b"2")), digest(("b", b"1")), digest(("a", b""), ("1", b""))}) == 4
@@ -91,7 +91,7 @@ def test_every_file_of_an_upload_is_kept_when_asked_for() -> None:
 
 
 def test_bundles_know_their_size_and_digests_are_keyed() -> None:
-    bundle = SourceBundle.of([SourceFile("a", b"abc"), SourceFile("b", b"")])
+    bundle = SourceBundle.of([BundledFile("a", b"abc"), BundledFile("b", b"")])
 
     assert bundle.size == 3
     # The example of RFC 4231, section 4.3.

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.kustomize import RenderLimits, find_program, render
 
 
 def tree(**files: str) -> SourceBundle:
     return SourceBundle.of(
-        SourceFile(name.replace("__", "/").replace("_y", ".y"), text.encode()) for name, text in files.items()
+        BundledFile(name.replace("__", "/").replace("_y", ".y"), text.encode()) for name, text in files.items()
     )
 
 

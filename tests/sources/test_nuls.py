@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.sandboxed import read_bundle
 
 GOOD = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {a: "\\\\u0000"}\n---\n'
@@ -17,7 +17,7 @@ BAD = {
 
 
 def read(text: str, name: str = "a.yaml"):
-    return read_bundle(SourceBundle((SourceFile(name, text.encode(), {}),)))[0]
+    return read_bundle(SourceBundle((BundledFile(name, text.encode(), {}),)))[0]
 
 
 @pytest.mark.parametrize("case", BAD)

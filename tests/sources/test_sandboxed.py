@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from applyviz.engine.manifests.parse import parse_manifests
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.child import ChildLimits
 from applyviz.sources.sandboxed import read_bundle
 
@@ -38,7 +38,7 @@ BOMBS = {
 
 def bundle_of(**texts: str | bytes) -> SourceBundle:
     return SourceBundle.of(
-        SourceFile(f"{name}.yaml", text.encode() if isinstance(text, str) else text) for name, text in texts.items()
+        BundledFile(f"{name}.yaml", text.encode() if isinstance(text, str) else text) for name, text in texts.items()
     )
 
 

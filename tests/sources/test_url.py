@@ -12,7 +12,7 @@ import pytest
 
 from applyviz.engine.objects.errors import SourceError
 from applyviz.sources import url as fetching
-from applyviz.sources.bundle import SourceFile
+from applyviz.sources.bundle import BundledFile
 from applyviz.sources.url import FetchPolicy, fetch
 from tests.sources.servers import Authority, Server, make_authority, reply, serving
 
@@ -32,7 +32,7 @@ def policy_for(*servers: Server, host: str = "localhost", ca: Path | None = None
     )
 
 
-def fetch_now(url: str, policy: FetchPolicy, resolver: fetching.Resolver = fetching.resolve_name) -> SourceFile:
+def fetch_now(url: str, policy: FetchPolicy, resolver: fetching.Resolver = fetching.resolve_name) -> BundledFile:
     return fetch(url, policy=policy, now=NOW, resolver=resolver)
 
 

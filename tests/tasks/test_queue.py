@@ -11,7 +11,7 @@ from applyviz import queue
 from applyviz.queue import TaskName
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, OutboxMessage, Plan
-from applyviz.tasks import execute_run, make_plan, sweep_unfinished
+from applyviz.tasks import execute_run, make_plan, recover_unfinished
 from applyviz.workflow.foundation import outbox
 from tests.stories import Team, config_map
 
@@ -116,7 +116,7 @@ def test_sweep_asks_for_everything_that_nobody_works_on(broker):
     ApplyRun.objects.filter(pk=run.pk).update(created_at=long_ago)
     OutboxMessage.objects.all().delete()
 
-    sweep_unfinished()
+    recover_unfinished()
 
     assert sorted(broker.sent) == [
         ("applyviz.execute_run", {"run_id": run.pk}),

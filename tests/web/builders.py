@@ -9,9 +9,9 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch
-from applyviz.engine.planning.conflicts.resolutions import FieldWays, Way, WayOut
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Versions
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolutionKind, ResolutionOption
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.schema.model import SchemaOrigin
 
 YOU = Owner("ci", "Apply", "apps/v1", time="2026-11-18T09:12:00Z")
@@ -50,7 +50,7 @@ def build_deployment(version: str, image: str, **spec: object) -> dict[str, obje
     }
 
 
-def build_ways(*, manifest_image: str, live_image: str) -> FieldWays:
+def build_ways(*, manifest_image: str, live_image: str) -> FieldResolutions:
     """The three ways out for the image, as planning works them out."""
     leave, keep = (
         FileEdit(IMAGE, manifest_image, is_removed=True),
@@ -60,18 +60,20 @@ def build_ways(*, manifest_image: str, live_image: str) -> FieldWays:
         SourcePosition("frontend.yaml", 31),
         "--- a/frontend.yaml\n+++ b/frontend.yaml\n@@ -30,2 +30,1 @@\n     - name: server\n-      image: hotfix\n",
     )
-    return FieldWays(
+    return FieldResolutions(
         IMAGE,
         ("kubectl-set",),
         (
-            WayOut(Way.TAKE_OVER, manifest_image, True, (YOU,)),
-            WayOut(Way.LEAVE, live_image, True, (SETTER,), leave, patch),
-            WayOut(Way.CO_OWN, live_image, True, (YOU, SETTER), keep, FilePatch(patch.position, reason="Set it.")),
+            ResolutionOption(ResolutionKind.OVERWRITE, manifest_image, True, (YOU,)),
+            ResolutionOption(ResolutionKind.GIVE_UP, live_image, True, (SETTER,), leave, patch),
+            ResolutionOption(
+                ResolutionKind.SHARE, live_image, True, (YOU, SETTER), keep, FilePatch(patch.position, reason="Set it.")
+            ),
         ),
     )
 
 
-def build_change() -> ObjectChange:
+def build_change() -> PlannedObject:
     """A server-side change with every kind of row that a page knows."""
     at = [SourcePosition("frontend.yaml", line, 3) for line in (8, 14, 31, 40)]
     manifest = build_deployment(
@@ -120,9 +122,9 @@ def build_change() -> ObjectChange:
         FieldReason(GRACE, FieldOperation.UNCHANGED, Reason.SERVER_DEFAULT, "", (), ()),
     )
     ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "frontend")
-    return ObjectChange(
+    return PlannedObject(
         ref=ref,
-        operation=Operation.REFUSED,
+        operation=Operation.BLOCKED,
         versions=Versions(None, manifest, live, after, after),
         requests=(
             Request(
@@ -146,10 +148,8 @@ def build_change() -> ObjectChange:
                 manifest_image="registry.example/frontend:v0.10.1", live_image="registry.example/frontend:hotfix-3"
             ),
         ),
-        hazards=(
-            Hazard(
-                HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, REPLICAS, {"owners": "kube-controller-manager"}
-            ),
+        risks=(
+            Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, REPLICAS, {"owners": "kube-controller-manager"}),
         ),
         certainty=Certainty.CONFIRMED,
         certainty_reason="",

@@ -45,7 +45,7 @@ def make_cluster(slug: str = "shop") -> Cluster:
     )
 
 
-def make_change(plan: Plan, position: int, change: engine.ObjectChange) -> ObjectChange:
+def make_change(plan: Plan, position: int, change: engine.PlannedObject) -> ObjectChange:
     """The row of one change."""
     return ObjectChange.objects.create(
         plan=plan,
@@ -59,11 +59,11 @@ def make_change(plan: Plan, position: int, change: engine.ObjectChange) -> Objec
         operation=change.operation.value,
         method=change.method,
         certainty=change.certainty.value,
-        has_effect=change.has_effect and change.operation is not Operation.REFUSED,
+        has_effect=change.has_effect and change.operation is not Operation.BLOCKED,
         conflicts=len(change.conflicts),
-        hazards=len(change.hazards),
-        worst_hazard=change.hazards[0].severity.value if change.hazards else "",
-        dangers=[[h.kind.value, h.severity.value] for h in change.hazards],
+        risks=len(change.risks),
+        highest_risk=change.risks[0].level.value if change.risks else "",
+        high_risks=[[h.kind.value, h.level.value] for h in change.risks],
         error=change.error,
         effect="effect",
         document=change_to_json(change),
@@ -73,7 +73,7 @@ def make_change(plan: Plan, position: int, change: engine.ObjectChange) -> Objec
 
 def make_plan(
     author: User,
-    changes: Iterable[engine.ObjectChange],
+    changes: Iterable[engine.PlannedObject],
     *,
     state: str = PlanState.COMPLETE,
     title: str = "Upgrade the shop",
@@ -112,7 +112,7 @@ def make_plan(
     return Plan.objects.select_related("review__author", "target__cluster", "revision").get(pk=plan.pk)
 
 
-def add_plan(plan: Plan, changes: Iterable[engine.ObjectChange], *, effect: str = "effect") -> Plan:
+def add_plan(plan: Plan, changes: Iterable[engine.PlannedObject], *, effect: str = "effect") -> Plan:
     """The next plan of the same review, finished; `effect` is that of all its changes."""
     number = plan.review.plans.count() + 1
     following = Plan.objects.create(

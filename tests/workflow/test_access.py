@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applyviz.records.enums import Role
-from applyviz.records.models import Cluster, Grant, Review, ReviewPlace
+from applyviz.records.models import Cluster, Grant, Review, ReviewScope
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
-from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, Place
+from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 from applyviz.workflow.people import teams
 from tests.builders import grant_role, make_cluster_row, make_person, make_plan_row
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 EVERYBODY = set(Role)
 MATRIX = {
     Action.EXPLORE: EVERYBODY,
-    Action.LOOK: EVERYBODY,
+    Action.VIEW: EVERYBODY,
     Action.COMMENT: EVERYBODY - {Role.AUDITOR},
     Action.WRITE: {Role.AUTHOR},
     Action.DECIDE: {Role.AUTHOR},
@@ -31,9 +31,9 @@ MATRIX = {
     Action.BREAK_GLASS: {Role.BREAK_GLASS},
     Action.USE_ACCOUNT: set(Role),
     Action.MANAGE: {Role.ADMINISTRATOR},
-    Action.OVERSEE: {Role.ADMINISTRATOR, Role.AUDITOR},
+    Action.VIEW_ACCOUNTS: {Role.ADMINISTRATOR, Role.AUDITOR},
     Action.AUDIT: {Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR},
-    Action.CONNECT: set(Role) - {Role.AUDITOR},
+    Action.MANAGE_TOKENS: set(Role) - {Role.AUDITOR},
 }
 
 
@@ -73,7 +73,7 @@ def test_deactivated_person_has_no_role():
     person.is_active = False
 
     assert access.roles_of(person) == frozenset()
-    assert not access.can(person, Action.LOOK)
+    assert not access.can(person, Action.VIEW)
 
 
 def test_superuser_holds_every_role():
@@ -110,20 +110,20 @@ def person_with(*grants):
 def test_grant_holds_in_its_places_alone(cluster, namespace, is_wide, places, may):
     person = person_with((Role.AUTHOR, cluster, namespace, is_wide))
 
-    assert access.can(person, Action.WRITE, [Place(*place) for place in places]) is may
+    assert access.can(person, Action.WRITE, [ScopeEntry(*place) for place in places]) is may
 
 
 def test_right_is_needed_in_each_place():
     person = person_with((Role.AUTHOR, "prod", "shop", False), (Role.APPROVER, "prod", "vault", False))
-    shop, vault = Place("prod", "shop"), Place("prod", "vault")
+    shop, vault = ScopeEntry("prod", "shop"), ScopeEntry("prod", "vault")
 
     assert access.can(person, Action.WRITE, [shop])
     assert not access.can(person, Action.WRITE, [shop, vault])
-    assert access.can(person, Action.LOOK, [shop, vault])
+    assert access.can(person, Action.VIEW, [shop, vault])
     with pytest.raises(NotAllowedError, match="there"):
         access.require(person, Action.WRITE, [vault])
     with pytest.raises(NotVisibleError):
-        access.require(person, Action.WRITE, [Place("prod", "other")])
+        access.require(person, Action.WRITE, [ScopeEntry("prod", "other")])
 
 
 def test_administrator_of_a_part_manages_nothing():
@@ -137,12 +137,12 @@ def test_team_gives_its_roles_while_somebody_is_in_it():
     team = teams.create_team(by=dana, slug="sre", name="SRE")
     teams.grant_role(Role.OPERATOR, by=dana, team=team, scope=teams.Scope("prod"))
     member = teams.add_member(team, bob, by=dana)
-    assert access.can(bob, Action.APPLY, [Place("prod", "shop")])
-    assert not access.can(bob, Action.APPLY, [Place("dev", "shop")])
+    assert access.can(bob, Action.APPLY, [ScopeEntry("prod", "shop")])
+    assert not access.can(bob, Action.APPLY, [ScopeEntry("dev", "shop")])
 
     teams.end_member(member, by=dana)
 
-    assert not access.can(bob, Action.LOOK)
+    assert not access.can(bob, Action.VIEW)
 
 
 PATTERNS = st.sampled_from(["*", "prod", "prod-*", "p*", "????", "*-eu", "dev"])
@@ -160,10 +160,10 @@ def test_lists_and_doors_agree(grants, places):
         plan = make_plan_row(make_person("author"))
         for slug, namespace in places:
             cluster = Cluster.objects.filter(slug=slug).first() or make_cluster_row(slug)
-            ReviewPlace.objects.create(review=plan.review, cluster=cluster, namespace=namespace)
+            ReviewScope.objects.create(review=plan.review, cluster=cluster, namespace=namespace)
 
         listed = Review.objects.filter(access.select_reviews(person)).exists()
-        door = access.can(person, Action.LOOK, access.places_of(plan.review))
+        door = access.can(person, Action.VIEW, access.places_of(plan.review))
         transaction.set_rollback(True)
 
     assert listed == door
@@ -173,9 +173,9 @@ def test_grants_are_read_once_while_a_page_is_shown_and_anew_afterwards(django_a
     person = make_person("watcher", Role.VIEWER)
 
     with django_assert_num_queries(1), access.at_one_moment():
-        assert [access.can(person, Action.LOOK) for _ in range(3)] == [True] * 3
+        assert [access.can(person, Action.VIEW) for _ in range(3)] == [True] * 3
     Grant.objects.filter(person=person).update(ended_at=timezone.now())
 
-    assert not access.can(person, Action.LOOK)
+    assert not access.can(person, Action.VIEW)
     with access.at_one_moment():
-        assert not access.can(person, Action.LOOK)
+        assert not access.can(person, Action.VIEW)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.approvals import acknowledgements, approving
@@ -14,8 +14,8 @@ from tests.builders import make_person, make_policy
 from tests.web import builders, rows
 
 pytestmark = pytest.mark.django_db
-DANGER = Hazard(HazardKind.PODS_RESTART, Severity.DANGER)
-KIND = HazardKind.PODS_RESTART
+DANGER = Risk(RiskKind.PODS_RESTART, RiskLevel.HIGH)
+KIND = RiskKind.PODS_RESTART
 
 
 @pytest.fixture
@@ -28,36 +28,36 @@ def bob():
     return make_person("bob", Role.APPROVER)
 
 
-def build(name="frontend", *hazards, **values):
+def build(name="frontend", *risks, **values):
     change = builders.build_change()
-    values = {"operation": Operation.UPDATE, "conflicts": (), "hazards": hazards or (DANGER,), **values}
+    values = {"operation": Operation.UPDATE, "conflicts": (), "risks": risks or (DANGER,), **values}
     return replace(change, ref=change.ref._replace(name=name), **values)
 
 
 @pytest.fixture
 def plan(alice):
-    return rows.make_plan(alice, [build("one"), build("two"), build("calm", replace(DANGER, severity=Severity.INFO))])
+    return rows.make_plan(alice, [build("one"), build("two"), build("calm", replace(DANGER, level=RiskLevel.INFO))])
 
 
 def name_open(plan):
     return [(h.position, h.kind) for h in acknowledgements.find_open(plan)]
 
 
-def test_dangers_of_what_is_written_are_open(alice, plan):
-    refused = rows.make_plan(alice, [build(operation=Operation.REFUSED)])
+def test_high_risks_of_what_is_written_are_open(alice, plan):
+    refused = rows.make_plan(alice, [build(operation=Operation.BLOCKED)])
 
     assert name_open(plan) == [(0, KIND), (1, KIND)]
     assert name_open(refused) == []
 
 
 def test_one_object_or_all_are_acknowledged(alice, bob, plan):
-    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob, positions=[1], note="at night") == 1
+    assert acknowledgements.acknowledge_risks(plan, KIND, by=bob, positions=[1], note="at night") == 1
     assert name_open(plan) == [(0, KIND)]
-    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob) == 1
+    assert acknowledgements.acknowledge_risks(plan, KIND, by=bob) == 1
     assert name_open(plan) == []
-    assert acknowledgements.acknowledge_hazards(plan, KIND, by=alice) == 2
+    assert acknowledgements.acknowledge_risks(plan, KIND, by=alice) == 2
 
-    entries = AuditEntry.objects.filter(action=AuditAction.HAZARD_ACKNOWLEDGED).order_by("id")
+    entries = AuditEntry.objects.filter(action=AuditAction.RISK_ACKNOWLEDGED).order_by("id")
     assert [(e.actor_name, e.name, e.detail["note"]) for e in entries] == [
         ("bob", "two", "at night"),
         ("bob", "one", ""),
@@ -67,7 +67,7 @@ def test_one_object_or_all_are_acknowledged(alice, bob, plan):
 
 
 def test_acknowledgement_holds_while_the_effect_is_the_same(alice, bob, plan):
-    acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+    acknowledgements.acknowledge_risks(plan, KIND, by=bob)
     later = rows.add_plan(plan, [build("one"), build("two")])
 
     assert name_open(later) == []
@@ -77,7 +77,7 @@ def test_acknowledgement_holds_while_the_effect_is_the_same(alice, bob, plan):
 
 
 def test_own_acknowledgement_can_be_withdrawn(alice, bob, plan):
-    acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+    acknowledgements.acknowledge_risks(plan, KIND, by=bob)
 
     with pytest.raises(NotPossibleError, match="no acknowledgement here"):
         acknowledgements.withdraw_acknowledgement(plan, KIND, by=alice, position=0)
@@ -85,62 +85,60 @@ def test_own_acknowledgement_can_be_withdrawn(alice, bob, plan):
 
     assert name_open(plan) == [(0, KIND)]
     entry = AuditEntry.objects.get(action=AuditAction.ACKNOWLEDGEMENT_WITHDRAWN)
-    assert (entry.name, entry.detail) == ("one", {"hazard": "pods-restart"})
+    assert (entry.name, entry.detail) == ("one", {"risk": "pods-restart"})
 
 
 def test_nothing_is_acknowledged_twice_or_where_nothing_is(bob, plan):
-    acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+    acknowledgements.acknowledge_risks(plan, KIND, by=bob)
 
-    for position, kind in ((0, KIND), (2, KIND), (0, HazardKind.PRUNE_SHARE), (99, KIND)):
+    for position, kind in ((0, KIND), (2, KIND), (0, RiskKind.PRUNE_SHARE), (99, KIND)):
         with pytest.raises(NotPossibleError, match="no such risk"):
-            acknowledgements.acknowledge_hazards(plan, kind, by=bob, positions=[position])
+            acknowledgements.acknowledge_risks(plan, kind, by=bob, positions=[position])
 
 
 def test_who_may_acknowledge(plan):
     with pytest.raises(NotVisibleError):
-        acknowledgements.acknowledge_hazards(plan, KIND, by=make_person("charlie"))
+        acknowledgements.acknowledge_risks(plan, KIND, by=make_person("charlie"))
     with pytest.raises(NotAllowedError):
-        acknowledgements.acknowledge_hazards(plan, KIND, by=make_person("vera", Role.VIEWER))
+        acknowledgements.acknowledge_risks(plan, KIND, by=make_person("vera", Role.VIEWER))
 
 
 def test_plan_that_was_replaced_takes_none(bob, plan):
     rows.add_plan(plan, [build("one")])
 
     with pytest.raises(NotPossibleError, match="plan 2 took the place"):
-        acknowledgements.acknowledge_hazards(plan, KIND, by=bob)
+        acknowledgements.acknowledge_risks(plan, KIND, by=bob)
 
 
 def test_only_objects_whose_risk_was_shown_are_acknowledged(bob, alice):
     plan = rows.make_plan(alice, [build("one"), build("two"), build("three")])
 
-    assert acknowledgements.acknowledge_hazards(plan, KIND, by=bob, positions=[0, 2]) == 2
+    assert acknowledgements.acknowledge_risks(plan, KIND, by=bob, positions=[0, 2]) == 2
 
     assert name_open(plan) == [(1, KIND)]
 
 
 def test_many_objects_are_a_risk_of_the_plan_that_is_acknowledged_and_undone(bob, alice):
     make_policy(many_objects=2)
-    calm = replace(DANGER, severity=Severity.INFO)
+    calm = replace(DANGER, level=RiskLevel.INFO)
     plan = rows.make_plan(alice, [build(name, calm) for name in ("one", "two", "three")])
     here = acknowledgements.PLAN_ITSELF
-    itself = [(here, HazardKind.MANY_OBJECTS)]
+    itself = [(here, RiskKind.MANY_OBJECTS)]
 
     assert name_open(plan) == itself
     assert "1 risk to acknowledge" in approving.find_plan_blockers(plan)
-    acknowledgements.acknowledge_hazards(
-        plan, HazardKind.MANY_OBJECTS, by=bob, positions=[acknowledgements.PLAN_ITSELF]
-    )
+    acknowledgements.acknowledge_risks(plan, RiskKind.MANY_OBJECTS, by=bob, positions=[acknowledgements.PLAN_ITSELF])
     assert name_open(plan) == []
-    entry = AuditEntry.objects.get(action=AuditAction.HAZARD_ACKNOWLEDGED)
-    assert (entry.kind, entry.name, entry.detail["hazard"]) == ("", "", "many-objects")
+    entry = AuditEntry.objects.get(action=AuditAction.RISK_ACKNOWLEDGED)
+    assert (entry.kind, entry.name, entry.detail["risk"]) == ("", "", "many-objects")
 
-    acknowledgements.withdraw_acknowledgement(plan, HazardKind.MANY_OBJECTS, by=bob, position=here)
+    acknowledgements.withdraw_acknowledgement(plan, RiskKind.MANY_OBJECTS, by=bob, position=here)
     assert name_open(plan) == itself
 
 
-@pytest.mark.parametrize("kind", [HazardKind.DELETED, HazardKind.REPLACED, HazardKind.FORCED])
+@pytest.mark.parametrize("kind", [RiskKind.DELETED, RiskKind.REPLACED, RiskKind.FORCED])
 def test_deleting_replacing_and_forcing_are_acknowledged(alice, kind):
-    plan = rows.make_plan(alice, [build("one", Hazard(kind, Severity.DANGER))])
+    plan = rows.make_plan(alice, [build("one", Risk(kind, RiskLevel.HIGH))])
 
     assert name_open(plan) == [(0, kind)]
     assert "1 risk to acknowledge" in approving.find_plan_blockers(plan)

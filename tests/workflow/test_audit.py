@@ -7,7 +7,7 @@ from applyviz import request_ids
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.models import AuditEntry, ChainEnd
 from applyviz.workflow.audit import chain, trail
 from tests.builders import make_person
 
@@ -20,7 +20,7 @@ def write(count=5, *, run=None):
         trail.record(
             AuditAction.OBJECT_RESULT,
             by=None,
-            about=trail.Subject(cluster="box", run=run, ref=ref),
+            about=trail.AuditSubject(cluster="box", run=run, ref=ref),
             detail={"n": n, "ratio": 0.5, "words": ["ü", None, True]},
         )
         for n in range(count)
@@ -83,9 +83,9 @@ def test_entry_copies_the_name_and_the_request():
     alice = make_person("alice")
     token = request_ids.current.set("request-1234")
     try:
-        entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(review=7))
+        entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.AuditSubject(review=7))
     finally:
         request_ids.current.reset(token)
 
     assert (entry.actor_name, entry.request_id, entry.review) == ("alice", "request-1234", 7)
-    assert AuditHead.objects.get().sequence == 1
+    assert ChainEnd.objects.get().sequence == 1

@@ -8,7 +8,7 @@ from django.utils import timezone
 from applyviz.engine.planning.objects.conflict_rules import RuleWay
 from applyviz.records import triggers
 from applyviz.records.enums import AuditAction, Role, RunState
-from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectChange, Plan
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, EmergencyApply, ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving, quorum
@@ -146,7 +146,7 @@ def test_approver_who_turns_out_to_be_the_author_is_none(team):
     assert "more approvals than were given" in run.error
 
 
-def test_standing_rule_that_ended_meanwhile_decides_nothing(team):
+def test_conflict_rule_that_ended_meanwhile_decides_nothing(team):
     team.apply(config_map(a="1", b="1"))
     team.edit(SETTINGS, {"data": {"a": "by hand"}})
     draft = conflict_rules.RuleDraft("", "ConfigMap", "default", "settings", ("f:data", "f:a"), RuleWay.TAKE_OVER)
@@ -196,28 +196,28 @@ class Glass:
 
     def smash(self, **values):
         given = {"by": self.dana, "digest": self.plan.digest, "reason": "shop is down", "ticket": "INC-7"}
-        return emergency_apply.run_without_consent(self.plan, **{**given, **values})
+        return emergency_apply.start_emergency_apply(self.plan, **{**given, **values})
 
 
-def test_broken_glass_runs_and_leaves_a_record(team):
-    glass = Glass(team)
+def test_emergency_apply_runs_and_leaves_a_record(team):
+    emergency = Glass(team)
 
-    run = team.work(glass.smash())
+    run = team.work(emergency.smash())
 
     assert run.state == RunState.SUCCEEDED
-    record = BreakGlass.objects.get()
+    record = EmergencyApply.objects.get()
     assert (record.by_name, record.reason, record.ticket) == ("dana", "shop is down", "INC-7")
     assert record.missing == ["1 approval missing"]
-    entry = AuditEntry.objects.get(action=AuditAction.GLASS_BROKEN)
-    assert (entry.actor_name, entry.plan_digest, entry.detail["told"]) == ("dana", glass.plan.digest, ["dana"])
+    entry = AuditEntry.objects.get(action=AuditAction.EMERGENCY_APPLIED)
+    assert (entry.actor_name, entry.plan_digest, entry.detail["told"]) == ("dana", emergency.plan.digest, ["dana"])
     assert not Approval.objects.exists()
 
 
 def test_glass_needs_its_own_right(team):
-    glass = Glass(team)
+    emergency = Glass(team)
     for role in (Role.ADMINISTRATOR, Role.APPROVER, Role.OPERATOR, Role.AUTHOR):
         with pytest.raises(NotAllowedError, match="needs the role break-glass"):
-            glass.smash(by=make_person(f"x-{role.name}", role))
+            emergency.smash(by=make_person(f"x-{role.name}", role))
 
 
 @pytest.mark.parametrize("values", [{"reason": " "}, {"ticket": ""}])
@@ -227,39 +227,39 @@ def test_glass_needs_a_reason_and_a_ticket(team, values):
 
 
 def test_glass_lifts_nothing_that_is_unsafe(team):
-    glass = Glass(team)
+    emergency = Glass(team)
     with pytest.raises(NotPossibleError, match="look at it again"):
-        glass.smash(digest="b" * 64)
-    following = reviews.replan_review(glass.plan.review, by=team.alice)
+        emergency.smash(digest="b" * 64)
+    following = reviews.replan_review(emergency.plan.review, by=team.alice)
     planner.make_plan(following.pk)
     with pytest.raises(NotPossibleError, match="took the place"):
-        glass.smash()
+        emergency.smash()
 
 
 def test_glass_is_not_broken_where_nothing_is_missing(team):
-    glass = Glass(team)
-    approving.approve_plan(glass.plan, by=team.bob, digest=glass.plan.digest)
+    emergency = Glass(team)
+    approving.approve_plan(emergency.plan, by=team.bob, digest=emergency.plan.digest)
 
     with pytest.raises(NotPossibleError, match="no approval missing"):
-        glass.smash()
+        emergency.smash()
 
 
 def test_glass_opens_a_closed_window_and_spares_the_approvals(team, move_clock):
     move_clock(datetime(2026, 11, 24, 12, 0, tzinfo=UTC))  # a Tuesday
     make_policy(windows=(MONDAYS,))
-    glass = Glass(team)
-    approving.approve_plan(glass.plan, by=team.bob, digest=glass.plan.digest)
+    emergency = Glass(team)
+    approving.approve_plan(emergency.plan, by=team.bob, digest=emergency.plan.digest)
 
-    run = team.work(glass.smash())
+    run = team.work(emergency.smash())
 
     assert run.state == RunState.SUCCEEDED
     assert Approval.objects.get().spent_at is None
 
 
 def test_right_to_break_is_looked_at_when_the_run_is_picked_up(team):
-    glass = Glass(team)
-    run = glass.smash()
-    take_roles(glass.dana)
+    emergency = Glass(team)
+    run = emergency.smash()
+    take_roles(emergency.dana)
 
     team.work(run)
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from applyviz import audit_origin
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.models import AuditEntry, ChainEnd
 from applyviz.workflow.audit import anchors, chain, retention, trail
 from applyviz.workflow.evidence import history
 from applyviz.workflow.evidence.history import ExportFormat
@@ -26,7 +26,7 @@ WEB = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "web")
 
 
 def write_run(run, count=3, *, ends=True):
-    about = trail.Subject(cluster="box", run=run, ref=WEB)
+    about = trail.AuditSubject(cluster="box", run=run, ref=WEB)
     trail.record(AuditAction.RUN_STARTED, by=None, about=about)
     for number in range(count):
         trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number})
@@ -57,19 +57,19 @@ def test_each_run_has_a_chain_that_follows_its_start(two_runs):
     first = {e.chain: e for e in AuditEntry.objects.filter(sequence=1)}
     started = {e.run: e.hash for e in AuditEntry.objects.filter(action=AuditAction.RUN_STARTED)}
 
-    assert {head.chain: head.sequence for head in AuditHead.objects.all()} == {0: 3, 1: 3, 2: 3}
+    assert {head.chain: head.sequence for head in ChainEnd.objects.all()} == {0: 3, 1: 3, 2: 3}
     assert {run: first[run].previous_hash for run in (1, 2)} == started
 
 
 def test_end_of_a_run_names_the_head_of_its_chain(two_runs):
     told = AuditEntry.objects.get(action=AuditAction.RUN_FINISHED)
-    head = AuditHead.objects.get(chain=1)
+    head = ChainEnd.objects.get(chain=1)
 
     assert (told.chain, told.detail["heads"]) == (0, {"1": f"3:{head.hash}"})
 
 
 def test_untouched_chains_are_intact(two_runs, tmp_path):
-    published = chain.publish_head()
+    published = chain.publish_checkpoint()
     report = chain.verify_chain(published=published)
 
     assert (report.is_intact, report.entries, report.runs) == (True, 10, 2)
@@ -78,19 +78,19 @@ def test_untouched_chains_are_intact(two_runs, tmp_path):
 
 
 def test_publishing_ties_what_is_loose_and_says_so_once(two_runs):
-    assert (anchors.tie_loose(), anchors.tie_loose()) == (1, 0)
+    assert (anchors.anchor_pending(), anchors.anchor_pending()) == (1, 0)
 
     told = AuditEntry.objects.get(action=AuditAction.HISTORY_ANCHORED)
     assert list(told.detail["heads"]) == ["2"]
 
 
 def test_sweep_ties_a_long_run_only_now_and_then(two_runs):
-    assert anchors.tie_loose(older_than=anchors.EVERY) == 1
-    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(run=2))
+    assert anchors.anchor_pending(older_than=anchors.EVERY) == 1
+    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.AuditSubject(run=2))
 
-    assert anchors.tie_loose(older_than=anchors.EVERY) == 0
-    AuditHead.objects.filter(chain=2).update(anchored_at=timezone.now() - 2 * anchors.EVERY)
-    assert anchors.tie_loose(older_than=anchors.EVERY) == 1
+    assert anchors.anchor_pending(older_than=anchors.EVERY) == 0
+    ChainEnd.objects.filter(chain=2).update(anchored_at=timezone.now() - 2 * anchors.EVERY)
+    assert anchors.anchor_pending(older_than=anchors.EVERY) == 1
 
 
 TOUCHED = [
@@ -130,7 +130,7 @@ def test_whatever_is_touched_is_found_and_named(two_runs, how, sql, bad):
 
 @pytest.mark.parametrize(("how", "sql", "bad"), TOUCHED, ids=[row[0] for row in TOUCHED])
 def test_offline_verifier_finds_it_in_an_export(two_runs, tmp_path, how, sql, bad):
-    published = chain.publish_head()
+    published = chain.publish_checkpoint()
     tamper(sql)
 
     assert check_offline(tmp_path, export(), "--head", str(published))[0] == 1
@@ -141,7 +141,7 @@ def test_inserted_entry_is_found(two_runs):
         f.column for f in AuditEntry._meta.concrete_fields if f.column not in ("id", "chain", "sequence", "hash")
     ]
     names = ", ".join(f'"{name}"' for name in columns)
-    head = "UPDATE records_audithead SET sequence = 4 WHERE chain = 1"
+    head = "UPDATE records_chainend SET sequence = 4 WHERE chain = 1"
     tamper(
         f"INSERT INTO records_auditentry (chain, sequence, hash, {names}) "
         f"SELECT 1, 4, 'forged', {names} FROM records_auditentry WHERE chain = 1 AND sequence = 3"
@@ -154,7 +154,7 @@ def test_inserted_entry_is_found(two_runs):
 def test_run_rewritten_with_its_head_contradicts_the_global_chain(two_runs):
     tamper("DELETE FROM records_auditentry WHERE chain = 1 AND sequence > 1")
     last = AuditEntry.objects.get(chain=1)
-    tamper(f"UPDATE records_audithead SET sequence = 1, hash = '{last.hash}' WHERE chain = 1")
+    tamper(f"UPDATE records_chainend SET sequence = 1, hash = '{last.hash}' WHERE chain = 1")
 
     found = chain.verify_chain().bad
 
@@ -177,7 +177,7 @@ def test_entry_says_from_where_and_with_which_roles():
     alice = make_person("alice", Role.AUTHOR, Role.VIEWER)
     held = audit_origin.current.set(audit_origin.Origin(audit_origin.WEB, "203.0.113.7", "Firefox/130.0"))
     try:
-        entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject())
+        entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.AuditSubject())
     finally:
         audit_origin.current.reset(held)
     alice.groups.clear()
@@ -206,7 +206,7 @@ def test_a_whole_run_stands_in_its_own_chain(monkeypatch):
 
 def old_entries(days, run=None):
     """Entries that look as if they were written days ago."""
-    about = trail.Subject(cluster="box", ref=WEB, run=run)
+    about = trail.AuditSubject(cluster="box", ref=WEB, run=run)
     entries = [
         trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"umbrella {number}"})
         for number in range(3)
@@ -312,7 +312,9 @@ def test_requests_of_finished_runs_go_with_a_policy_that_says_so(monkeypatch, po
 
 
 def test_words_are_found_without_case_and_by_their_beginning():
-    trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(ref=WEB), detail={"note": "Über\nallem RUHE"})
+    trail.record(
+        AuditAction.COMMENT_ADDED, by=None, about=trail.AuditSubject(ref=WEB), detail={"note": "Über\nallem RUHE"}
+    )
     found = [
         history.find_entries({"text": text}).count() for text in ("über", "ALLEM", "ruhe", "deploy shop", "uhe", "%")
     ]
@@ -325,7 +327,7 @@ def test_search_goes_on_page_by_page_with_other_filters(monkeypatch, few):
     monkeypatch.setattr(history, "_NEAR", 2)
     monkeypatch.setattr(history, "_FEW", few)
     for number in range(12):
-        about = trail.Subject(cluster="box" if number % 2 else "other", ref=WEB)
+        about = trail.AuditSubject(cluster="box" if number % 2 else "other", ref=WEB)
         trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"note": f"needle {number}"})
 
     first = history.find_page({"text": "needle", "cluster": "box"}, before=None, count=4)

@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from applyviz.records.enums import AuditAction, Event
-from applyviz.records.models import AuditEntry, Delivery, Happening, Webhook
+from applyviz.records.enums import AuditAction, NotificationKind
+from applyviz.records.models import AuditEntry, Delivery, NotificationEvent, Webhook
 from applyviz.records.sealing import Sealed
 from applyviz.workflow import notifications
 from applyviz.workflow.audit import chain, checkpoints, trail
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def head_file(tmp_path, settings, django_capture_on_commit_callbacks):
     """Where heads are added; what runs after a commit runs at once."""
-    settings.APPLYVIZ_HEAD_FILE = str(tmp_path / "heads.jsonl")
+    settings.APPLYVIZ_CHECKPOINT_FILE = str(tmp_path / "heads.jsonl")
     return tmp_path / "heads.jsonl"
 
 
 def write(count=3):
     for _n in range(count):
-        trail.record(AuditAction.SIGNED_IN, by=None, about=trail.Subject())
+        trail.record(AuditAction.SIGNED_IN, by=None, about=trail.AuditSubject())
 
 
 def publish(run_after_commit):
@@ -105,16 +105,16 @@ def test_loose_chain_of_a_run_is_news(head_file, django_capture_on_commit_callba
     write()
     now = timezone.now()
     checkpoints.publish_due(now=now)
-    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(run=1))
+    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.AuditSubject(run=1))
 
     assert checkpoints.publish_due(now=now + timedelta(minutes=61)) is not None
 
 
 def test_nothing_is_published_where_nobody_would_notice(settings):
     write()
-    recovery.sweep()
-    settings.APPLYVIZ_HEAD_FILE, settings.APPLYVIZ_HEAD_MINUTES = "heads", 0
-    recovery.sweep()
+    recovery.recover()
+    settings.APPLYVIZ_CHECKPOINT_FILE, settings.APPLYVIZ_CHECKPOINT_MINUTES = "heads", 0
+    recovery.recover()
 
     assert not AuditEntry.objects.filter(action=AuditAction.HISTORY_PUBLISHED).exists()
 
@@ -124,17 +124,17 @@ def test_webhooks_are_told_of_the_head():
         name="witness",
         url="https://witness.example/",
         secret=Sealed.of_bytes(b"a secret of a webhook"),
-        events=[Event.HEAD_PUBLISHED.value],
+        events=[NotificationKind.CHECKPOINT_PUBLISHED.value],
         created_at=timezone.now(),
         created_by=make_person("boss"),
     )
     write()
     signed = checkpoints.publish_due(now=timezone.now())
-    notifications.tell()
+    notifications.send_pending()
 
-    happening = Happening.objects.get(event=Event.HEAD_PUBLISHED)
+    notification_event = NotificationEvent.objects.get(event=NotificationKind.CHECKPOINT_PUBLISHED)
     assert Delivery.objects.get().webhook == hook
-    assert {name: happening.facts[name] for name in ("head", "signature")} == {
+    assert {name: notification_event.facts[name] for name in ("head", "signature")} == {
         "head": str(signed.head),
         "signature": signed.signature,
     }
@@ -143,7 +143,7 @@ def test_webhooks_are_told_of_the_head():
 def test_file_that_cannot_be_written_does_not_stop_the_sweep(
     settings, tmp_path, caplog, django_capture_on_commit_callbacks
 ):
-    settings.APPLYVIZ_HEAD_FILE = str(tmp_path / "none" / "heads")
+    settings.APPLYVIZ_CHECKPOINT_FILE = str(tmp_path / "none" / "heads")
     write()
     publish(django_capture_on_commit_callbacks)
 
@@ -156,7 +156,7 @@ def test_history_written_anew_contradicts_the_file(head_file, django_capture_on_
     call_command("audit", "verify", "--heads", str(head_file))
     assert "1 published heads are in it" in capsys.readouterr().out
     tamper("DELETE FROM records_auditentry")
-    tamper(f"UPDATE records_audithead SET sequence = 0, hash = '{'0' * 64}'")
+    tamper(f"UPDATE records_chainend SET sequence = 0, hash = '{'0' * 64}'")
     write(5)
 
     assert chain.verify_chain().is_intact
@@ -182,7 +182,7 @@ def test_offline_verifier_finds_a_history_written_anew(head_file, tmp_path, djan
     write()
     publish(django_capture_on_commit_callbacks)
     tamper("DELETE FROM records_auditentry")
-    tamper(f"UPDATE records_audithead SET sequence = 0, hash = '{'0' * 64}'")
+    tamper(f"UPDATE records_chainend SET sequence = 0, hash = '{'0' * 64}'")
     given = ("--heads", str(head_file), "--key", checkpoints.public_key())
 
     write(2)

@@ -292,7 +292,7 @@ def test_paused_cluster_starts_nothing_and_says_so(team, api, boss):
     waiting.refresh_from_db()
     assert "Box is paused" in waiting.error
     plan.target.cluster.refresh_from_db()
-    assert "Box is paused" in emergency_apply.find_glass_blockers(plan)[0]
+    assert "Box is paused" in emergency_apply.find_break_glass_blockers(plan)[0]
     assert ApplyRun.objects.count() == 0
 
     lifecycle.resume_cluster(team.cluster, by=boss)
@@ -315,7 +315,7 @@ def test_run_of_a_paused_cluster_can_be_canceled(team, api):
 
     runs.cancel_run(run, by=team.bob)
 
-    assert team.work(run).state == "cancelled"
+    assert team.work(run).state == "canceled"
     assert team.live() is None
 
 

@@ -1,12 +1,12 @@
-"""Standing rules: two people make one, every plan from then on follows it, and its end opens what it decided."""
+"""Conflict rules: two people make one, every plan from then on follows it, and its end opens what it decided."""
 
 import pytest
 from django.db import DatabaseError, transaction
 
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.objects.conflict_rules import RuleWay
 from applyviz.records.enums import AuditAction, Role, RuleState, RunState
-from applyviz.records.models import AuditEntry, StandingRule
+from applyviz.records.models import AuditEntry, ConflictRule
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
 from applyviz.workflow.plans import conflict_rules, planner, resolutions, reviews
@@ -80,7 +80,7 @@ def test_rule_decides_in_every_plan_from_now_on(team, plan):
 def test_decision_of_a_person_goes_before_the_rule(team, plan):
     agree(team, plan)
 
-    choices = resolutions.choose_everywhere(plan, Way.TAKE_OVER)
+    choices = resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE)
     following = reviews.replan_review(plan.review, by=team.alice, choices=choices)
     planner.make_plan(following.pk)
 
@@ -94,7 +94,7 @@ def test_nobody_agrees_to_their_own(team, plan):
     with pytest.raises(NotAllowedError, match="of their own"):
         conflict_rules.agree_rule(rule, by=both)
     with pytest.raises(DatabaseError), transaction.atomic():
-        StandingRule.objects.filter(pk=rule.pk).update(state=RuleState.IN_FORCE, agreed_by=both)
+        ConflictRule.objects.filter(pk=rule.pk).update(state=RuleState.IN_FORCE, agreed_by=both)
     rule.refresh_from_db()
     assert rule.state == RuleState.PROPOSED
 
@@ -146,9 +146,9 @@ def test_rule_ends_once_and_is_never_rewritten(team, plan):
         conflict_rules.agree_rule(rule, by=team.bob)
     for values in ({"way": "take over"}, {"state": RuleState.IN_FORCE}):
         with pytest.raises(DatabaseError), transaction.atomic():
-            StandingRule.objects.filter(pk=rule.pk).update(**values)
+            ConflictRule.objects.filter(pk=rule.pk).update(**values)
     with pytest.raises(DatabaseError), transaction.atomic():
-        StandingRule.objects.filter(pk=rule.pk).delete()
+        ConflictRule.objects.filter(pk=rule.pk).delete()
 
 
 def test_second_rule_for_one_field_is_refused(team, plan):
@@ -187,7 +187,7 @@ def test_history_tells_of_every_step(team, plan):
 
 
 def test_undone_decision_is_told_as_such(team, plan):
-    choices = resolutions.choose_everywhere(plan, Way.LEAVE)
+    choices = resolutions.choose_everywhere(plan, ResolutionKind.GIVE_UP)
     second = reviews.replan_review(plan.review, by=team.alice, choices=choices, note="theirs")
     planner.make_plan(second.pk)
     second.refresh_from_db()
@@ -197,7 +197,7 @@ def test_undone_decision_is_told_as_such(team, plan):
     third = reviews.replan_review(plan.review, by=team.alice, undone=0)
     planner.make_plan(third.pk)
 
-    entry = AuditEntry.objects.get(action=AuditAction.DECISION_UNDONE)
+    entry = AuditEntry.objects.get(action=AuditAction.RESOLUTION_UNDONE)
     assert (entry.actor_name, entry.detail) == (
         "alice",
         {"undone": [["leave to the other", "kubectl-edit", ".data.a"]]},

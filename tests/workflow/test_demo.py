@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from applyviz.demo import load_shop
 from applyviz.records.enums import AuditAction, PlanState, RunState
-from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Decision, Review
+from applyviz.records.models import ApplyRun, AuditEntry, Cluster, Resolution, Review
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgements, approving
 from applyviz.workflow.audit import chain
@@ -49,8 +49,8 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     plan = overwrite_conflicts(review, by=alice, note="the fix is in 1.5.0")
     planner.make_plan(plan.pk)
     plan.refresh_from_db()
-    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-        acknowledgements.acknowledge_hazards(plan, kind, by=bob)
+    for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
+        acknowledgements.acknowledge_risks(plan, kind, by=bob)
     open_dangers(plan, bob)
     run = runs.approve_and_run(plan, by=bob, digest=plan.digest)
     runs.execute_run(run.pk)
@@ -58,7 +58,7 @@ def test_upgrade_is_decided_applied_and_remembered(told):
     run = ApplyRun.objects.get(pk=run.pk)
     assert (plan.number, plan.state, plan.counts.get("refused")) == (2, PlanState.COMPLETE, None)
     assert (run.state, run.summary) == (RunState.SUCCEEDED, {"applied and verified": 38, "unchanged": 12})
-    decision = Decision.objects.get()
+    decision = Resolution.objects.get()
     assert (decision.by, decision.manager, decision.choice) == (alice, "kubectl-set", "take over")
     assert chain.verify_chain().is_intact
     assert AuditEntry.objects.filter(run=2, action=AuditAction.OBJECT_RESULT).count() == 50

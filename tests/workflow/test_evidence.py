@@ -15,7 +15,7 @@ from applyviz.records.models import ApplyRun, AuditEntry, Policy, PolicyVersion
 from applyviz.workflow.audit import retention, trail
 from applyviz.workflow.evidence import report
 from applyviz.workflow.evidence.history import ExportFormat
-from applyviz.workflow.evidence.report import Period, Section
+from applyviz.workflow.evidence.report import EvidenceSection, Period
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
 from applyviz.workflow.live import scans
 from applyviz.workflow.people.teams import Scope
@@ -51,7 +51,7 @@ def test_approval_has_the_roles_of_that_moment(team, auditor, today):
     take_roles(team.bob)
     grant_role(team.bob, Role.VIEWER)
 
-    [given] = read(Section.APPROVALS, today, auditor)
+    [given] = read(EvidenceSection.APPROVALS, today, auditor)
 
     assert (given.who, given.roles, given.review, given.plan, bool(given.plan_digest)) == (
         "bob",
@@ -67,33 +67,33 @@ def test_role_of_some_places_is_named_with_them(team, auditor, today):
     grant_role(team.bob, Role.APPROVER, cluster="box", namespace="*")
     team.apply(config_map(a="1"))
 
-    assert read(Section.APPROVALS, today, auditor)[0].roles in ("approver@box/*", "approver@box/* ")
+    assert read(EvidenceSection.APPROVALS, today, auditor)[0].roles in ("approver@box/*", "approver@box/* ")
 
 
 def test_reviews_and_runs_of_the_period_and_of_no_other(team, auditor, today):
     team.apply(config_map(a="1"))
     long_ago = Period(date(2020, 1, 1), date(2020, 1, 31))
 
-    assert [(f.what, f.who) for f in read(Section.REVIEWS, today, auditor)] == [("review.created", "alice")]
-    assert [f.what for f in read(Section.RUNS, today, auditor)] == ["run.started", "run.finished"]
-    assert report.count_section(Section.RUNS, today, for_user=auditor) == 1  # two entries of one run
-    assert [read(section, long_ago, auditor) for section in Section] == [[] for _section in Section]
+    assert [(f.what, f.who) for f in read(EvidenceSection.REVIEWS, today, auditor)] == [("review.created", "alice")]
+    assert [f.what for f in read(EvidenceSection.RUNS, today, auditor)] == ["run.started", "run.finished"]
+    assert report.count_section(EvidenceSection.RUNS, today, for_user=auditor) == 1  # two entries of one run
+    assert [read(section, long_ago, auditor) for section in EvidenceSection] == [[] for _section in EvidenceSection]
 
 
 def test_cluster_narrows_what_belongs_to_one(team, auditor, today):
     team.apply(config_map(a="1"))
     other = Period(today.since, today.until, "other")
 
-    assert read(Section.REVIEWS, other, auditor) == []
-    assert len(read(Section.REVIEWS, Period(today.since, today.until, "box"), auditor)) == 1
+    assert read(EvidenceSection.REVIEWS, other, auditor) == []
+    assert len(read(EvidenceSection.REVIEWS, Period(today.since, today.until, "box"), auditor)) == 1
 
 
-def test_broken_glass_is_an_exception_with_its_reason(team, auditor, today):
+def test_emergency_apply_is_an_exception_with_its_reason(team, auditor, today):
     hasty = make_person("hank", Role.AUTHOR, Role.BREAK_GLASS)
     plan = team.plan(config_map(a="1"))
-    emergency_apply.run_without_consent(plan, by=hasty, digest=plan.digest, reason="the shop is down", ticket="OPS-1")
+    emergency_apply.start_emergency_apply(plan, by=hasty, digest=plan.digest, reason="the shop is down", ticket="OPS-1")
 
-    [broken] = read(Section.BROKEN_GLASS, today, auditor)
+    [broken] = read(EvidenceSection.EMERGENCY_APPLIES, today, auditor)
 
     assert (broken.who, "the shop is down" in broken.told, "OPS-1" in broken.told) == ("hank", True, True)
 
@@ -102,10 +102,10 @@ def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, tod
     boss = make_person("dana", Role.ADMINISTRATOR)
     editing.save_policy("prod", by=boss, scope=Scope("prod-*"), rules=Rules(approvals=2), note="two from now on")
     retention.add_policy(name="a month", days=30, has_requests=False, by=boss)
-    box = trail.Subject(cluster="box")
+    box = trail.AuditSubject(cluster="box")
     trail.record(AuditAction.RULE_AGREED, by=team.bob, about=box, detail={"reason": "the file wins"})
 
-    found = read(Section.POLICIES, today, auditor)
+    found = read(EvidenceSection.POLICIES, today, auditor)
 
     assert [(f.what, f.who, f.roles) for f in found] == [
         ("policy.changed", "dana", "administrator"),
@@ -115,17 +115,17 @@ def test_edits_of_policies_rules_and_retention_are_exceptions(team, auditor, tod
     assert ["two from now on" in found[0].told, "a month" in found[1].told, "the file wins" in found[2].told] == [
         True
     ] * 3
-    assert Section.POLICIES in report.EXCEPTIONS
+    assert EvidenceSection.POLICIES in report.EXCEPTIONS
 
 
 # What is no part of evidence: how reviews were talked about, what each object's run did, who signed in, and what
 # belongs to what is there already.
 LEFT_OUT = {
-    *("plan.requested", "plan.completed", "plan.failed", "decision.made", "decision.undone", "hazard.acknowledged"),
-    *("hazard.acknowledgement_withdrawn", "rule.proposed", "rule.declined", "comment.added", "comment.edited"),
+    *("plan.requested", "plan.completed", "plan.failed", "conflict.resolved", "resolution.undone", "risk.acknowledged"),
+    *("risk.acknowledgement_withdrawn", "rule.proposed", "rule.declined", "comment.added", "comment.edited"),
     *("comment.resolved", "comment.reopened", "run.claimed", "object.intent", "object.result", "person.signed_in"),
-    *("person.sign_in_failed", "person.sign_in_refused", "person.proved", "live.verified", "history.exported"),
-    *("person.proof_failed", "session.ended", "file.compared"),
+    *("person.sign_in_failed", "person.sign_in_refused", "person.reauthenticated", "live.verified", "history.exported"),
+    *("person.reauthentication_failed", "session.ended", "file.compared"),
     *("history.anchored", "history.published", "live.changed", "live.drifted"),
 }
 
@@ -141,7 +141,7 @@ def test_live_change_that_no_run_explains_is_evidence(team, auditor, today):
     team.edit(SETTINGS, {"data": {"a": "changed"}})
     scans.scan_cluster(scans.request_scan(team.cluster, by=None).pk)
 
-    found = [f for f in read(Section.UNEXPLAINED, today, auditor) if f.what == "changed"]
+    found = [f for f in read(EvidenceSection.UNREVIEWED, today, auditor) if f.what == "changed"]
 
     assert [(f.field_manager, f.object, f.told) for f in found] == [
         ("kubectl-edit (Update)", "ConfigMap default/settings", ".data.a")
@@ -167,7 +167,7 @@ def test_run_outside_its_window_is_late(team, auditor, today):
     run = team.apply(config_map(a="1"))
     shut_now()
 
-    [late] = read(Section.LATE, today, auditor)
+    [late] = read(EvidenceSection.LATE, today, auditor)
 
     assert (late.run, late.what, bool(late.told)) == (
         run.number,
@@ -180,7 +180,7 @@ def test_window_that_came_later_makes_no_run_late(team, auditor, today):
     team.apply(config_map(a="1"))
     shut_now(timedelta(days=2))
 
-    assert read(Section.LATE, today, auditor) == []
+    assert read(EvidenceSection.LATE, today, auditor) == []
 
 
 def test_run_that_went_on_after_its_window_is_late(team, auditor, today):
@@ -193,7 +193,7 @@ def test_run_that_went_on_after_its_window_is_late(team, auditor, today):
     )
     ApplyRun.objects.filter(pk=run.pk).update(finished_at=start + timedelta(days=1))
 
-    assert [f.what for f in read(Section.LATE, today, auditor)] == ["continued outside the change window"]
+    assert [f.what for f in read(EvidenceSection.LATE, today, auditor)] == ["continued outside the change window"]
 
 
 def test_export_is_told_and_holds_every_section(team, auditor, today):
@@ -215,7 +215,7 @@ def test_export_is_told_and_holds_every_section(team, auditor, today):
 
 def test_evidence_is_for_who_may_audit(team, today):
     with pytest.raises(NotAllowedError):
-        read(Section.REVIEWS, today, team.alice)
+        read(EvidenceSection.REVIEWS, today, team.alice)
 
 
 def test_period_ends_after_it_began():

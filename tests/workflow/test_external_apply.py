@@ -8,7 +8,7 @@ from django.utils import timezone
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Applier, AuditAction, VerificationState
 from applyviz.records.models import ApplyRun, AuditEntry, Verification
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
@@ -34,7 +34,7 @@ def plan_as(team, applier, *texts, **options):
         ticket="",
         cluster=team.cluster,
         options=external_apply.as_tool(given, applier, is_manager_given=False),
-        bundle=SourceBundle(tuple(SourceFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
+        bundle=SourceBundle(tuple(BundledFile(f"{n}.yaml", text.encode()) for n, text in enumerate(texts))),
         applied_by=applier,
     )
     planner.make_plan(review.plans.get().pk)

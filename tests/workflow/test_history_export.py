@@ -32,7 +32,7 @@ def written():
     """Six entries as an export holds them."""
     for number in range(6):
         ref = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", f"web-{number % 2}")
-        about = trail.Subject(cluster="box", ref=ref)
+        about = trail.AuditSubject(cluster="box", ref=ref)
         trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"n": number, "words": ["ü", None, 0.5]})
     return "".join(history.export_entries({}, ExportFormat.JSONL)).splitlines()
 
@@ -63,7 +63,7 @@ def forge(line, **values):
 
 
 def test_untouched_export_is_intact(written, check):
-    head = chain.find_head()
+    head = chain.find_checkpoint()
 
     assert check(written, "--head", str(head)) == (
         0,
@@ -94,7 +94,7 @@ def test_untouched_export_is_intact(written, check):
     ],
 )
 def test_first_bad_line_is_named(written, check, touch, line, reason):
-    code, said = check(touch(written), "--head", str(chain.find_head()))
+    code, said = check(touch(written), "--head", str(chain.find_checkpoint()))
 
     assert (code, said.startswith(f"line {line} is bad: "), reason in said) == (1, True, True), said
 
@@ -137,8 +137,8 @@ def test_verifier_knows_the_fields_that_are_hashed(written):
         ("DELETE FROM records_auditentry WHERE sequence = 3", 3),
         ("DELETE FROM records_auditentry WHERE sequence > 4", 5),
         ("UPDATE records_auditentry SET sequence = 7 - sequence + 100 WHERE sequence IN (2, 5)", 2),
-        ("UPDATE records_audithead SET sequence = 5", 6),
-        ("UPDATE records_audithead SET hash = 'f'", 6),
+        ("UPDATE records_chainend SET sequence = 5", 6),
+        ("UPDATE records_chainend SET hash = 'f'", 6),
     ],
 )
 def test_command_names_the_first_bad_entry(written, sql, bad):
@@ -150,11 +150,11 @@ def test_command_names_the_first_bad_entry(written, sql, bad):
 
 
 def test_published_head_finds_a_history_that_was_written_anew(written):
-    published = str(chain.find_head())
+    published = str(chain.find_checkpoint())
     tamper("DELETE FROM records_auditentry")
-    tamper(f"UPDATE records_audithead SET sequence = 0, hash = '{'0' * 64}'")
+    tamper(f"UPDATE records_chainend SET sequence = 0, hash = '{'0' * 64}'")
     for _n in range(6):
-        trail.record(AuditAction.SIGNED_IN, by=None, about=trail.Subject())
+        trail.record(AuditAction.SIGNED_IN, by=None, about=trail.AuditSubject())
 
     assert chain.verify_chain().is_intact
     with pytest.raises(CommandError, match="entry 6 is bad: it is not the published head"):
@@ -174,7 +174,7 @@ def test_head_is_printed_for_publishing(written, capsys):
     call_command("audit", "head")
 
     number, _, at = capsys.readouterr().out.strip().partition(" ")
-    assert (number, at[:2]) == (str(chain.find_head()), "20")
+    assert (number, at[:2]) == (str(chain.find_checkpoint()), "20")
 
 
 def test_command_exports_a_period_to_a_file(written, tmp_path):
@@ -191,7 +191,7 @@ def test_command_exports_a_period_to_a_file(written, tmp_path):
 def test_spreadsheets_calculate_nothing(db):
     for name in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1d1"):
         ref = ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", name)
-        trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(ref=ref), detail={"note": "=1,\n2"})
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.AuditSubject(ref=ref), detail={"note": "=1,\n2"})
 
     rows = list(csv.DictReader(io.StringIO("".join(history.export_entries({}, ExportFormat.CSV)), newline="")))
 
@@ -233,7 +233,7 @@ def test_only_who_may_audit_takes_the_history_away():
 def test_spreadsheets_with_another_separator_calculate_nothing(db):
     for name in ("a;=1+1", "a;  @SUM(A1)", "a\t-1", "a|+1", ";=1", "a;b"):
         ref = ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", name)
-        trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(ref=ref))
+        trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.AuditSubject(ref=ref))
     text = "".join(history.export_entries({}, ExportFormat.CSV))
 
     rows = list(csv.DictReader(io.StringIO(text, newline="")))

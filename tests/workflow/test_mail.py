@@ -97,8 +97,10 @@ def pending(db, monkeypatch) -> Plan:
 
 
 def _tell(plan: Plan) -> Notification:
-    notifications.tell()
-    return Notification.objects.get(person__username="bob", happening__facts__review__number=plan.review.number)
+    notifications.send_pending()
+    return Notification.objects.get(
+        person__username="bob", notification_event__facts__review__number=plan.review.number
+    )
 
 
 def test_mail_server_gets_one_mail_with_words_and_address(server, pending, settings):

@@ -7,13 +7,13 @@ from django.core import mail
 from django.db.models import F
 from django.utils import timezone
 
-from applyviz.records.enums import Event, Role
-from applyviz.records.models import Happening, Notification, Policy, PolicyVersion
+from applyviz.records.enums import NotificationKind, Role
+from applyviz.records.models import Notification, NotificationEvent, Policy, PolicyVersion
 from applyviz.workflow import notifications
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.notifications import choices, inbox
-from applyviz.workflow.notifications.choices import Ways
+from applyviz.workflow.notifications.choices import NotificationChannels
 from applyviz.workflow.notifications.mail import MOST_AN_HOUR
 from applyviz.workflow.notifications.texts import render_sentence
 from tests.builders import make_person
@@ -34,28 +34,28 @@ def admin(db):
 
 
 def told(person):
-    return [one.happening.event for one in inbox.list_notifications(for_user=person).order_by("pk")]
+    return [one.notification_event.event for one in inbox.list_notifications(for_user=person).order_by("pk")]
 
 
 def test_whole_job_tells_each_person_what_concerns_them_once(team):
     plan = team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     run = team.work(team.start(plan))
-    notifications.tell()
+    notifications.send_pending()
     assert run.state == "succeeded"
-    assert notifications.tell() == 0
+    assert notifications.send_pending() == 0
 
-    assert told(team.bob) == [Event.NEEDS_YOU, Event.RUN_FINISHED]
-    assert told(team.alice) == [Event.APPROVED, Event.RUN_STARTED, Event.RUN_FINISHED]
+    assert told(team.bob) == [NotificationKind.NEEDS_YOU, NotificationKind.RUN_FINISHED]
+    assert told(team.alice) == [NotificationKind.APPROVED, NotificationKind.RUN_STARTED, NotificationKind.RUN_FINISHED]
 
 
 def test_nobody_is_asked_for_a_plan_that_cannot_be_approved(team):
     team.apply(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     Notification.objects.all().delete()
     team.plan(config_map(a="1"))
 
-    notifications.tell()
+    notifications.send_pending()
 
     assert told(team.bob) == []
 
@@ -64,7 +64,7 @@ def test_person_without_rights_there_is_told_nothing(team):
     charlie, vera = make_person("charlie"), make_person("vera", Role.VIEWER)
     team.plan(config_map(a="1"))
 
-    notifications.tell()
+    notifications.send_pending()
 
     assert Notification.objects.filter(person__in=[charlie, vera]).count() == 0
 
@@ -73,7 +73,7 @@ def test_request_for_changes_and_dropped_approvals_are_told(team):
     plan = team.plan(config_map(a="1"))
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
     team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {}})
-    notifications.tell()
+    notifications.send_pending()
 
     from applyviz.engine.requests.options import ApplyOptions  # noqa: PLC0415 - used here alone
     from applyviz.workflow.plans import planner as plans  # noqa: PLC0415 - used here alone
@@ -81,13 +81,13 @@ def test_request_for_changes_and_dropped_approvals_are_told(team):
 
     reviews.replan_review(plan.review, by=team.alice, options=ApplyOptions(field_manager="another"))
     plans.make_plan(plan.review.latest_plan.pk)
-    notifications.tell()
+    notifications.send_pending()
     latest = plan.review.latest_plan
     approving.request_changes(latest, by=team.bob, digest=latest.digest, note="why?")
-    notifications.tell()
+    notifications.send_pending()
 
-    assert Event.APPROVALS_DROPPED in told(team.bob)
-    assert told(team.alice)[-2:] == [Event.APPROVALS_DROPPED, Event.CHANGES_REQUESTED]
+    assert NotificationKind.APPROVALS_DROPPED in told(team.bob)
+    assert told(team.alice)[-2:] == [NotificationKind.APPROVALS_DROPPED, NotificationKind.CHANGES_REQUESTED]
 
 
 def test_expiring_approval_is_told_once(team):
@@ -96,11 +96,11 @@ def test_expiring_approval_is_told_once(team):
     plan = team.plan(config_map(a="1"))
     approving.approve_plan(plan, by=team.bob, digest=plan.digest)
 
-    notifications.tell()
-    notifications.tell()
+    notifications.send_pending()
+    notifications.send_pending()
 
-    assert told(team.bob).count(Event.APPROVALS_EXPIRING) == 1
-    assert told(team.alice).count(Event.APPROVALS_EXPIRING) == 1
+    assert told(team.bob).count(NotificationKind.APPROVALS_EXPIRING) == 1
+    assert told(team.alice).count(NotificationKind.APPROVALS_EXPIRING) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,12 @@ def test_expiring_approval_is_told_once(team):
     [
         (
             lambda team: team.edit("/api/v1/namespaces/default/configmaps/settings", {"data": {"a": "9"}}),
-            Event.RUN_STALE,
+            NotificationKind.RUN_STALE,
         ),
-        (lambda team: setattr(team.wire, "fault", lambda request, number: "refuse connection"), Event.RUN_FAILED),
+        (
+            lambda team: setattr(team.wire, "fault", lambda request, number: "refuse connection"),
+            NotificationKind.RUN_FAILED,
+        ),
     ],
 )
 def test_run_that_went_wrong_says_how(team, spoil, event):
@@ -119,14 +122,14 @@ def test_run_that_went_wrong_says_how(team, spoil, event):
     spoil(team)
     team.work(run)
 
-    notifications.tell()
+    notifications.send_pending()
 
     assert told(team.alice)[-1] == event
 
 
 def test_notifications_are_read_by_their_owner_alone(team):
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     one = inbox.list_notifications(for_user=team.bob).get()
     assert inbox.count_unread(for_user=team.bob) == 1
 
@@ -139,24 +142,30 @@ def test_notifications_are_read_by_their_owner_alone(team):
 
 def test_reading_all_leaves_what_came_after_the_page(team):
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     newest = inbox.list_notifications(for_user=team.bob).first().pk
     team.plan(config_map(a="2"))
-    notifications.tell()
+    notifications.send_pending()
 
     inbox.read_all(by=team.bob, up_to=newest)
 
     assert inbox.count_unread(for_user=team.bob) == 1
 
 
-def test_choices_hold_and_passed_over_consent_is_always_shown(team):
-    choices.choose({Event.NEEDS_YOU: Ways(False, False), Event.GLASS_BROKEN: Ways(False, False)}, by=team.bob)
+def test_choices_hold_and_passed_over_approval_is_always_shown(team):
+    choices.choose(
+        {
+            NotificationKind.NEEDS_YOU: NotificationChannels(False, False),
+            NotificationKind.EMERGENCY_APPLIED: NotificationChannels(False, False),
+        },
+        by=team.bob,
+    )
     team.plan(config_map(a="1"))
 
-    notifications.tell()
+    notifications.send_pending()
 
     assert told(team.bob) == []
-    assert choices.list_choices(team.bob)[Event.GLASS_BROKEN] == Ways(True, False)
+    assert choices.list_choices(team.bob)[NotificationKind.EMERGENCY_APPLIED] == NotificationChannels(True, False)
 
 
 def test_mail_goes_to_who_chose_it_once_and_holds_no_header_of_a_title(team, settings):
@@ -166,7 +175,7 @@ def test_mail_goes_to_who_chose_it_once_and_holds_no_header_of_a_title(team, set
     plan = team.plan(config_map(a="1"))
     plan.review.title = "Upgrade\nBcc: x@example.com"
     plan.review.save()
-    notifications.tell()
+    notifications.send_pending()
     pending = Notification.objects.get(person=team.bob)
 
     notifications.send_mail(pending.pk)
@@ -183,7 +192,7 @@ def test_mail_that_was_not_taken_is_tried_again_later(team, settings, monkeypatc
     team.bob.email = "bob@example.com"
     team.bob.save()
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     pending = Notification.objects.get(person=team.bob)
     monkeypatch.setattr("django.core.mail.EmailMessage.send", lambda self: (_ for _ in ()).throw(OSError("refused")))
 
@@ -200,7 +209,7 @@ def test_mail_names_the_page_of_choices_wherever_the_installation_is(team, setti
     team.bob.email = "bob@example.com"
     team.bob.save()
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
 
     notifications.send_mail(Notification.objects.get(person=team.bob).pk)
 
@@ -214,8 +223,10 @@ def test_more_than_some_mails_an_hour_come_in_one(team, settings):
     now = timezone.now()
     for number in range(MOST_AN_HOUR + 3):
         facts = {"plan": {"number": number}, "review": {"number": 1, "title": "Storm\nBcc: x@example.com"}}
-        happening = Happening.objects.create(key=f"storm:{number}", event=Event.NEEDS_YOU, facts=facts, at=now)
-        Notification.objects.create(happening=happening, person=team.bob, mail_due_at=now)
+        notification_event = NotificationEvent.objects.create(
+            key=f"storm:{number}", event=NotificationKind.NEEDS_YOU, facts=facts, at=now
+        )
+        Notification.objects.create(notification_event=notification_event, person=team.bob, mail_due_at=now)
     for one in Notification.objects.order_by("pk"):
         notifications.send_mail(one.pk)
 
@@ -226,7 +237,7 @@ def test_more_than_some_mails_an_hour_come_in_one(team, settings):
 
     hour = timedelta(hours=1, seconds=1)
     Notification.objects.exclude(mailed_at=None).update(mailed_at=F("mailed_at") - hour)
-    Happening.objects.update(at=F("at") - hour)
+    NotificationEvent.objects.update(at=F("at") - hour)
     waiting.update(mail_due_at=timezone.now())
     for one in list(waiting):
         notifications.send_mail(one.pk)
@@ -240,6 +251,8 @@ def test_more_than_some_mails_an_hour_come_in_one(team, settings):
 
 
 def test_every_event_has_a_sentence():
-    for event in Event:
-        happening = Happening(event=event.value, facts={"by": "bob", "review": {"title": "Upgrade", "number": 3}})
-        assert render_sentence(happening)
+    for event in NotificationKind:
+        notification_event = NotificationEvent(
+            event=event.value, facts={"by": "bob", "review": {"title": "Upgrade", "number": 3}}
+        )
+        assert render_sentence(notification_event)

@@ -8,7 +8,7 @@ from applyviz.engine.requests.options import ApplyMode
 from applyviz.records.enums import Role
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.live import ownership_history
-from applyviz.workflow.live.ownership_history import FieldOwner, Reading, Source
+from applyviz.workflow.live.ownership_history import FieldOwner, Observation, Source
 from tests.builders import grant_role, make_person
 from tests.stories import SETTINGS, Team, config_map
 
@@ -31,7 +31,7 @@ def entry(owner, at, *names):
 def reading(minute, *entries, source=Source.PLAN):
     found = None if entries == (None,) else list(entries)
     at = NOON + timedelta(minutes=minute)
-    return Reading(at, source, found, 1, minute, 0, minute if source is Source.RUN else None)
+    return Observation(at, source, found, 1, minute, 0, minute if source is Source.RUN else None)
 
 
 def test_field_that_changed_hands_is_told_with_both_sides():
@@ -73,7 +73,7 @@ def test_reading_that_shows_nothing_new_is_no_moment():
     assert (len(found.moments), found.readings) == (1, 3)
 
 
-def test_tenure_ends_when_the_last_field_is_gone():
+def test_ownership_period_ends_when_the_last_field_is_gone():
     readings = [
         reading(0, None),
         reading(1, entry(CI, NOON, "a"), source=Source.RUN),
@@ -83,7 +83,7 @@ def test_tenure_ends_when_the_last_field_is_gone():
 
     found = ownership_history.compute_owners(readings)
 
-    ends = [(t.owner, t.since.minute, t.until and t.until.minute, t.most) for t in found.tenures]
+    ends = [(t.owner, t.since.minute, t.until and t.until.minute, t.most) for t in found.periods]
     assert ends == [(CI, 0, None, 3), (EDIT, 5, 9, 2)]
     assert [m.is_there for m in found.moments] == [True, True, True, False]
 
@@ -91,7 +91,7 @@ def test_tenure_ends_when_the_last_field_is_gone():
 def test_object_that_was_deleted_has_no_owners():
     found = ownership_history.compute_owners([reading(0, entry(CI, NOON, "a")), reading(2, None, source=Source.RUN)])
 
-    assert (found.moments[0].is_there, [t.until for t in found.tenures]) == (False, [NOON + timedelta(minutes=2)])
+    assert (found.moments[0].is_there, [t.until for t in found.periods]) == (False, [NOON + timedelta(minutes=2)])
 
 
 def test_last_applied_annotation_and_unreadable_entries_count_for_nothing():
@@ -100,7 +100,7 @@ def test_last_applied_annotation_and_unreadable_entries_count_for_nothing():
     }
     broken = entry(CI, NOON) | {"fieldsV1": {"nonsense": 1}}
 
-    assert ownership_history.compute_owners([reading(0, noise), reading(1, broken)]).tenures == ()
+    assert ownership_history.compute_owners([reading(0, noise), reading(1, broken)]).periods == ()
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_life_of_an_object_is_read_from_plans_and_runs(lived):
     ]
     assert [(h.path, h.after) for h in back.handovers] == [(".data.a", (CI,))]
     assert (made.is_there, absent.is_there, absent.holdings) == (True, False, ())
-    assert [(t.owner, t.until is None) for t in found.tenures] == [(CI, False), (EDIT, True), (CI, True)]
+    assert [(t.owner, t.until is None) for t in found.periods] == [(CI, False), (EDIT, True), (CI, True)]
 
 
 def test_only_the_newest_readings_are_looked_at(lived):

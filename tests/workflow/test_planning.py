@@ -6,7 +6,7 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import AuditAction, PlanState
 from applyviz.records.models import AuditEntry, ObjectChange, OutboxMessage, Plan
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
@@ -180,5 +180,5 @@ def test_disruption_budget_is_not_said_to_hold_up_a_rollout(team):
 
     plan = team.plan(newer)
 
-    hazards = [(h.kind, h.facts) for h in changes.read_masked(plan.changes.get()).hazards]
-    assert [(kind, "keep-web" in str(facts)) for kind, facts in hazards] == [(HazardKind.PODS_RESTART, False)]
+    risks = [(h.kind, h.facts) for h in changes.read_masked(plan.changes.get()).risks]
+    assert [(kind, "keep-web" in str(facts)) for kind, facts in risks] == [(RiskKind.PODS_RESTART, False)]

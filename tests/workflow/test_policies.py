@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import AuditAction, Role
 from applyviz.records.models import AuditEntry, PolicyVersion
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving
 from applyviz.workflow.foundation.errors import NotAllowedError, NotValidError
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.people.teams import Scope, create_team
-from applyviz.workflow.policies import BUILT_IN, POLICY_RISKS, DangerDemand, Demand, OnFailure, Rules, editing
+from applyviz.workflow.policies import BUILT_IN, POLICY_RISKS, Demand, OnFailure, RiskDemand, Rules, editing
 from applyviz.workflow.policies.rules import find_strictest, rules_from_json, rules_to_json
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening, parse_freeze, parse_window
 from tests.builders import make_person, make_plan_row, make_policy
@@ -28,8 +28,8 @@ RULES = st.builds(
     Rules,
     approvals=st.integers(0, 4),
     approving_team=st.sampled_from(["", "sre", "security"]),
-    for_dangers=st.lists(
-        st.builds(DangerDemand, st.sampled_from(POLICY_RISKS), st.integers(1, 4), st.sampled_from(["", "sre"])),
+    for_risks=st.lists(
+        st.builds(RiskDemand, st.sampled_from(POLICY_RISKS), st.integers(1, 4), st.sampled_from(["", "sre"])),
         max_size=3,
     ).map(tuple),
     many_objects=st.integers(1, 90),
@@ -60,9 +60,9 @@ def test_together_is_never_laxer_than_any_alone(several):
     for rules in several:
         alone = find_strictest([("p", 1, rules)])
         for danger in (None, *POLICY_RISKS):
-            dangers = {danger} if danger else set()
-            asked = {d.team: d.approvals for d in policies.list_demands(together, dangers)}
-            assert all(asked[d.team] >= d.approvals for d in policies.list_demands(alone, dangers))
+            high_risks = {danger} if danger else set()
+            asked = {d.team: d.approvals for d in policies.list_demands(together, high_risks)}
+            assert all(asked[d.team] >= d.approvals for d in policies.list_demands(alone, high_risks))
         assert together.many_objects <= alone.many_objects
         assert together.concurrency <= alone.concurrency
         assert not (together.may_run_estimated and not alone.may_run_estimated)
@@ -136,7 +136,7 @@ def test_policy_holds_where_its_patterns_fit():
     make_policy("system", namespace="kube-*", is_cluster_scoped=False, approvals=3)
 
     found = {
-        place: policies.find_policy_at([Place(*place)]).version
+        place: policies.find_policy_at([ScopeEntry(*place)]).version
         for place in (
             ("prod-eu", "shop"),
             ("prod-eu", ""),
@@ -161,15 +161,15 @@ def test_built_in_policy_asks_for_one_approval():
 
 
 @pytest.mark.django_db
-def test_many_objects_are_a_danger():
-    make_policy(many_objects=2, for_dangers=(DangerDemand(HazardKind.MANY_OBJECTS, 2),))
+def test_many_objects_are_a_high_risk():
+    make_policy(many_objects=2, for_risks=(RiskDemand(RiskKind.MANY_OBJECTS, 2),))
     plan = make_plan_row(make_person("alice"), changes=3)
     policy = policies.find_policy(plan)
 
-    dangers = policies.list_dangers(plan, policy)
+    high_risks = policies.count_high_risks(plan, policy)
 
-    assert dangers == {HazardKind.MANY_OBJECTS: 3}
-    assert policies.list_demands(policy, dangers) == (Demand(2, "", "many-objects"),)
+    assert high_risks == {RiskKind.MANY_OBJECTS: 3}
+    assert policies.list_demands(policy, high_risks) == (Demand(2, "", "many-objects"),)
 
 
 def test_each_edit_is_a_version_and_an_entry(dana):
@@ -178,7 +178,7 @@ def test_each_edit_is_a_version_and_an_entry(dana):
 
     versions = editing.list_versions("prod", for_user=dana)
     assert [(v.number, v.rules) for v in versions] == [(2, {"approvals": 3}), (1, {"approvals": 2})]
-    assert policies.find_policy_at([Place("prod-eu", "shop")]).version == "prod@2"
+    assert policies.find_policy_at([ScopeEntry("prod-eu", "shop")]).version == "prod@2"
     entry = AuditEntry.objects.filter(action=AuditAction.POLICY_CHANGED).first()
     assert entry.detail["before"] == {"approvals": 2}
     assert entry.detail["after"] == {"approvals": 3}
@@ -186,9 +186,9 @@ def test_each_edit_is_a_version_and_an_entry(dana):
 
 def test_retired_policy_holds_no_longer(dana):
     editing.save_policy("prod", by=dana, scope=Scope(), rules=Rules(approvals=2))
-    editing.retire_policy("prod", by=dana)
+    editing.archive_policy("prod", by=dana)
 
-    assert policies.find_policy_at([Place("prod", "shop")]).version == BUILT_IN
+    assert policies.find_policy_at([ScopeEntry("prod", "shop")]).version == BUILT_IN
     assert PolicyVersion.objects.count() == 1
 
 
@@ -271,7 +271,7 @@ def test_every_rule_reaches_what_is_frozen():
     assert (policy.approval_lasts, policy.refuses_sole) == (timedelta(hours=5), True)
     assert (policy.waits_for_rollout, policy.rollout_deadline, policy.concurrency) == (True, timedelta(seconds=7), 3)
     assert {f.name for f in fields(Rules)} == {
-        "asking_teams", "approvals", "approving_team", "for_dangers", "many_objects", "windows", "freezes",
+        "asking_teams", "approvals", "approving_team", "for_risks", "many_objects", "windows", "freezes",
         "approval_hours", "may_run_estimated", "may_run_unknown", "on_failure", "concurrency",
         "waits_for_rollout", "rollout_seconds", "refuses_sole",
     }  # fmt: skip

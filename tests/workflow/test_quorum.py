@@ -1,4 +1,4 @@
-"""Whose consent stands: kept by a re-plan that does the same, dropped by another, expired, never one's own."""
+"""Whose approval stands: kept by a re-plan that does the same, dropped by another, expired, never one's own."""
 
 from datetime import timedelta
 
@@ -8,9 +8,9 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Role, RunState
-from applyviz.records.models import AccountLink, Approval, Decision, TeamMember
+from applyviz.records.models import AccountLink, Approval, Resolution, TeamMember
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.foundation import clock
@@ -18,7 +18,7 @@ from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleErro
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.people import teams
 from applyviz.workflow.plans import planner, reviews
-from applyviz.workflow.policies import DangerDemand
+from applyviz.workflow.policies import RiskDemand
 from tests.builders import grant_role, make_approval, make_person, make_plan_row, make_policy, take_roles
 from tests.stories import SETTINGS, Team, config_map
 
@@ -113,17 +113,17 @@ def test_approvals_of_a_team_are_asked_for(bob):
     assert quorum.count_quorum(plan).missing == 1
 
 
-def test_danger_asks_for_more(bob):
-    make_policy(approvals=1, for_dangers=(DangerDemand(HazardKind.RBAC_CHANGED, 2),))
+def test_high_risk_asks_for_more(bob):
+    make_policy(approvals=1, for_risks=(RiskDemand(RiskKind.RBAC_CHANGED, 2),))
     calm = make_plan_row(make_person("alice"), policy_version="strict@1")
-    grave = make_plan_row(make_person("ann"), policy_version="strict@1", dangers=[["rbac", "high"]])
+    grave = make_plan_row(make_person("ann"), policy_version="strict@1", high_risks=[["rbac", "high"]])
 
     assert quorum.count_quorum(calm).needed == 1
     assert quorum.count_quorum(grave).needed == 2
 
 
 def test_editor_and_decider_do_not_approve(plan, bob):
-    Decision.objects.create(
+    Resolution.objects.create(
         review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=timezone.now()
     )
 
@@ -142,7 +142,7 @@ def test_linked_account_of_the_author_does_not_approve(plan, bob):
         make_approval(plan, bob)
 
 
-def test_link_made_afterwards_takes_the_consent_away(plan, bob):
+def test_link_made_afterwards_takes_the_approval_away(plan, bob):
     approving.approve_plan(plan, by=bob, digest=plan.digest)
     assert quorum.count_quorum(plan).missing == 0
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import AuditAction, RunState
-from applyviz.records.models import AuditEntry, Decision
+from applyviz.records.models import AuditEntry, Resolution
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.plans import planner, resolutions, reviews
 from tests.stories import SETTINGS, Team, config_map
@@ -29,7 +29,7 @@ def plan(team):
 
 def decide(team, plan, *ways):
     """The next plan, with a way for each conflict in the order of its fields."""
-    open_now = sorted(resolutions.choose_everywhere(plan, Way.TAKE_OVER), key=lambda choice: choice.path)
+    open_now = sorted(resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE), key=lambda choice: choice.path)
     choices = [
         resolutions.Choice(choice.ref, choice.path, choice.manager, way)
         for choice, way in zip(open_now, ways, strict=False)
@@ -43,9 +43,9 @@ def decide(team, plan, *ways):
 @pytest.mark.parametrize(
     ("ways", "data"),
     [
-        ((Way.TAKE_OVER, Way.TAKE_OVER), {"a": "2", "b": "2", "c": "2"}),
-        ((Way.LEAVE, Way.LEAVE), {"a": "by hand", "b": "by hand", "c": "2"}),
-        ((Way.CO_OWN, Way.TAKE_OVER), {"a": "by hand", "b": "2", "c": "2"}),
+        ((ResolutionKind.OVERWRITE, ResolutionKind.OVERWRITE), {"a": "2", "b": "2", "c": "2"}),
+        ((ResolutionKind.GIVE_UP, ResolutionKind.GIVE_UP), {"a": "by hand", "b": "by hand", "c": "2"}),
+        ((ResolutionKind.SHARE, ResolutionKind.OVERWRITE), {"a": "by hand", "b": "2", "c": "2"}),
     ],
 )
 def test_ways_out_are_applied_as_they_were_decided(team, plan, ways, data):
@@ -57,26 +57,26 @@ def test_ways_out_are_applied_as_they_were_decided(team, plan, ways, data):
 
 
 def test_half_decided_object_stays_refused(team, plan):
-    following = decide(team, plan, Way.TAKE_OVER)
+    following = decide(team, plan, ResolutionKind.OVERWRITE)
 
     assert following.counts == {"refused": 1}
     assert len(following.decisions) == 1
 
 
 def test_decisions_are_kept_with_who_made_them(team, plan):
-    decide(team, plan, Way.TAKE_OVER, Way.LEAVE)
+    decide(team, plan, ResolutionKind.OVERWRITE, ResolutionKind.GIVE_UP)
 
-    kept = [(d.by.username, d.path, d.manager, d.choice, d.note) for d in Decision.objects.order_by("path")]
+    kept = [(d.by.username, d.path, d.manager, d.choice, d.note) for d in Resolution.objects.order_by("path")]
     assert kept == [
         ("alice", ".data.a", "kubectl-edit", "take over", "agreed"),
         ("alice", ".data.b", "kubectl-edit", "leave to the other", "agreed"),
     ]
-    entry = AuditEntry.objects.get(action=AuditAction.DECISION_MADE)
+    entry = AuditEntry.objects.get(action=AuditAction.CONFLICT_RESOLVED)
     assert (entry.kind, entry.name, entry.actor_name) == ("ConfigMap", "settings", "alice")
 
 
 def test_later_plans_carry_decisions_on(team, plan):
-    second = decide(team, plan, Way.TAKE_OVER, Way.TAKE_OVER)
+    second = decide(team, plan, ResolutionKind.OVERWRITE, ResolutionKind.OVERWRITE)
 
     third = reviews.replan_review(plan.review, by=team.alice)
     planner.make_plan(third.pk)
@@ -101,8 +101,8 @@ def test_taking_over_forces_nothing_that_nobody_saw(team, plan):
 
 
 def test_conflict_that_is_not_there_cannot_be_decided(team, plan):
-    choice = resolutions.choose_everywhere(plan, Way.TAKE_OVER)[0]
-    invented = resolutions.Choice(choice.ref, ("f:data", "f:c"), "kubectl-edit", Way.TAKE_OVER)
+    choice = resolutions.choose_everywhere(plan, ResolutionKind.OVERWRITE)[0]
+    invented = resolutions.Choice(choice.ref, ("f:data", "f:c"), "kubectl-edit", ResolutionKind.OVERWRITE)
 
     with pytest.raises(NotPossibleError, match="has no open conflict"):
         reviews.replan_review(plan.review, by=team.alice, choices=[invented])

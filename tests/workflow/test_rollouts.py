@@ -1,4 +1,4 @@
-"""Waiting for rollouts, where the rules of a run say so: ready, failed, late, lost and cancelled."""
+"""Waiting for rollouts, where the rules of a run say so: ready, failed, late, lost and canceled."""
 
 import pytest
 import yaml
@@ -119,7 +119,7 @@ def test_waiting_for_a_rollout_survives_a_lost_worker(slow, memory):
     assert (run.state, memory.effective) == (RunState.SUCCEEDED, ["web", "web"])
 
 
-def test_cancelling_ends_the_wait_for_a_rollout(slow, memory):
+def test_canceling_ends_the_wait_for_a_rollout(slow, memory):
     run = start(slow, deployment(), scaler(), waits_for_rollout=True)
     asked = []
 
@@ -131,6 +131,6 @@ def test_cancelling_ends_the_wait_for_a_rollout(slow, memory):
 
     states = list(run.results.order_by("position").values_list("outcome", "rollout"))
     assert (run.state, states) == (
-        RunState.CANCELLED,
+        RunState.CANCELED,
         [("applied and verified", "given up"), ("not reached", "")],
     )

@@ -322,22 +322,22 @@ def test_finished_run_is_not_run_again(team):
     assert len(team.wire.writes) == 1
 
 
-def test_cancelled_run_stops_between_objects(team, at_point):
+def test_canceled_run_stops_between_objects(team, at_point):
     run = team.start(team.plan(config_map("one", a="1"), config_map("two", b="2")))
     at_point("run.concluded", lambda: runs.cancel_run(run, by=team.bob))
 
     team.work(run)
 
-    assert (run.state, team.outcomes(run)) == (RunState.CANCELLED, ["applied and verified", "not reached"])
+    assert (run.state, team.outcomes(run)) == (RunState.CANCELED, ["applied and verified", "not reached"])
     with pytest.raises(NotPossibleError):
         runs.cancel_run(run, by=team.bob)
 
 
-def test_run_that_is_cancelled_before_it_starts_writes_nothing(team):
+def test_run_that_is_canceled_before_it_starts_writes_nothing(team):
     run = team.start(team.plan(config_map(a="1")))
     runs.cancel_run(run, by=team.bob)
 
-    assert team.work(run).state == RunState.CANCELLED
+    assert team.work(run).state == RunState.CANCELED
     assert team.wire.writes == []
 
 

@@ -175,7 +175,7 @@ def test_carrying_on_leaves_out_what_needs_the_failed_object(team, memory):
     )
 
 
-def test_cancelling_starts_nothing_more_and_finishes_what_is_on_its_way(team, memory, at_point):
+def test_canceling_starts_nothing_more_and_finishes_what_is_on_its_way(team, memory, at_point):
     run = start(team, *many(12))
     at_point("run.concluded", lambda: runs.cancel_run(run, by=team.bob))
 
@@ -183,7 +183,7 @@ def test_cancelling_starts_nothing_more_and_finishes_what_is_on_its_way(team, me
 
     outcomes = team.outcomes(run)
     count = len(memory.sent)
-    assert (run.state, count <= 8) == (RunState.CANCELLED, True)
+    assert (run.state, count <= 8) == (RunState.CANCELED, True)
     assert sorted(outcomes) == ["applied and verified"] * count + ["not reached"] * (12 - count)
 
 

@@ -97,11 +97,11 @@ def test_history_tells_once_that_the_longest_delay_is_reached(move_clock):
 def test_proof_is_the_password_and_is_delayed_too():
     alice = make_person("alice")
 
-    assert sign_in.prove(alice, "alice-secret", HOME, session="a") is sign_in.Proof.RIGHT
-    assert sign_in.prove(alice, "guess", HOME, session="a") is sign_in.Proof.WRONG
+    assert sign_in.reauthenticate(alice, "alice-secret", HOME, session="a") is sign_in.Proof.RIGHT
+    assert sign_in.reauthenticate(alice, "guess", HOME, session="a") is sign_in.Proof.WRONG
     with pytest.raises(TooOftenError, match="Wait 1 s"):
-        sign_in.prove(alice, "alice-secret", HOME, session="a")
-    assert sign_in.prove(alice, "alice-secret", HOME, session="another") is sign_in.Proof.RIGHT
+        sign_in.reauthenticate(alice, "alice-secret", HOME, session="a")
+    assert sign_in.reauthenticate(alice, "alice-secret", HOME, session="another") is sign_in.Proof.RIGHT
     assert sign_in.begin_attempt("alice", HOME) is None
 
 

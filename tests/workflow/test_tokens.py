@@ -106,9 +106,9 @@ def test_scope_comes_before_the_roles(alice):
     }
 
     assert may == {
-        TokenScope.READ: [Action.LOOK],
-        TokenScope.PLAN: [Action.LOOK, Action.WRITE],
-        TokenScope.APPLY: [Action.LOOK, Action.WRITE, Action.APPLY],
+        TokenScope.READ: [Action.VIEW],
+        TokenScope.PLAN: [Action.VIEW, Action.WRITE],
+        TokenScope.APPLY: [Action.VIEW, Action.WRITE, Action.APPLY],
     }
 
 

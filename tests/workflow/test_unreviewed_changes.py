@@ -18,7 +18,7 @@ from applyviz.workflow.audit import chain
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
 from applyviz.workflow.live import adoption, inventory, scans
 from applyviz.workflow.live.drift import find_drift
-from applyviz.workflow.live.unreviewed_changes import Write, find_unexplained
+from applyviz.workflow.live.unreviewed_changes import ExternalWrite, find_unreviewed_changes
 from applyviz.workflow.plans import planner
 from tests.builders import make_person
 from tests.stories import SETTINGS, Team, config_map, secret
@@ -44,7 +44,7 @@ def live(*entries):
 
 
 def write(manager, sent, seconds=1.0):
-    return Write(manager, sent, sent + timedelta(seconds=seconds), 7)
+    return ExternalWrite(manager, sent, sent + timedelta(seconds=seconds), 7)
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def write(manager, sent, seconds=1.0):
 def test_write_explains_its_own_manager_at_its_time(manager, offset, is_found):
     obj = live(entry(manager, NOON + timedelta(seconds=offset), "a", operation="Apply"))
 
-    assert bool(find_unexplained(obj, [write("applyviz", NOON)])) is is_found
+    assert bool(find_unreviewed_changes(obj, [write("applyviz", NOON)])) is is_found
 
 
 def test_unexplained_names_owner_time_and_fields():
     obj = live(entry("kubectl-edit", NOON, "a", "b"), entry("ci", NOON - timedelta(hours=1), "c"))
 
-    found = find_unexplained(obj, [write("ci", NOON - timedelta(hours=1))])
+    found = find_unreviewed_changes(obj, [write("ci", NOON - timedelta(hours=1))])
 
     assert [(one.owner.manager, one.at, one.fields) for one in found] == [
         ("kubectl-edit", NOON, (".data.a", ".data.b"))
@@ -81,8 +81,8 @@ def test_status_and_what_was_there_before_are_left_out():
         entry("timeless", None, "c"),
     )
 
-    assert find_unexplained(obj, [], since=NOON - timedelta(days=1)) == ()
-    assert [one.owner.manager for one in find_unexplained(obj, [])] == ["kubectl-create"]
+    assert find_unreviewed_changes(obj, [], since=NOON - timedelta(days=1)) == ()
+    assert [one.owner.manager for one in find_unreviewed_changes(obj, [])] == ["kubectl-create"]
 
 
 def deployment(image="web:v1", replicas=2, **more):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import ViewedObject
 from applyviz.workflow.approvals import acknowledgements, approving, viewed_objects
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
@@ -17,9 +17,9 @@ from tests.web.conftest import alice, bob  # noqa: F401 the cast
 
 def _plan(author):
     change = builders.build_change()
-    danger = Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.DANGER, builders.REPLICAS, {"owners": "x"})
-    update = replace(change, operation=Operation.UPDATE, conflicts=(), hazards=(danger,))
-    calm = replace(update, ref=update.ref._replace(name="calm"), hazards=())
+    danger = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    update = replace(change, operation=Operation.UPDATE, conflicts=(), risks=(danger,))
+    calm = replace(update, ref=update.ref._replace(name="calm"), risks=())
     return rows.make_plan(author, [update, calm])
 
 
@@ -48,7 +48,7 @@ def test_plan_without_digest_takes_no_tick(alice, bob):  # noqa: F811 the cast
     assert viewed_objects.list_viewed(plan, by=bob) == frozenset()
 
 
-def test_danger_must_be_opened_before_consent(alice, bob):  # noqa: F811 the cast
+def test_high_risk_must_be_opened_before_approval(alice, bob):  # noqa: F811 the cast
     plan = _plan(alice)
 
     with pytest.raises(NotAllowedError, match="view 1 high-risk object first"):
@@ -56,8 +56,8 @@ def test_danger_must_be_opened_before_consent(alice, bob):  # noqa: F811 the cas
     viewed_objects.record_viewed(plan.changes.get(position=0), plan, by=bob)
     with pytest.raises(NotPossibleError, match="1 risk to acknowledge"):
         approving.approve_plan(plan, by=bob, digest=plan.digest)
-    (hazard,) = acknowledgements.find_open(plan)
-    acknowledgements.acknowledge_hazards(plan, hazard.kind, by=bob)
+    (risk,) = acknowledgements.find_open(plan)
+    acknowledgements.acknowledge_risks(plan, risk.kind, by=bob)
 
     assert approving.approve_plan(plan, by=bob, digest=plan.digest).by == bob
 

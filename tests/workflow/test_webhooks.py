@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 from django.utils import timezone
 
-from applyviz.records.enums import DeliveryState, Event, Role
+from applyviz.records.enums import DeliveryState, NotificationKind, Role
 from applyviz.records.models import AuditEntry, Delivery, Webhook
 from applyviz.workflow import notifications, runs
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
@@ -87,7 +87,7 @@ def test_every_attempt_is_signed_anew_at_its_own_time_and_with_the_secret_of_the
     webhook = add(receiver, admin)
     receiver.status = 500
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     deliver_all()
     webhooks.edit_webhook(
         webhook, name="Chat", url=receiver.url, secret="another-secret-of-it", events=[], is_enabled=True, by=admin
@@ -121,7 +121,7 @@ def test_webhook_that_redirects_is_followed_nowhere(team, admin, receiver, statu
 def test_webhook_gets_a_signed_message_without_any_value(team, admin, receiver):
     add(receiver, admin)
     plan = team.plan(config_map(a="canary-one"), secret(password="canary-two"))
-    notifications.tell()
+    notifications.send_pending()
 
     deliver_all()
 
@@ -131,7 +131,7 @@ def test_webhook_gets_a_signed_message_without_any_value(team, admin, receiver):
     message = json.loads(body)
     assert headers["Applyviz-Signature"] == expected
     assert message["id"] == headers["Applyviz-Id"]
-    assert (message["event"], message["review"]["number"]) == (Event.NEEDS_YOU, plan.review.number)
+    assert (message["event"], message["review"]["number"]) == (NotificationKind.NEEDS_YOU, plan.review.number)
     assert b"canary" not in body
 
 
@@ -139,7 +139,7 @@ def test_webhook_that_does_not_take_it_is_tried_again_with_the_same_id_and_then_
     add(receiver, admin)
     receiver.status = 503
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     pauses = []
     for _ in range(8):
         deliver_all()
@@ -162,7 +162,7 @@ def test_webhook_that_does_not_take_it_is_tried_again_with_the_same_id_and_then_
 def test_two_workers_never_deliver_at_once(team, admin, receiver):
     add(receiver, admin)
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     delivery = Delivery.objects.get()
 
     notifications.deliver(delivery.pk)
@@ -220,10 +220,10 @@ def test_webhooks_are_for_administrators(team, receiver):
 def test_webhook_is_told_only_what_it_wants_and_nothing_once_removed(team, admin, receiver):
     wants = add(receiver, admin, events=["run.failed"])
     gone = add(receiver, admin)
-    webhooks.retire_webhook(gone, by=admin)
+    webhooks.delete_webhook(gone, by=admin)
 
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
 
     assert (wants.deliveries.count(), gone.deliveries.count()) == (0, 0)
 
@@ -231,7 +231,7 @@ def test_webhook_is_told_only_what_it_wants_and_nothing_once_removed(team, admin
 def test_sweep_asks_for_what_is_due(team, admin, receiver, monkeypatch):
     add(receiver, admin)
     team.plan(config_map(a="1"))
-    notifications.tell()
+    notifications.send_pending()
     asked = []
     monkeypatch.setattr("applyviz.queue.send", lambda name, **ids: asked.append(name.value) or True)
 

@@ -13,7 +13,7 @@ from applyviz.engine.diff.embedded_documents import lay_out_json, name_by_guess,
 from applyviz.engine.diff.structural import is_equal_in_meaning
 from applyviz.engine.diff.words import align
 from applyviz.engine.diff.yaml_text import (
-    Line,
+    YAMLLine,
     below,
     block_mark,
     dash,
@@ -30,7 +30,7 @@ from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue, canonical_json, is_same_json
 from applyviz.engine.schema.topology import Topology
 
-LinePair = tuple[Line | None, Line | None]
+LinePair = tuple[YAMLLine | None, YAMLLine | None]
 _ABSENT: Any = object()
 # Reading YAML inside one object costs at most this many characters; what comes then is compared by lines.
 _BUDGET = 1_000_000
@@ -40,7 +40,7 @@ def _is_filled(value: JSONValue, kind: Any) -> bool:
     return isinstance(value, kind) and bool(value)
 
 
-def _beside(before: Iterable[Line], after: Iterable[Line]) -> Iterator[LinePair]:
+def _beside(before: Iterable[YAMLLine], after: Iterable[YAMLLine]) -> Iterator[LinePair]:
     """Lines of two renderings: equal ones beside each other, others one by one."""
     old, new = list(before), list(after)
     texts = [["  " * line.depth + (line.meaning or line.text) for line in lines] for lines in (old, new)]
@@ -72,7 +72,7 @@ def _dash(pairs: Iterable[LinePair], depth: int) -> Iterator[LinePair]:
     """Begin an entry on both sides: the first line of each gets the dash."""
     is_open = [True, True]
     for pair in pairs:
-        sides: list[Line | None] = list(pair)
+        sides: list[YAMLLine | None] = list(pair)
         for side, line in enumerate(pair):
             if line is not None and is_open[side]:
                 sides[side] = dash(line, depth)
@@ -80,13 +80,13 @@ def _dash(pairs: Iterable[LinePair], depth: int) -> Iterator[LinePair]:
         yield sides[0], sides[1]
 
 
-def _head(path: FieldPath, depth: int, name: str, text: str, inside: str) -> Line:
+def _head(path: FieldPath, depth: int, name: str, text: str, inside: str) -> YAMLLine:
     """Return the line above a text that is shown in another form."""
     label = write_scalar(name)
-    return Line(path, depth, f"{label}: {block_mark(text)}", meaning=f"{label}: |", inside=inside)
+    return YAMLLine(path, depth, f"{label}: {block_mark(text)}", meaning=f"{label}: |", inside=inside)
 
 
-def _place(line: Line | None, path: FieldPath) -> Line | None:
+def _place(line: YAMLLine | None, path: FieldPath) -> YAMLLine | None:
     """A line of a text: it belongs to the field that holds the text."""
     return line and line._replace(path=path)
 
@@ -125,15 +125,15 @@ class Pairer:
         elif after is _ABSENT:
             yield from ((line, None) for line in render_field(place, name, before, path, depth))
         elif _is_filled(before, Mapping) and _is_filled(after, Mapping):
-            head = Line(path, depth, f"{write_scalar(name)}:")
+            head = YAMLLine(path, depth, f"{write_scalar(name)}:")
             yield head, head
             yield from self.pair_maps(place, before, after, path, depth + 1)
         elif _is_filled(before, list) and _is_filled(after, list):
-            head = Line(path, depth, f"{write_scalar(name)}:")
+            head = YAMLLine(path, depth, f"{write_scalar(name)}:")
             yield head, head
             yield from self._pair_lists(place, before, after, path, depth)
         elif place is not None and place.is_quantity and is_equal_in_meaning(before, after):
-            lines = [Line(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
+            lines = [YAMLLine(path, depth, f"{write_scalar(name)}: {write_scalar(v)}") for v in (before, after)]
             yield lines[0]._replace(meaning=lines[1].text), lines[1]._replace(meaning=lines[1].text)
         else:
             yield from self._pair_values(place, name, before, after, path, depth)
@@ -167,7 +167,7 @@ class Pairer:
         yield _head(path, depth, name, before, "json"), _head(path, depth, name, after, "json")
         # A comma at the end of a line says that more follows, which the next line says too.
         old, new = (
-            [Line(path, depth + 1, line, meaning=line.rstrip(",")) for line in text.split("\n")]
+            [YAMLLine(path, depth + 1, line, meaning=line.rstrip(",")) for line in text.split("\n")]
             for text in (before, after)
         )
         yield from _beside(old, new)
@@ -194,7 +194,7 @@ class Pairer:
         if None in names:
             names = [[f"i:{n}" for n in range(len(documents))] for documents in (before, after)]
         old, new = (dict(zip(n or (), d, strict=True)) for n, d in zip(names, (before, after), strict=True))
-        line, begun = Line(path, depth, "---"), [False, False]
+        line, begun = YAMLLine(path, depth, "---"), [False, False]
         for key in _interleave(list(old), list(new)):
             sides = old.get(key, _ABSENT), new.get(key, _ABSENT)
             between = [
@@ -218,7 +218,7 @@ class Pairer:
         """Texts that no literal block can hold: by their lines all the same, with escapes for what would not show."""
         yield _head(path, depth, name, before, "escapes"), _head(path, depth, name, after, "escapes")
         old, new = (
-            [Line(path, depth + 1, show_escapes(line)) for line in text.removesuffix("\n").split("\n")]
+            [YAMLLine(path, depth + 1, show_escapes(line)) for line in text.removesuffix("\n").split("\n")]
             for text in (before, after)
         )
         yield from _beside(old, new)
@@ -265,7 +265,7 @@ class Pairer:
             yield from _beside(render_entry(place, before, path, depth), render_entry(place, after, path, depth))
 
 
-def _render_document(document: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
+def _render_document(document: JSONValue, path: FieldPath, depth: int) -> Iterator[YAMLLine]:
     return iter(()) if document is _ABSENT else render_lines(None, document, path, depth)
 
 

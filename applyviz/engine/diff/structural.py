@@ -40,7 +40,7 @@ _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "µs": Decimal("1e-6")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StructuralDifference:
     """One leaf that differs; `MISSING` where a side has none.
 
     `is_equal_in_meaning`: both are quantities or durations of one amount, written differently.
@@ -52,7 +52,7 @@ class Difference:
     is_equal_in_meaning: bool = False
 
 
-def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[Difference, ...]:
+def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = None) -> tuple[StructuralDifference, ...]:
     """All leaves that differ, in the order of the live object, then of what is new; None is no object."""
     differences = _Differences([], [])
     left, right = (MISSING if obj is None else obj for obj in (before, after))
@@ -63,8 +63,8 @@ def diff_objects(before: JSONValue, after: JSONValue, *, root: Node | None = Non
 class _Differences(NamedTuple):
     """Both objects walked together: what is the same on both sides is never listed."""
 
-    gone_or_changed: list[Difference]
-    new: list[Difference]
+    gone_or_changed: list[StructuralDifference]
+    new: list[StructuralDifference]
 
     def walk(self, place: Topology | None, old: JSONValue, new: JSONValue, path: FieldPath) -> None:
         """Compare the values at a path on both sides; a side without a value is `MISSING`."""
@@ -87,10 +87,10 @@ class _Differences(NamedTuple):
         for path, value in left.items():
             other = right.get(path, MISSING)
             if other is MISSING:
-                self.gone_or_changed.append(Difference(path, value, MISSING))
+                self.gone_or_changed.append(StructuralDifference(path, value, MISSING))
             elif value is not other and not is_same_json(value, other):
-                self.gone_or_changed.append(Difference(path, value, other, is_equal_in_meaning(value, other)))
-        self.new.extend(Difference(path, MISSING, value) for path, value in right.items() if path not in left)
+                self.gone_or_changed.append(StructuralDifference(path, value, other, is_equal_in_meaning(value, other)))
+        self.new.extend(StructuralDifference(path, MISSING, value) for path, value in right.items() if path not in left)
 
     def _walk_maps(self, place: Topology, old: dict[str, Any], new: dict[str, Any], path: FieldPath) -> None:
         for name, value in old.items():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from applyviz.engine.diff.pairing import LinePair, Pairer
 from applyviz.engine.diff.words import Part, mark_words
-from applyviz.engine.diff.yaml_text import Line
+from applyviz.engine.diff.yaml_text import YAMLLine
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.topology import of_root
@@ -36,7 +36,7 @@ class DiffLine(NamedTuple):
       when they are asked for, because most lines of a long object are never shown.
     """
 
-    line: Line
+    line: YAMLLine
     number: int
     is_new: bool = False
     pair: tuple[str, str] | None = None
@@ -50,7 +50,7 @@ class DiffLine(NamedTuple):
         return mark_words(*self.pair)[self.side]
 
 
-class DiffRow(NamedTuple):
+class TextDiffRow(NamedTuple):
     """One row side by side; a side is None where it has no line."""
 
     state: LineState
@@ -68,7 +68,7 @@ class DiffRow(NamedTuple):
 class Fold:
     """Rows that are the same on both sides, and hidden."""
 
-    rows: tuple[DiffRow, ...]
+    rows: tuple[TextDiffRow, ...]
 
     @property
     def count(self) -> int:
@@ -82,7 +82,7 @@ def diff_lines(
     *,
     root: Node | None = None,
     looks_inside: bool = True,
-) -> tuple[DiffRow, ...]:
+) -> tuple[TextDiffRow, ...]:
     """All rows of two objects side by side; None is no object.
 
     - `looks_inside`: text that is JSON or YAML on both sides is compared by its fields, not by its lines.
@@ -91,15 +91,15 @@ def diff_lines(
     return tuple(_number(pairs))
 
 
-def fold_rows(rows: Sequence[DiffRow], *, context: int = 3) -> tuple[DiffRow | Fold, ...]:
+def fold_rows(rows: Sequence[TextDiffRow], *, context: int = 3) -> tuple[TextDiffRow | Fold, ...]:
     """The rows with long runs of equal ones folded; `context` rows stay around what differs."""
     shown = bytearray(len(rows))
     for position, row in enumerate(rows):
         if row.state is not LineState.SAME:
             first, last = max(position - context, 0), min(position + context + 1, len(rows))
             shown[first:last] = b"\x01" * (last - first)
-    folded: list[DiffRow | Fold] = []
-    hidden: list[DiffRow] = []
+    folded: list[TextDiffRow | Fold] = []
+    hidden: list[TextDiffRow] = []
     for row, is_shown in zip(rows, shown, strict=True):
         if not is_shown:
             hidden.append(row)
@@ -111,45 +111,45 @@ def fold_rows(rows: Sequence[DiffRow], *, context: int = 3) -> tuple[DiffRow | F
     return tuple(folded)
 
 
-def _close_fold(hidden: list[DiffRow]) -> Iterable[DiffRow | Fold]:
+def _close_fold(hidden: list[TextDiffRow]) -> Iterable[TextDiffRow | Fold]:
     # A fold takes a line itself: one hidden row is shown.
     return [Fold(tuple(hidden))] if len(hidden) > 1 else hidden
 
 
-def unify_rows(rows: Iterable[DiffRow]) -> tuple[DiffRow, ...]:
+def unify_rows(rows: Iterable[TextDiffRow]) -> tuple[TextDiffRow, ...]:
     """The rows for one column: what is removed stands before what is added."""
-    unified: list[DiffRow] = []
-    removed: list[DiffRow] = []
-    added: list[DiffRow] = []
+    unified: list[TextDiffRow] = []
+    removed: list[TextDiffRow] = []
+    added: list[TextDiffRow] = []
     for row in rows:
         if row.state is LineState.SAME:
             unified += [*removed, *added, row]
             removed, added = [], []
             continue
         if row.before is not None:
-            removed.append(DiffRow(LineState.REMOVED, row.before, None))
+            removed.append(TextDiffRow(LineState.REMOVED, row.before, None))
         if row.after is not None:
-            added.append(DiffRow(LineState.ADDED, None, row.after))
+            added.append(TextDiffRow(LineState.ADDED, None, row.after))
     return (*unified, *removed, *added)
 
 
-def _is_same_line(before: Line, after: Line) -> bool:
+def _is_same_line(before: YAMLLine, after: YAMLLine) -> bool:
     return (before.meaning or before.text, before.depth) == (after.meaning or after.text, after.depth)
 
 
-def _number(pairs: Iterable[LinePair]) -> Iterator[DiffRow]:
+def _number(pairs: Iterable[LinePair]) -> Iterator[TextDiffRow]:
     left = right = 0
     for before, after in pairs:
         left += before is not None
         right += after is not None
         if before is not None and after is not None and _is_same_line(before, after):
-            yield DiffRow(LineState.SAME, DiffLine(before, left), DiffLine(after, right))
+            yield TextDiffRow(LineState.SAME, DiffLine(before, left), DiffLine(after, right))
         elif before is not None and after is not None:
             pair = (before.text, after.text)
             sides = DiffLine(before, left, pair=pair), DiffLine(after, right, pair=pair, side=1)
-            yield DiffRow(LineState.CHANGED, *sides)
+            yield TextDiffRow(LineState.CHANGED, *sides)
         else:
             for line in filter(None, (before,)):
-                yield DiffRow(LineState.REMOVED, DiffLine(line, left, is_new=True), None)
+                yield TextDiffRow(LineState.REMOVED, DiffLine(line, left, is_new=True), None)
             for line in filter(None, (after,)):
-                yield DiffRow(LineState.ADDED, None, DiffLine(line, right, is_new=True))
+                yield TextDiffRow(LineState.ADDED, None, DiffLine(line, right, is_new=True))

@@ -33,7 +33,7 @@ class Plain(str):
         return made
 
 
-class Line(NamedTuple):
+class YAMLLine(NamedTuple):
     """One line: its depth in steps of two blanks, its text, and the field that it shows.
 
     `is_entry`: it begins a list entry, and its text begins with `- `. `meaning` is what it says in one spelling,
@@ -108,7 +108,7 @@ def below(place: Topology | None, element: PathElement) -> Topology | None:
     return place.item if place.is_list else None
 
 
-def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0) -> Iterator[Line]:
+def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (), depth: int = 0) -> Iterator[YAMLLine]:
     """The lines of a map or list (its own name is written by who holds it)."""
     if isinstance(value, Mapping):
         for name in sort_names(value):
@@ -119,19 +119,21 @@ def render_lines(place: Topology | None, value: JSONValue, path: FieldPath = (),
             yield from render_entry(below(place, element), entry, (*path, element), depth)
 
 
-def render_field(place: Topology | None, name: str, value: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
+def render_field(
+    place: Topology | None, name: str, value: JSONValue, path: FieldPath, depth: int
+) -> Iterator[YAMLLine]:
     """The lines of a field: its name, and what it holds."""
     label = write_scalar(name)
     if is_block(value):
-        yield Line(path, depth, f"{label}: {block_mark(value)}")
+        yield YAMLLine(path, depth, f"{label}: {block_mark(value)}")
         for text in value.rstrip("\n").split("\n"):
-            yield Line(path, depth + 1, text)
+            yield YAMLLine(path, depth + 1, text)
     elif isinstance(value, Mapping | list) and value:
-        yield Line(path, depth, f"{label}:")
+        yield YAMLLine(path, depth, f"{label}:")
         # Lists stand at the depth of their name, as Kubernetes writes them.
         yield from render_lines(place, value, path, depth if isinstance(value, list) else depth + 1)
     else:
-        yield Line(path, depth, f"{label}: {write_scalar(value)}", meaning=_mean(f"{label}: ", value))
+        yield YAMLLine(path, depth, f"{label}: {write_scalar(value)}", meaning=_mean(f"{label}: ", value))
 
 
 def _mean(before: str, value: JSONValue) -> str:
@@ -146,11 +148,11 @@ def block_mark(text: str) -> str:
     return "|+" if text.endswith("\n\n") else "|"
 
 
-def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, depth: int) -> Iterator[Line]:
+def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, depth: int) -> Iterator[YAMLLine]:
     """Return the lines of a list entry: the first begins with a dash, the others are indented below it."""
     if not (isinstance(value, Mapping | list) and value):
         text = write_scalar(value)
-        yield Line(path, depth, f"- {text}", is_entry=True, meaning=_mean("- ", value))
+        yield YAMLLine(path, depth, f"- {text}", is_entry=True, meaning=_mean("- ", value))
         return
     for position, line in enumerate(render_lines(place, value, path, depth + 1)):
         if position == 0:
@@ -159,7 +161,7 @@ def render_entry(place: Topology | None, value: JSONValue, path: FieldPath, dept
             yield line
 
 
-def dash(line: Line, depth: int) -> Line:
+def dash(line: YAMLLine, depth: int) -> YAMLLine:
     """The line as the first of a list entry."""
     meaning = f"- {line.meaning}" if line.meaning else ""
     return line._replace(depth=depth, text=f"- {line.text}", is_entry=True, meaning=meaning)

@@ -17,7 +17,7 @@ from applyviz.engine.explain.verdict import (
     NOBODYS,
     NULL_AGAIN,
     UNCHANGED,
-    Verdict,
+    LeafExplanation,
     find_null,
     judge_set,
     name_operation,
@@ -32,13 +32,13 @@ from applyviz.engine.schema.walk import MISSING
 _CLIENT_SIDE_MANAGER = "kubectl-client-side-apply"
 
 
-def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> Verdict:
+def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: str) -> LeafExplanation:
     """The rule of client-side apply for a leaf that the merge decided."""
     after, live, wanted, _, _, owners, _, _ = row
     operation = name_operation(live, after)
     if operation is not UNCHANGED:
         if operation is FieldOperation.CLEARED:
-            return Verdict(operation, *_judge_cleared(versions, path))
+            return LeafExplanation(operation, *_judge_cleared(versions, path))
         return judge_set(versions, path, operation)
     if wanted is not MISSING:
         return NULL_AGAIN if wanted is None and live is MISSING else AS_IT_IS
@@ -47,13 +47,13 @@ def judge_client(versions: ObjectVersions, path: FieldPath, row: Row, manager: s
     return _judge_kept(versions, manager, owners)
 
 
-def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...]) -> Verdict:
+def _judge_kept(versions: ObjectVersions, manager: str, owners: tuple[Owner, ...]) -> LeafExplanation:
     is_own = any(o.operation == "Update" and o.manager in (manager, _CLIENT_SIDE_MANAGER) for o in owners)
     if is_own and not versions.has_last_applied:
-        return Verdict(FieldOperation.NOT_REMOVED, Reason.NO_LAST_APPLIED)
+        return LeafExplanation(FieldOperation.NOT_REMOVED, Reason.NO_LAST_APPLIED)
     others = name_owners(o for o in owners if o.manager not in (manager, _CLIENT_SIDE_MANAGER))
     if others:
-        return Verdict(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)
+        return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, others)
     return NOBODYS
 
 

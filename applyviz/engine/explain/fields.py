@@ -14,7 +14,7 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason,
 from applyviz.engine.explain.rows import NOWHERE, Row
 from applyviz.engine.explain.server_side import judge_apply
 from applyviz.engine.explain.source import locate
-from applyviz.engine.explain.verdict import Verdict, judge_server, name_operation
+from applyviz.engine.explain.verdict import LeafExplanation, judge_server, name_operation
 from applyviz.engine.explain.versions import AllVersions, ObjectVersions, is_same
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import Conflict
@@ -92,14 +92,14 @@ class _Judge:
             _, _, _, _, _, before, after, position = row
             yield FieldReason(path, operation, reason, detail, before, after, position, stage)
 
-    def _judge(self, path: FieldPath, row: Row) -> Verdict:
+    def _judge(self, path: FieldPath, row: Row) -> LeafExplanation:
         versions = self._versions
         after, live, _, _, merged, _, _, _ = row
         if path and path[0] == _METADATA and _is_bookkeeping(path):
             stage = Stage.MERGE if is_same(merged, after) else Stage.SERVER
-            return Verdict(name_operation(live, after), Reason.BOOKKEEPING, stage=stage)
+            return LeafExplanation(name_operation(live, after), Reason.BOOKKEEPING, stage=stage)
         if versions.is_deletion:
-            return Verdict(name_operation(live, after), Reason.REMOVED_FROM_MANIFEST)
+            return LeafExplanation(name_operation(live, after), Reason.REMOVED_FROM_MANIFEST)
         by_server = None if merged is after else judge_server(versions, path, row)
         if by_server is not None:
             return by_server

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from applyviz.engine.explain.source import Spot
+from applyviz.engine.explain.source import SourceSpot
 from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.ownership.owning import OwnerCursor, Owners
 from applyviz.engine.schema.topology import Topology
-from applyviz.engine.schema.walk import MISSING, Twice, name_entries
+from applyviz.engine.schema.walk import MISSING, DuplicateEntries, name_entries
 
 # One value per version, `MISSING` where a version has none; the order of versions is that of the columns.
 Values: TypeAlias = tuple[JSONValue, JSONValue, JSONValue, JSONValue, JSONValue]
@@ -40,7 +40,7 @@ class _At:
 
     __slots__ = ("is_below_manifest", "owners", "path", "spot")
 
-    def __init__(self, path: FieldPath, owners: OwnerCursor, spot: Spot, is_below_manifest: bool) -> None:
+    def __init__(self, path: FieldPath, owners: OwnerCursor, spot: SourceSpot, is_below_manifest: bool) -> None:
         self.path = path
         self.owners = owners
         self.spot = spot
@@ -62,7 +62,7 @@ class RowReader:
         self.rows: dict[FieldPath, Row] = {}
         self.reordered: list[FieldPath] = []
 
-    def read(self, place: Topology, versions: Values, owners: OwnerCursor, spot: Spot) -> None:
+    def read(self, place: Topology, versions: Values, owners: OwnerCursor, spot: SourceSpot) -> None:
         """Read objects, `MISSING` where there is none."""
         self._walk(place, versions, _At((), owners, spot, False), None)
 
@@ -149,9 +149,9 @@ class RowReader:
                 merged(element, MISSING),
             )
             twice: Sequence[JSONValue] = ()
-            if Twice in map(type, values):
-                twice = [list(v) if type(v) is Twice else MISSING for v in values]
-                values = [MISSING if type(v) is Twice else v for v in values]
+            if DuplicateEntries in map(type, values):
+                twice = [list(v) if type(v) is DuplicateEntries else MISSING for v in values]
+                values = [MISSING if type(v) is DuplicateEntries else v for v in values]
             self._walk(place.item, values, at.enter(place, element), at, twice)
         in_both = lists[AFTER].keys() & lists[LIVE].keys()
         if [e for e in lists[LIVE] if e in in_both] != [e for e in lists[AFTER] if e in in_both]:

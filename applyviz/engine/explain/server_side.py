@@ -17,7 +17,7 @@ from applyviz.engine.explain.verdict import (
     NOBODYS,
     NULL_AGAIN,
     UNCHANGED,
-    Verdict,
+    LeafExplanation,
     find_null,
     judge_set,
     name_operation,
@@ -40,7 +40,7 @@ def judge_apply(
     *,
     manager: str,
     subresource: str,
-) -> Verdict:
+) -> LeafExplanation:
     """The rule of server-side apply for a leaf that the merge decided.
 
     - `conflicts`: the undecided ones that touch the leaf.
@@ -49,51 +49,51 @@ def judge_apply(
     operation = name_operation(live, after)
     if conflicts and operation is UNCHANGED:
         names = ", ".join(dict.fromkeys(c.manager for c in conflicts))
-        return Verdict(FieldOperation.CONFLICT, Reason.CONFLICTS, names)
+        return LeafExplanation(FieldOperation.CONFLICT, Reason.CONFLICTS, names)
     others = [o for o in owners_before if o.manager != manager or o.operation != APPLY or o.subresource != subresource]
     was_own = len(others) < len(owners_before)
     losers = [o for o in others if o not in owners_after]
     if operation is UNCHANGED:
         return _judge_moved(row, losers) or _judge_unchanged(row, [o for o in others if o not in losers], was_own)
     if operation is FieldOperation.CLEARED:
-        return Verdict(operation, *_judge_cleared(versions, path, was_own, losers))
+        return LeafExplanation(operation, *_judge_cleared(versions, path, was_own, losers))
     return _judge_written(versions, path, operation, losers)
 
 
-def _judge_moved(row: Row, losers: list[Owner]) -> Verdict | None:
+def _judge_moved(row: Row, losers: list[Owner]) -> LeafExplanation | None:
     """A field with its value that others owned before and this manager, or nobody, owns after; None for any other."""
     _, live, wanted, _, _, _, owners_after, _ = row
     if not losers or live is MISSING:
         return None
     if wanted is not MISSING:
-        return Verdict(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers))
-    return None if owners_after else Verdict(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers))
+        return LeafExplanation(UNCHANGED, Reason.OWNERSHIP_MOVES, name_owners(losers))
+    return None if owners_after else LeafExplanation(FieldOperation.KEPT, Reason.RELEASED, name_owners(losers))
 
 
 def _judge_written(
     versions: ObjectVersions, path: FieldPath, operation: FieldOperation, losers: list[Owner]
-) -> Verdict:
+) -> LeafExplanation:
     verdict = judge_set(versions, path, operation)
     is_wanted = path in versions.manifest
     if operation is FieldOperation.CHANGED and is_wanted and losers:
-        return Verdict(operation, Reason.TAKEN_OVER, name_owners(losers))
+        return LeafExplanation(operation, Reason.TAKEN_OVER, name_owners(losers))
     return verdict
 
 
-def _judge_unchanged(row: Row, others: list[Owner], was_own: bool) -> Verdict:
+def _judge_unchanged(row: Row, others: list[Owner], was_own: bool) -> LeafExplanation:
     _, live, wanted, _, _, _, _, _ = row
     if wanted is not MISSING:
         if wanted is None and live is MISSING:
             return NULL_AGAIN
         if live is not MISSING and others:
-            return Verdict(UNCHANGED, Reason.SHARED, name_owners(others))
+            return LeafExplanation(UNCHANGED, Reason.SHARED, name_owners(others))
         return AS_IT_IS
     if live is MISSING:
         return GONE_ALREADY
     if others:
         if was_own:
-            return Verdict(FieldOperation.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS, name_owners(others))
-        return Verdict(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, name_owners(others))
+            return LeafExplanation(FieldOperation.NOT_REMOVED, Reason.STILL_OWNED_BY_OTHERS, name_owners(others))
+        return LeafExplanation(FieldOperation.KEPT, Reason.OWNED_BY_OTHERS, name_owners(others))
     return NOBODYS
 
 

@@ -15,7 +15,7 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.schema.topology import ItemError, Topology
 
 
-class Spot:
+class SourceSpot:
     """One place of a file, with the value that is written there."""
 
     __slots__ = ("_file", "_indices", "_tree", "_value")
@@ -37,18 +37,18 @@ class Spot:
         below = tree.get(name) if isinstance(tree, dict) else None
         return read_position(tree if below is None else below, self._file)
 
-    def enter(self, place: Topology, element: PathElement) -> Spot:
+    def enter(self, place: Topology, element: PathElement) -> SourceSpot:
         """The spot one step down; `place` is the topology of this one."""
         tree, value = self._tree, self._value
         if isinstance(tree, dict):
             name = element[2:]
             if name in tree:
-                return Spot(self._file, tree[name], value.get(name) if isinstance(value, dict) else None)
+                return SourceSpot(self._file, tree[name], value.get(name) if isinstance(value, dict) else None)
         elif isinstance(tree, list) and isinstance(value, list):
             index = self._find_index(place, value, element)
             if index is not None:
-                return Spot(self._file, tree[index + 1], value[index])
-        return Spot(self._file, find_mark(tree), None)
+                return SourceSpot(self._file, tree[index + 1], value[index])
+        return SourceSpot(self._file, find_mark(tree), None)
 
     def _find_index(self, place: Topology, items: list[Any], element: PathElement) -> int | None:
         if self._indices is None:
@@ -67,11 +67,11 @@ def _index_items(place: Topology, items: list[Any]) -> dict[PathElement, int]:
     return found
 
 
-def start(document: ManifestDocument | None) -> Spot:
+def start(document: ManifestDocument | None) -> SourceSpot:
     """The spot of a whole document; without one every position is unknown."""
     if document is None:
-        return Spot("", 0, None)
-    return Spot(document.positions.file, document.positions.tree, document.obj)
+        return SourceSpot("", 0, None)
+    return SourceSpot(document.positions.file, document.positions.tree, document.obj)
 
 
 def locate(document: ManifestDocument, place: Topology, path: FieldPath) -> SourcePosition:

@@ -15,7 +15,7 @@ from applyviz.engine.schema.walk import MISSING
 UNCHANGED = FieldOperation.UNCHANGED
 
 
-class Verdict(NamedTuple):
+class LeafExplanation(NamedTuple):
     """Operation, reason, detail and stage of one leaf."""
 
     operation: FieldOperation
@@ -25,10 +25,10 @@ class Verdict(NamedTuple):
 
 
 # What most leaves come to, made once.
-AS_IT_IS = Verdict(UNCHANGED, Reason.MANIFEST_EQUALS_LIVE)
-NULL_AGAIN = Verdict(UNCHANGED, Reason.NULL_CLEARS)
-GONE_ALREADY = Verdict(UNCHANGED, Reason.REMOVED_FROM_MANIFEST)
-NOBODYS = Verdict(FieldOperation.KEPT, Reason.LIVE_ONLY)
+AS_IT_IS = LeafExplanation(UNCHANGED, Reason.MANIFEST_EQUALS_LIVE)
+NULL_AGAIN = LeafExplanation(UNCHANGED, Reason.NULL_CLEARS)
+GONE_ALREADY = LeafExplanation(UNCHANGED, Reason.REMOVED_FROM_MANIFEST)
+NOBODYS = LeafExplanation(FieldOperation.KEPT, Reason.LIVE_ONLY)
 
 
 def name_operation(live: JSONValue, after: JSONValue) -> FieldOperation:
@@ -48,7 +48,7 @@ def find_new_entry(versions: ObjectVersions, path: FieldPath) -> str:
     return ""
 
 
-def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> Verdict | None:
+def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> LeafExplanation | None:
     """Return how defaults or the server changed a leaf after the merge, or None if they did not."""
     after, live, _, _, merged, _, _, _ = row
     if is_same(merged, after):
@@ -57,21 +57,21 @@ def judge_server(versions: ObjectVersions, path: FieldPath, row: Row) -> Verdict
     if merged is MISSING and versions.merged.find_above(path) is None:
         if operation in (FieldOperation.SET, FieldOperation.CHANGED):
             operation = FieldOperation.DEFAULTED
-        return Verdict(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
-    return Verdict(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
+        return LeafExplanation(operation, Reason.SERVER_DEFAULT, stage=Stage.DEFAULTS)
+    return LeafExplanation(operation, Reason.SERVER_CHANGED, stage=Stage.SERVER)
 
 
-def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> Verdict:
+def judge_set(versions: ObjectVersions, path: FieldPath, operation: FieldOperation) -> LeafExplanation:
     """A leaf that the manifest gives its value."""
     entry = find_new_entry(versions, path) if operation is FieldOperation.SET else ""
     if entry:
-        return Verdict(operation, Reason.NEW_ENTRY, entry)
+        return LeafExplanation(operation, Reason.NEW_ENTRY, entry)
     wanted = versions.manifest.get(path)
     if operation is FieldOperation.CHANGED and isinstance(wanted, list | dict) and wanted:
-        return Verdict(operation, Reason.REPLACED_WHOLE)
+        return LeafExplanation(operation, Reason.REPLACED_WHOLE)
     if wanted is MISSING and (above := versions.manifest.find_above(path)):
-        return Verdict(operation, Reason.REPLACED_WHOLE, render_path(above))
-    return Verdict(operation, Reason.MANIFEST_SETS)
+        return LeafExplanation(operation, Reason.REPLACED_WHOLE, render_path(above))
+    return LeafExplanation(operation, Reason.MANIFEST_SETS)
 
 
 def find_null(versions: ObjectVersions, path: FieldPath) -> FieldPath | None:

@@ -164,7 +164,7 @@ class ManifestDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DocumentProblem:
     """A document that cannot be read or applied; the others go on.
 
     - `document`: the object all the same, where only its apiVersion is missing; kubectl goes on with it when
@@ -190,5 +190,5 @@ class ParsedFile:
 
     file: str
     documents: tuple[ManifestDocument, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
     kubectl_stops_after: int | None = None

@@ -8,7 +8,7 @@ named and the others go on, and `ParsedFile.kubectl_stops_after` says where kube
 from __future__ import annotations
 
 from applyviz.engine.manifests.covers import read_tree
-from applyviz.engine.manifests.documents import ManifestDocument, ParsedFile, Problem
+from applyviz.engine.manifests.documents import DocumentProblem, ManifestDocument, ParsedFile
 from applyviz.engine.manifests.json_tree import JSONReader, NotJSONError, RefusedValueError
 from applyviz.engine.manifests.limits import DEFAULT_LIMITS, ReadLimits
 from applyviz.engine.manifests.objects import UNIDENTIFIED, DocumentReader, UnversionedError
@@ -29,13 +29,13 @@ class _FileReader:
         self.file = file
         self.limits = limits
         self.documents: list[ManifestDocument] = []
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
         self.stops_after: int | None = None
         self._cache: dict[str, Scalar] = {}
 
     def note(self, error: ManifestError, *, ends_reading: bool) -> None:
         document = error.document if isinstance(error, UnversionedError) else None
-        self.problems.append(Problem(error.reason, error.position, error.path, document))
+        self.problems.append(DocumentProblem(error.reason, error.position, error.path, document))
         if ends_reading and self.stops_after is None:
             self.stops_after = len(self.documents)
 
@@ -105,7 +105,7 @@ def parse_manifests(data: bytes, file: str, *, limits: ReadLimits = DEFAULT_LIMI
     """
     if len(data) > limits.file_bytes:
         reason = f"the file is larger than {limits.file_bytes:,} bytes"
-        return ParsedFile(file, (), (Problem(reason, SourcePosition(file)),), 0)
+        return ParsedFile(file, (), (DocumentProblem(reason, SourcePosition(file)),), 0)
     reader = _FileReader(file, limits)
     text = decode_text(data)
     if is_json_like(text):
@@ -116,5 +116,5 @@ def parse_manifests(data: bytes, file: str, *, limits: ReadLimits = DEFAULT_LIMI
     if len(documents) > limits.documents:
         reason = f"more than {limits.documents:,} objects in one file"
         position = documents[limits.documents].position
-        return ParsedFile(file, documents[: limits.documents], (*problems, Problem(reason, position)), 0)
+        return ParsedFile(file, documents[: limits.documents], (*problems, DocumentProblem(reason, position)), 0)
     return ParsedFile(file, documents, problems, reader.stops_after)

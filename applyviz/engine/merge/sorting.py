@@ -193,7 +193,7 @@ class _QuickSort(_Sort):
 
 
 class _StableSort(_Sort):
-    """Insertion sort of blocks, then SymMerge of neighbours."""
+    """Insertion sort of blocks, then SymMerge of neighbors."""
 
     def sort(self) -> None:
         size = len(self.data)

@@ -22,7 +22,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Placeholder:
     """A placeholder in a request body, filled at send time from the live object just read.
 
     `path` is where in the body (fields and `i:` indices), `rule` names what fills it: `uid`,
@@ -51,7 +51,7 @@ class Request:
     body: JSONValue = None
     ref: ObjectRef | None = None
     purpose: str = ""
-    holes: tuple[Hole, ...] = ()
+    placeholders: tuple[Placeholder, ...] = ()
 
     @property
     def is_write(self) -> bool:

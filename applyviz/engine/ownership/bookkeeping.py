@@ -15,12 +15,12 @@ from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet, FieldSetMemo, from_paths
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.ownership.comparing import Comparison, compare
+from applyviz.engine.ownership.comparing import OwnerComparison, compare
 from applyviz.engine.ownership.conflicts import render_identity
 from applyviz.engine.ownership.errors import name_object
-from applyviz.engine.ownership.managed_fields import UPDATE, Identity, Managed, Owned, identify
+from applyviz.engine.ownership.managed_fields import UPDATE, Managed, ManagerIdentity, Owned, identify
 from applyviz.engine.ownership.removing import reconcile
-from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions, make_typed
+from applyviz.engine.ownership.versions import ManagedVersions, MissingVersionError, TypedObject, make_typed
 from applyviz.engine.schema.model import KindSchema
 
 MAX_UPDATE_ENTRIES: Final = 10
@@ -37,13 +37,13 @@ _NOBODYS: Final = from_paths(
     ]
 )
 # The manager of the present update, before its fields are joined with those of its entry.
-_CURRENT: Final = Identity("current-operation", UPDATE, "", "")
+_CURRENT: Final = ManagerIdentity("current-operation", UPDATE, "", "")
 
 
 class TakenFieldsError(Exception):
     """Other managers own what would change: their identities with the fields."""
 
-    def __init__(self, found: Mapping[Identity, FieldSet]) -> None:
+    def __init__(self, found: Mapping[ManagerIdentity, FieldSet]) -> None:
         super().__init__(f"{len(found)} managers")
         self.found = found
 
@@ -56,14 +56,14 @@ class Bookkeeper:
         self.memo = memo
         self.subresource = subresource
         self.api_version = kind.gvk.api_version
-        self.versions = Versions(kind)
+        self.versions = ManagedVersions(kind)
         self._resets = {v: from_paths(paths) for (s, v), paths in kind.reset_fields.items() if s == subresource}
 
     def get_resets(self, api_version: str) -> FieldSet:
         """The fields that this write leaves out of ownership at a version."""
         return self._resets.get(api_version, EMPTY)
 
-    def identify(self, manager: str, operation: str) -> Identity:
+    def identify(self, manager: str, operation: str) -> ManagerIdentity:
         """The identity under which this operation owns fields."""
         return identify(manager or "unknown", operation, self.api_version, self.subresource)
 
@@ -87,7 +87,7 @@ class Bookkeeper:
             return obj
         return {**obj, "apiVersion": self.api_version}
 
-    def reconcile(self, live: TypedObject, owned: Mapping[Identity, Owned]) -> dict[Identity, Owned]:
+    def reconcile(self, live: TypedObject, owned: Mapping[ManagerIdentity, Owned]) -> dict[ManagerIdentity, Owned]:
         """All entries under the present topology; those of versions that are gone are dropped."""
         result = {}
         for identity, entry in owned.items():
@@ -105,11 +105,11 @@ class Bookkeeper:
         self,
         before: TypedObject,
         after: TypedObject,
-        owned: dict[Identity, Owned],
-        current: Identity,
+        owned: dict[ManagerIdentity, Owned],
+        current: ManagerIdentity,
         *,
         force: bool,
-    ) -> Comparison:
+    ) -> OwnerComparison:
         """Take from all others what the change took, in `owned` itself; answers what changed.
 
         - `owned` was reconciled: it has no entries of versions that are gone.
@@ -120,7 +120,7 @@ class Bookkeeper:
         except OwnershipError as error:
             raise OwnershipError(f"failed to compare objects: {error.reason}", errors=error.errors) from None
         changes = {self.api_version: own}
-        lost: dict[Identity, tuple[FieldSet, FieldSet]] = {}
+        lost: dict[ManagerIdentity, tuple[FieldSet, FieldSet]] = {}
         for identity, entry in owned.items():
             if identity == current or self.versions.is_kept(entry.api_version):
                 continue
@@ -138,10 +138,10 @@ class Bookkeeper:
             del owned[identity]
         return own
 
-    def _compare(self, before: TypedObject, after: TypedObject) -> Comparison:
+    def _compare(self, before: TypedObject, after: TypedObject) -> OwnerComparison:
         return compare(before.place, before.value, after.value).without(self.get_resets(before.api_version))
 
-    def _compare_at(self, before: TypedObject, after: TypedObject, api_version: str) -> Comparison:
+    def _compare_at(self, before: TypedObject, after: TypedObject, api_version: str) -> OwnerComparison:
         old = self._convert(before, api_version, "old")
         new = self._convert(after, api_version, "new")
         return self._compare(old, new)
@@ -195,7 +195,7 @@ def _cap(managed: Managed) -> None:
     if count <= MAX_UPDATE_ENTRIES:
         return
     updaters.sort(key=lambda i: (times.get(i) or "1970-01-01T00:00:00Z", render_identity(i)))
-    first_of_version: dict[str, Identity] = {}
+    first_of_version: dict[str, ManagerIdentity] = {}
     for identity in updaters:
         if count <= MAX_UPDATE_ENTRIES:
             break

@@ -19,7 +19,7 @@ from applyviz.engine.schema.topology import ItemError, Topology
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class OwnerComparison:
     """The fields that an object gained, lost or changed."""
 
     added: FieldSet = EMPTY
@@ -31,27 +31,27 @@ class Comparison:
         """Added and modified fields."""
         return self.modified.union(self.added)
 
-    def without(self, fields: FieldSet) -> Comparison:
+    def without(self, fields: FieldSet) -> OwnerComparison:
         """The same, fields and all below them left out."""
         if not fields:
             return self
-        return Comparison(
+        return OwnerComparison(
             self.added.recursive_difference(fields),
             self.removed.recursive_difference(fields),
             self.modified.recursive_difference(fields),
         )
 
 
-def compare(place: Topology, left: JSONValue, right: JSONValue) -> Comparison:
+def compare(place: Topology, left: JSONValue, right: JSONValue) -> OwnerComparison:
     """Compare two objects of one kind and version.
 
     - Raises `OwnershipError` for list entries that cannot be named.
     """
     if left is right:
-        return Comparison()
+        return OwnerComparison()
     walk = _Walk()
     walk.compare(place, left, right, ())
-    return Comparison(walk.added.build(), walk.removed.build(), walk.modified.build())
+    return OwnerComparison(walk.added.build(), walk.removed.build(), walk.modified.build())
 
 
 def is_equal(left: JSONValue, right: JSONValue) -> bool:

@@ -12,17 +12,17 @@ from applyviz.engine.objects.errors import Conflict, ConflictError
 from applyviz.engine.objects.fieldsets import FieldSet
 from applyviz.engine.objects.golang import quote, render_json
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.ownership.managed_fields import UPDATE, Identity, Managed
+from applyviz.engine.ownership.managed_fields import UPDATE, Managed, ManagerIdentity
 
 
-def render_identity(identity: Identity) -> str:
+def render_identity(identity: ManagerIdentity) -> str:
     """An identity as the JSON text by which the API server sorts managers."""
     named = {"manager": identity.manager, "operation": identity.operation, "apiVersion": identity.api_version}
     parts = [*named.items(), ("subresource", identity.subresource)]
     return "{" + ",".join(f"{render_json(k)}:{render_json(v)}" for k, v in parts if v) + "}"
 
 
-def name_manager(identity: Identity) -> str:
+def name_manager(identity: ManagerIdentity) -> str:
     """A manager as messages name it: `"hpa" with subresource "scale" using apps/v1`."""
     text = quote(identity.manager)
     if identity.subresource:
@@ -31,7 +31,7 @@ def name_manager(identity: Identity) -> str:
 
 
 def list_conflicts(
-    found: Mapping[Identity, FieldSet], managed: Managed, fresh: frozenset[Identity] = frozenset()
+    found: Mapping[ManagerIdentity, FieldSet], managed: Managed, fresh: frozenset[ManagerIdentity] = frozenset()
 ) -> tuple[Conflict, ...]:
     """One conflict per manager and field, managers in the order of the message.
 

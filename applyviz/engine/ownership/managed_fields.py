@@ -27,7 +27,7 @@ _TEXTS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
-class Identity(NamedTuple):
+class ManagerIdentity(NamedTuple):
     """The identity of an entry; `api_version` is "" for Apply."""
 
     manager: str
@@ -47,13 +47,13 @@ class Owned(NamedTuple):
 class Managed:
     """All entries of an object; times are kept apart, as an entry may go and come back."""
 
-    owned: dict[Identity, Owned] = field(default_factory=dict)
-    times: dict[Identity, str] = field(default_factory=dict)
+    owned: dict[ManagerIdentity, Owned] = field(default_factory=dict)
+    times: dict[ManagerIdentity, str] = field(default_factory=dict)
 
 
-def identify(manager: str, operation: str, api_version: str, subresource: str) -> Identity:
+def identify(manager: str, operation: str, api_version: str, subresource: str) -> ManagerIdentity:
     """The identity of an entry; a manager without a name is `unknown`."""
-    return Identity(manager, operation, "" if operation == APPLY else api_version, subresource)
+    return ManagerIdentity(manager, operation, "" if operation == APPLY else api_version, subresource)
 
 
 @lru_cache(maxsize=4096)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.fieldsets import EMPTY, FieldSet
-from applyviz.engine.ownership.managed_fields import Identity, Owned
+from applyviz.engine.ownership.managed_fields import ManagerIdentity, Owned
 from applyviz.engine.ownership.removing import name_parents, remove_fields
 from applyviz.engine.ownership.typed import collect_fields
-from applyviz.engine.ownership.versions import MissingVersionError, TypedObject, Versions
+from applyviz.engine.ownership.versions import ManagedVersions, MissingVersionError, TypedObject
 
 # An object that loses these cannot be converted any more, which is an error worth telling.
 _TYPE_META = frozenset({"f:apiVersion", "f:kind"})
@@ -25,7 +25,7 @@ def _with_value(obj: TypedObject, value: object) -> TypedObject:
 
 
 class _Pruning:
-    def __init__(self, versions: Versions, owned: Mapping[Identity, Owned]) -> None:
+    def __init__(self, versions: ManagedVersions, owned: Mapping[ManagerIdentity, Owned]) -> None:
         self.versions = versions
         self.owned = owned
         self._named: dict[int, tuple[TypedObject, FieldSet]] = {}
@@ -79,10 +79,10 @@ class _Pruning:
 
 
 def prune(
-    versions: Versions,
+    versions: ManagedVersions,
     merged: TypedObject,
-    owned: Mapping[Identity, Owned],
-    current: Identity,
+    owned: Mapping[ManagerIdentity, Owned],
+    current: ManagerIdentity,
     last: Owned | None,
 ) -> TypedObject:
     """Return the merged object without the fields that its manager gave up and no other manager owns.

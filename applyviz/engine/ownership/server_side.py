@@ -21,8 +21,8 @@ from applyviz.engine.ownership.errors import render_kind
 from applyviz.engine.ownership.last_applied import KUBECTL, find_allowed, refresh
 from applyviz.engine.ownership.managed_fields import (
     APPLY,
-    Identity,
     Managed,
+    ManagerIdentity,
     Owned,
     decode,
     encode,
@@ -73,7 +73,7 @@ class _Apply:
         self.live, self.applied = live, applied
         self.manager, self.now = manager, now
         self.identity = keeper.identify(manager, APPLY)
-        self.fresh: frozenset[Identity] = frozenset()
+        self.fresh: frozenset[ManagerIdentity] = frozenset()
 
     def begin(self) -> Managed:
         """The entries before the apply; an object without any is booked to `before-first-apply`."""

@@ -55,7 +55,7 @@ def _check_group(source: GroupVersionKind, target: GroupVersionKind) -> None:
         )
 
 
-class Versions:
+class ManagedVersions:
     """Converts the objects of one operation; what was converted once is kept."""
 
     def __init__(self, kind: KindSchema) -> None:

@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ReadinessStatus:
     """A state with one sentence that says why."""
 
     state: State
@@ -57,15 +57,15 @@ def _is_observed(obj: JSONObject) -> bool:
     return observed is None or generation is None or observed >= generation
 
 
-def read_status(obj: JSONObject | None) -> Status:
+def read_status(obj: JSONObject | None) -> ReadinessStatus:
     """How far an object is; None when it is not there (any more)."""
     if obj is None:
-        return Status(State.UNKNOWN, "not found")
+        return ReadinessStatus(State.UNKNOWN, "not found")
     if get_at(obj, ("metadata", "deletionTimestamp")):
-        return Status(State.TERMINATING, "is being deleted")
+        return ReadinessStatus(State.TERMINATING, "is being deleted")
     if not _is_observed(obj):
-        return Status(State.IN_PROGRESS, "the controller has not seen the latest change yet")
+        return ReadinessStatus(State.IN_PROGRESS, "the controller has not seen the latest change yet")
     gvk = GroupVersionKind.from_object(obj)
     reader = _READERS.get((gvk.group, gvk.kind), conditions.read_generic)
     state, message = reader(obj)
-    return Status(State(state), message)
+    return ReadinessStatus(State(state), message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, Hole, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, JSON_PATCH, Placeholder, Request
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
@@ -24,7 +24,7 @@ ABSENT_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     """One object's address and the options of the writes to it."""
 
     resource: Resource
@@ -59,25 +59,25 @@ class Target:
 
     def patch(self, body: JSONValue, content_type: str, live: JSONObject | None) -> Request:
         """PATCH with a strategic or JSON merge patch, bound to `live` when preconditions are on."""
-        body, holes = self._bind(body, live)
-        return Request("PATCH", self._path(), self._query(), content_type, body, self.ref, "patch", holes)
+        body, placeholders = self._bind(body, live)
+        return Request("PATCH", self._path(), self._query(), content_type, body, self.ref, "patch", placeholders)
 
     def apply(self, body: JSONObject, live: JSONObject | None) -> Request:
         """PATCH with the whole intent of the field manager; bound to `live`, or to absence when None."""
         query = self._query()
         query["force"] = "true" if self.options.takes_over else "false"
-        bound, holes = self._bind(body, live)
+        bound, placeholders = self._bind(body, live)
         if self.options.has_preconditions and live is None:
             metadata = {**(body.get("metadata") or {}), "resourceVersion": ABSENT_VERSION}
             bound = {**body, "metadata": metadata}
         path = self._path(self.options.subresource)
-        return Request("PATCH", path, query, APPLY_PATCH, bound, self.ref, "apply", holes)
+        return Request("PATCH", path, query, APPLY_PATCH, bound, self.ref, "apply", placeholders)
 
     def apply_as(self, manager: str, body: JSONObject, live: JSONObject) -> Request:
         """PATCH with the intent of another field manager, never forced (migrations)."""
         path = self._path(self.options.subresource)
-        bound, holes = self._bind(body, live)
-        return Request("PATCH", path, self._query(manager), APPLY_PATCH, bound, self.ref, "migrate", holes)
+        bound, placeholders = self._bind(body, live)
+        return Request("PATCH", path, self._query(manager), APPLY_PATCH, bound, self.ref, "migrate", placeholders)
 
     def replace_managers(
         self,
@@ -96,11 +96,11 @@ class Target:
             {"op": op, "path": "/metadata/managedFields", "value": managed_fields},
             {"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version},
         ]
-        holes: tuple[Hole, ...] = (Hole(("i:1", "f:value"), RESOURCE_VERSION),)
+        placeholders: tuple[Placeholder, ...] = (Placeholder(("i:1", "f:value"), RESOURCE_VERSION),)
         if op == "replace":
-            holes = (Hole(("i:0", "f:value"), rule, managers), *holes)
+            placeholders = (Placeholder(("i:0", "f:value"), rule, managers), *placeholders)
         path = self._path(self.options.subresource)
-        return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", holes)
+        return Request("PATCH", path, self._query(), JSON_PATCH, body, self.ref, "migrate", placeholders)
 
     def delete(self, deletion: Deletion, live: JSONObject | None = None, *, names_kind: bool = False) -> Request:
         """DELETE the object; `names_kind` where kubectl names apiVersion and kind of the options.
@@ -113,20 +113,20 @@ class Target:
         body["propagationPolicy"] = deletion.propagation
         if self.options.dry_run is DryRun.SERVER:
             body["dryRun"] = ["All"]
-        holes: tuple[Hole, ...] = ()
+        placeholders: tuple[Placeholder, ...] = ()
         if self.options.has_preconditions and live is not None:
             metadata = live.get("metadata") or {}
             body["preconditions"] = {UID: metadata.get("uid"), RESOURCE_VERSION: metadata.get("resourceVersion")}
-            holes = tuple(Hole(fields("preconditions", rule), rule) for rule in (UID, RESOURCE_VERSION))
-        return Request("DELETE", self._path(), {}, JSON, body, self.ref, "delete", holes)
+            placeholders = tuple(Placeholder(fields("preconditions", rule), rule) for rule in (UID, RESOURCE_VERSION))
+        return Request("DELETE", self._path(), {}, JSON, body, self.ref, "delete", placeholders)
 
-    def _bind(self, body: JSONValue, live: JSONObject | None) -> tuple[JSONValue, tuple[Hole, ...]]:
+    def _bind(self, body: JSONValue, live: JSONObject | None) -> tuple[JSONValue, tuple[Placeholder, ...]]:
         if not self.options.has_preconditions or live is None or not isinstance(body, Mapping):
             return body, ()
         own = live.get("metadata") or {}
         bound = {rule: own[rule] for rule in (UID, RESOURCE_VERSION) if own.get(rule)}
         metadata = {**(body.get("metadata") or {}), **bound}
-        return {**body, "metadata": metadata}, tuple(Hole(fields("metadata", rule), rule) for rule in bound)
+        return {**body, "metadata": metadata}, tuple(Placeholder(fields("metadata", rule), rule) for rule in bound)
 
 
 def moves_ownership(request: Request) -> bool:

@@ -15,12 +15,12 @@ from applyviz.engine.merge import last_applied, patches
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.ownership.extracting import extract
 from applyviz.engine.requests import handback
-from applyviz.engine.requests.calls import Target, read_namespace
+from applyviz.engine.requests.calls import RequestTarget, read_namespace
 from applyviz.engine.requests.deletion import delete_and_wait
 from applyviz.engine.requests.flow import (
     Deletion,
     Flow,
-    Outcome,
+    FlowOutcome,
     Verb,
     is_conflict,
     is_invalid,
@@ -56,7 +56,7 @@ def render_create(manifest: JSONObject) -> JSONObject:
     return _without_version(_without_nulls(last_applied.attach(manifest)))
 
 
-def _find_live(target: Target) -> Flow[JSONObject | None]:
+def _find_live(target: RequestTarget) -> Flow[JSONObject | None]:
     answer = yield target.read()
     if is_not_found(answer):
         if target.namespace and target.namespace != "default":
@@ -67,15 +67,15 @@ def _find_live(target: Target) -> Flow[JSONObject | None]:
     return dict(answer.body)
 
 
-def _create(target: Target, manifest: JSONObject) -> Flow[Outcome]:
+def _create(target: RequestTarget, manifest: JSONObject) -> Flow[FlowOutcome]:
     body = render_create(manifest)
     if target.options.dry_run is DryRun.CLIENT:
-        return Outcome(Verb.CREATED, body)
+        return FlowOutcome(Verb.CREATED, body)
     answer = yield from send(target.create(body))
-    return Outcome(Verb.CREATED, dict(answer.body), warnings=answer.warnings)
+    return FlowOutcome(Verb.CREATED, dict(answer.body), warnings=answer.warnings)
 
 
-def _missing_annotation(target: Target) -> str:
+def _missing_annotation(target: RequestTarget) -> str:
     return (
         f"resource {target.resource.plural}/{target.name} is missing the {last_applied.ANNOTATION} annotation which is "
         "required by kubectl apply. kubectl apply should only be used on resources created declaratively by either "
@@ -83,7 +83,7 @@ def _missing_annotation(target: Target) -> str:
     )
 
 
-def _recreate(target: Target, manifest: JSONObject, live: JSONObject, deletion: Deletion) -> Flow[JSONObject]:
+def _recreate(target: RequestTarget, manifest: JSONObject, live: JSONObject, deletion: Deletion) -> Flow[JSONObject]:
     """Delete, wait, create; when the create fails, put back what was there and report the failure."""
     yield from delete_and_wait(target, live, deletion)
     request = target.create(_without_version(last_applied.attach(manifest)))
@@ -95,8 +95,8 @@ def _recreate(target: Target, manifest: JSONObject, live: JSONObject, deletion: 
 
 
 def _patch(
-    target: Target, manifest: JSONObject, live: JSONObject, kind: KindSchema | None, deletion: Deletion
-) -> Flow[Outcome]:
+    target: RequestTarget, manifest: JSONObject, live: JSONObject, kind: KindSchema | None, deletion: Deletion
+) -> Flow[FlowOutcome]:
     options, first = target.options, live
     retries = 0 if options.has_preconditions else MAX_RETRIES
     warnings: list[str] = []
@@ -105,22 +105,22 @@ def _patch(
         patch = compute_patch(manifest, live, kind=kind, options=options)
         warnings += patch.warnings
         if not patch.body:
-            return Outcome(Verb.UNCHANGED, live, first, tuple(warnings))
+            return FlowOutcome(Verb.UNCHANGED, live, first, tuple(warnings))
         if options.dry_run is DryRun.CLIENT:
             merged = patches.apply(live, patch.body, patch.content_type, kind=kind)
-            return Outcome(Verb.CONFIGURED, merged, first, tuple(warnings))
+            return FlowOutcome(Verb.CONFIGURED, merged, first, tuple(warnings))
         request = target.patch(patch.body, patch.content_type, live)
         answer = yield request
         warnings += answer.warnings
         if answer.is_ok:
-            return Outcome(Verb.CONFIGURED, dict(answer.body), first, tuple(warnings))
+            return FlowOutcome(Verb.CONFIGURED, dict(answer.body), first, tuple(warnings))
         if is_conflict(answer) and retries:
             retries -= 1
             live = dict((yield from send(target.read())).body)
             continue
         if options.is_replacing_on_error and (is_conflict(answer) or is_invalid(answer)):
             obj = yield from _recreate(target, manifest, live, deletion)
-            return Outcome(Verb.CONFIGURED, obj, first, tuple(warnings))
+            return FlowOutcome(Verb.CONFIGURED, obj, first, tuple(warnings))
         raise refusal(request, answer)
 
 
@@ -160,14 +160,14 @@ def apply_client_side(
     kind: KindSchema | None,
     options: ApplyOptions,
     deletion: Deletion | None = None,
-) -> Flow[Outcome]:
+) -> Flow[FlowOutcome]:
     """Apply one object the client-side way.
 
     - Raises `AnswerError` when the server refuses, `MergeError` when no patch can be computed.
     """
     metadata = obj.get("metadata") or {}
     namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""
-    target = Target(resource, namespace, metadata.get("name") or "", options)
+    target = RequestTarget(resource, namespace, metadata.get("name") or "", options)
     live = yield from _find_live(target)
     if live is None:
         return (yield from _create(target, obj))

@@ -7,11 +7,11 @@ as there are seconds to wait, so the loop ends.
 from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import AnswerError, Deletion, Flow, is_not_found, refusal, send
 
 
-def _is_gone(target: Target, deletion: Deletion) -> Flow[bool]:
+def _is_gone(target: RequestTarget, deletion: Deletion) -> Flow[bool]:
     for _ in range(1 + max(deletion.timeout, 0)):
         answer = yield target.read()
         if is_not_found(answer):
@@ -21,7 +21,7 @@ def _is_gone(target: Target, deletion: Deletion) -> Flow[bool]:
     return False
 
 
-def delete_and_wait(target: Target, live: JSONObject, deletion: Deletion) -> Flow[None]:
+def delete_and_wait(target: RequestTarget, live: JSONObject, deletion: Deletion) -> Flow[None]:
     """Delete the object and wait until it is gone.
 
     - Raises `AnswerError` when the server refuses, or the object is still there at the end of the time.

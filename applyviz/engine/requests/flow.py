@@ -44,7 +44,7 @@ class Verb(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FlowOutcome:
     """The outcome for one object: `obj` as last known, `live` before the first write (None: absent)."""
 
     verb: Verb

@@ -13,7 +13,7 @@ from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership import client_side
 from applyviz.engine.ownership.managed_fields import find_entries, render_entry, with_entries
 from applyviz.engine.ownership.migrate import downgrade
-from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, Target
+from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, RequestTarget
 from applyviz.engine.requests.flow import Flow, send
 from applyviz.engine.requests.migrate import LAST_APPLIED_MANAGER
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
@@ -38,7 +38,7 @@ def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -
     return entries
 
 
-def move_back(target: Target, live: JSONObject) -> Flow[JSONObject]:
+def move_back(target: RequestTarget, live: JSONObject) -> Flow[JSONObject]:
     """Move the Apply entries that the options name, and return the object after the move.
 
     - Entries that cannot be read do not move.

@@ -17,7 +17,7 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.requests import applyset, prune
 from applyviz.engine.requests.argv import ApplyCommand
 from applyviz.engine.requests.client_side import apply_client_side
-from applyviz.engine.requests.flow import Catalog, Flow, Outcome
+from applyviz.engine.requests.flow import Catalog, Flow, FlowOutcome
 from applyviz.engine.requests.listcheck import check_item
 from applyviz.engine.requests.members import Member, place_member, read_labels
 from applyviz.engine.requests.options import ApplyMode, DryRun, PruneMode, Validation
@@ -49,7 +49,7 @@ class _Run:
     visited_uids: set[str] = field(default_factory=set)
     visited_namespaces: set[str] = field(default_factory=set)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: FlowOutcome) -> None:
         """Print a line, as the output format has it."""
         self.warnings += outcome.warnings
         if self.command.output == "name":

@@ -13,7 +13,7 @@ from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
-from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import AnswerError, Flow, is_conflict, refusal, send
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER
 
@@ -38,7 +38,7 @@ def needs_own_annotation(obj: JSONObject, manager: str) -> bool:
     return not any(_annotation_owners(obj, "Apply"))
 
 
-def render_annotation(target: Target, obj: JSONObject) -> JSONObject:
+def render_annotation(target: RequestTarget, obj: JSONObject) -> JSONObject:
     """The intent of the manager that keeps last-applied: the annotation and nothing else."""
     kept = {last_applied.ANNOTATION: obj["metadata"]["annotations"][last_applied.ANNOTATION]}
     metadata: dict[str, JSONValue] = {"name": target.name, "annotations": kept}
@@ -48,7 +48,7 @@ def render_annotation(target: Target, obj: JSONObject) -> JSONObject:
     return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
 
 
-def _move_fields(target: Target, obj: JSONObject) -> Flow[JSONObject | None]:
+def _move_fields(target: RequestTarget, obj: JSONObject) -> Flow[JSONObject | None]:
     """Move client-side entries into the apply entry; None when there is nothing to move.
 
     - The managers are those of the first look; a conflict reads the object again.
@@ -71,7 +71,7 @@ def _move_fields(target: Target, obj: JSONObject) -> Flow[JSONObject | None]:
 
 
 def migrate_if_needed(
-    target: Target, manifest: JSONObject, applied: JSONObject
+    target: RequestTarget, manifest: JSONObject, applied: JSONObject
 ) -> Flow[tuple[JSONObject, tuple[str, ...]]]:
     """Migrate an object that was just applied; gives the object as last known and the warnings."""
     obj = applied

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.requests.calls import Target, list_objects
-from applyviz.engine.requests.flow import Catalog, Deletion, Flow, Outcome, Verb, send
+from applyviz.engine.requests.calls import RequestTarget, list_objects
+from applyviz.engine.requests.flow import Catalog, Deletion, Flow, FlowOutcome, Verb, send
 from applyviz.engine.requests.options import ApplyOptions, DryRun
 from applyviz.engine.schema.model import Resource
 
@@ -71,15 +71,15 @@ def read_items(body: JSONObject, resource: Resource) -> list[JSONObject]:
     return [{"apiVersion": gvk.api_version, "kind": gvk.kind, **item} for item in body.get("items") or ()]
 
 
-def delete_one(found: Prunable, options: ApplyOptions, deletion: Deletion) -> Flow[Outcome]:
+def delete_one(found: Prunable, options: ApplyOptions, deletion: Deletion) -> Flow[FlowOutcome]:
     """Delete one object (a client-side dry run sends nothing)."""
     name = get_at(found.obj, ("metadata", "name"), "")
-    target = Target(found.resource, found.namespace, name, options)
+    target = RequestTarget(found.resource, found.namespace, name, options)
     warnings: tuple[str, ...] = ()
     if options.dry_run is not DryRun.CLIENT:
         answer = yield from send(target.delete(deletion, found.obj, names_kind=True))
         warnings = answer.warnings
-    return Outcome(Verb.PRUNED, found.obj, found.obj, warnings)
+    return FlowOutcome(Verb.PRUNED, found.obj, found.obj, warnings)
 
 
 def find_prunable(resource: Resource, namespace: str, selector: str, visited: Collection[str]) -> Flow[list[Prunable]]:

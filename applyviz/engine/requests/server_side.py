@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.deletion import delete_and_wait
-from applyviz.engine.requests.flow import Deletion, Flow, Outcome, Verb, is_invalid, is_not_found, refusal, send
+from applyviz.engine.requests.flow import Deletion, Flow, FlowOutcome, Verb, is_invalid, is_not_found, refusal, send
 from applyviz.engine.requests.migrate import migrate_if_needed
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
 from applyviz.engine.requests.takeover import move_ownership
 from applyviz.engine.schema.model import KindSchema, Resource
 
 
-def _read_live(target: Target) -> Flow[JSONObject | None]:
+def _read_live(target: RequestTarget) -> Flow[JSONObject | None]:
     answer = yield target.read()
     if is_not_found(answer):
         return None
@@ -34,7 +34,7 @@ def apply_server_side(
     options: ApplyOptions,
     kind: KindSchema | None = None,
     deletion: Deletion | None = None,
-) -> Flow[Outcome]:
+) -> Flow[FlowOutcome]:
     """Apply one object the server-side way.
 
     - Without preconditions it is kubectl's own flow: ownership moves after the apply.
@@ -43,7 +43,7 @@ def apply_server_side(
     """
     metadata = obj.get("metadata") or {}
     namespace = (metadata.get("namespace") or "") if resource.is_namespaced else ""
-    target = Target(resource, namespace, metadata.get("name") or "", options)
+    target = RequestTarget(resource, namespace, metadata.get("name") or "", options)
     if not options.has_preconditions:
         return (yield from _apply_as_kubectl(target, obj))
     obj = _without_annotation(obj) if options.field_manager == SERVER_SIDE_MANAGER else obj
@@ -56,13 +56,13 @@ def apply_server_side(
         answer = yield from send(target.apply(obj, None))
     elif not answer.is_ok:
         raise refusal(request, answer)
-    return Outcome(Verb.APPLIED, dict(answer.body), live, answer.warnings)
+    return FlowOutcome(Verb.APPLIED, dict(answer.body), live, answer.warnings)
 
 
-def _apply_as_kubectl(target: Target, obj: JSONObject) -> Flow[Outcome]:
+def _apply_as_kubectl(target: RequestTarget, obj: JSONObject) -> Flow[FlowOutcome]:
     answer = yield from send(target.apply(obj, None))
     result, warnings = yield from migrate_if_needed(target, obj, dict(answer.body))
-    return Outcome(Verb.APPLIED, result, None, answer.warnings + warnings)
+    return FlowOutcome(Verb.APPLIED, result, None, answer.warnings + warnings)
 
 
 def _without_annotation(obj: JSONObject) -> JSONObject:

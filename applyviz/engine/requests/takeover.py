@@ -13,7 +13,7 @@ from applyviz.engine.objects.errors import MergeError, OwnershipError
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.ownership import client_side
 from applyviz.engine.ownership.managed_fields import find_entries
-from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow, send
 from applyviz.engine.requests.options import SERVER_SIDE_MANAGER, ApplyOptions
 from applyviz.engine.schema.model import KindSchema
@@ -35,7 +35,7 @@ def list_entries(live: JSONObject, *, manager: str, managers: tuple[str, ...]) -
     return client_side.take_over(live, manager=manager, names=managers, last_applied=read_last_applied(live))
 
 
-def move_ownership(target: Target, live: JSONObject, kind: KindSchema | None) -> Flow[JSONObject]:
+def move_ownership(target: RequestTarget, live: JSONObject, kind: KindSchema | None) -> Flow[JSONObject]:
     """Take over first what client-side apply owns, where the options say so; gives the object as it is then.
 
     - What nobody can read stays as it is: the apply then conflicts with it, or is refused.

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import field_path, position_of
 
 _QUANTITY = re.compile(r"([-+]?[0-9]+(?:\.[0-9]*)?|[-+]?\.[0-9]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?\Z")
@@ -56,7 +56,7 @@ def _changed(asked: JSONValue, given: JSONValue, path: PlainPath) -> Iterator[Pl
         yield path
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Fields whose value the server changed on the way."""
     if subject.merged is None or subject.after is None or subject.merged is subject.after:
         return
@@ -65,4 +65,4 @@ def find(subject: Subject) -> Iterator[Hazard]:
     for path in _changed(subject.merged, subject.after, ()):
         facts = {"field": ".".join(str(step) for step in path)}
         position = position_of(subject, path)
-        yield Hazard(HazardKind.ADMISSION_CHANGED, Severity.WARNING, field_path(path), facts, position)
+        yield Risk(RiskKind.ADMISSION_CHANGED, RiskLevel.MEDIUM, field_path(path), facts, position)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import is_sole_owner, list_entries, owns_at
 from applyviz.engine.risks.walking import position_of
 
@@ -22,7 +22,7 @@ _CONTROLLERS = ("kube-controller-manager", "keda", "keda-operator")
 _SPEC, _REPLICAS = ("spec", "replicas"), fields("spec", "replicas")
 
 
-def _is_target(scaler: JSONObject, subject: Subject) -> bool:
+def _is_target(scaler: JSONObject, subject: RiskSubject) -> bool:
     target = get_at(scaler, ("spec", "scaleTargetRef"))
     if not target or target.get("name") != subject.ref.name:
         return False
@@ -35,15 +35,15 @@ def _is_target(scaler: JSONObject, subject: Subject) -> bool:
     return not namespace or not subject.ref.namespace or namespace == subject.ref.namespace
 
 
-def _scaler_by_object(subject: Subject) -> str:
+def _scaler_by_object(subject: RiskSubject) -> str:
     for kind in _SCALERS:
-        for obj in subject.neighbours.of_kind(kind):
+        for obj in subject.related.of_kind(kind):
             if _is_target(obj, subject):
                 return f"{kind} {ObjectRef.from_object(obj).name}"
     return ""
 
 
-def _scaler_by_owner(subject: Subject) -> str:
+def _scaler_by_owner(subject: RiskSubject) -> str:
     for entry in list_entries(subject.live):
         is_scale = entry.get("subresource") == "scale" and entry.get("manager") in _CONTROLLERS
         if is_scale and owns_at(entry, _REPLICAS):
@@ -51,7 +51,7 @@ def _scaler_by_owner(subject: Subject) -> str:
     return ""
 
 
-def _find_step(subject: Subject) -> str:
+def _find_step(subject: RiskSubject) -> str:
     """What has to happen before the manifest can drop the field: "" nothing, or which way the value is kept."""
     if get_at(subject.live, _SPEC) is None:
         return "new"
@@ -60,7 +60,7 @@ def _find_step(subject: Subject) -> str:
     return "forget" if get_at(subject.last_applied, _SPEC) is not None else ""
 
 
-def _find_reset(subject: Subject) -> str:
+def _find_reset(subject: RiskSubject) -> str:
     """The count that a dropped field falls back to, "" when the live one stays."""
     live, result = get_at(subject.live, _SPEC), get_at(subject.result, _SPEC)
     if live is None or subject.result is None:
@@ -70,7 +70,7 @@ def _find_reset(subject: Subject) -> str:
     return "" if after == live else str(after)
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """`spec.replicas` of an object that is scaled by somebody else: set, or dropped while nobody else owns it."""
     if subject.manifest is None:
         return
@@ -87,6 +87,6 @@ def find(subject: Subject) -> Iterator[Hazard]:
         facts |= {"reset": reset, "step": "hand over" if subject.is_server_side else "forget"}
     else:
         facts |= {"wanted": str(wanted), "step": _find_step(subject)}
-    severity = Severity.WARNING if wanted is not None else Severity.DANGER
+    level = RiskLevel.MEDIUM if wanted is not None else RiskLevel.HIGH
     position = position_of(subject, _SPEC)
-    yield Hazard(HazardKind.AUTOSCALED_FIELD, severity, _REPLICAS, facts, position)
+    yield Risk(RiskKind.AUTOSCALED_FIELD, level, _REPLICAS, facts, position)

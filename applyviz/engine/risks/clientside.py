@@ -10,22 +10,22 @@ import json
 from collections.abc import Iterator
 
 from applyviz.engine.objects.paths import field, fields
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import texts_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 ANNOTATION_LIMIT = 262_144
 
 
-def find_missing(subject: Subject) -> Iterator[Hazard]:
+def find_missing(subject: RiskSubject) -> Iterator[Risk]:
     """The live object was not made by client-side apply: nothing can be removed this time."""
     if subject.is_server_side or subject.live is None or subject.manifest is None:
         return
     if not texts_of(subject.live, "annotations").get(LAST_APPLIED):
-        yield Hazard(HazardKind.NO_LAST_APPLIED, Severity.WARNING, fields("metadata", "annotations"))
+        yield Risk(RiskKind.NO_LAST_APPLIED, RiskLevel.MEDIUM, fields("metadata", "annotations"))
 
 
-def find_too_long(subject: Subject) -> Iterator[Hazard]:
+def find_too_long(subject: RiskSubject) -> Iterator[Risk]:
     """All annotations together are longer than the server takes."""
     annotations = texts_of(subject.result, "annotations")
     size = sum(len(k.encode()) + len(v.encode("utf-8", "replace")) for k, v in annotations.items())
@@ -41,4 +41,4 @@ def find_too_long(subject: Subject) -> Iterator[Hazard]:
     is_kubectls = name == LAST_APPLIED and not subject.is_server_side
     facts = {"size": f"{size:,}", "limit": f"{ANNOTATION_LIMIT:,}", "annotation": name}
     facts["mode"] = "client-side" if is_kubectls else ""
-    yield Hazard(HazardKind.ANNOTATION_TOO_LONG, Severity.DANGER, path, facts)
+    yield Risk(RiskKind.ANNOTATION_TOO_LONG, RiskLevel.HIGH, path, facts)

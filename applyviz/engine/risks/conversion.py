@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.risks.immutable import find_definition
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import metadata_of, position_of
 
 WEBHOOK, UNKNOWN = "webhook", "unknown"
 
 
-def _list_versions(subject: Subject) -> tuple[str, tuple[str, ...]]:
+def _list_versions(subject: RiskSubject) -> tuple[str, tuple[str, ...]]:
     """How the kind is converted ("" when nothing is to be told), and between which versions."""
     definition = find_definition(subject, subject.ref.gvk)
     if definition is None:
@@ -30,14 +30,14 @@ def _list_versions(subject: Subject) -> tuple[str, tuple[str, ...]]:
     return WEBHOOK if is_webhook else "", names
 
 
-def _list_owned_elsewhere(subject: Subject) -> list[str]:
+def _list_owned_elsewhere(subject: RiskSubject) -> list[str]:
     """The other apiVersions at which fields of the live object are owned."""
     entries = metadata_of(subject.live).get("managedFields")
     found = {str(e.get("apiVersion")) for e in entries} if isinstance(entries, list) else set()
     return sorted(found - {subject.ref.gvk.api_version})
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """The conversion that nobody asked; loud where it matters, and the server did not say what comes of it.
 
     - Where no definition can be read, it is told only when fields are owned at another version.
@@ -55,6 +55,6 @@ def find(subject: Subject) -> Iterator[Hazard]:
         "versions": ", ".join(versions),
         "elsewhere": ", ".join(elsewhere),
     }
-    severity = Severity.WARNING if is_calculated else Severity.INFO
+    level = RiskLevel.MEDIUM if is_calculated else RiskLevel.INFO
     position = position_of(subject, ("apiVersion",))
-    yield Hazard(HazardKind.CONVERSION_NOT_ASKED, severity, fields("apiVersion"), facts, position)
+    yield Risk(RiskKind.CONVERSION_NOT_ASKED, level, fields("apiVersion"), facts, position)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.paths import field, fields
 from applyviz.engine.objects.values import canonical_json, get_at
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import is_ours, list_entries, owns_at
 from applyviz.engine.risks.walking import path_of, position_of
 from applyviz.engine.schema.model import Node
@@ -53,7 +53,7 @@ _DEFAULTS = {
 }
 
 
-def _find_remedy(subject: Subject, where: tuple[str, ...], sibling: str) -> tuple[str, str]:
+def _find_remedy(subject: RiskSubject, where: tuple[str, ...], sibling: str) -> tuple[str, str]:
     """What lets the change through, and the field managers that are in its way.
 
     - Client-side, null removes the sibling. A server-side apply only removes what its manager alone owns.
@@ -69,7 +69,7 @@ def _find_remedy(subject: Subject, where: tuple[str, ...], sibling: str) -> tupl
     return ("remove" if is_removed_with_it else "own"), ""
 
 
-def find_sibling(subject: Subject) -> Iterator[Hazard]:
+def find_sibling(subject: RiskSubject) -> Iterator[Risk]:
     """A defaulted field that the server will refuse beside the new type of its union."""
     gvk = subject.ref.gvk
     union = _UNIONS.get((gvk.group, gvk.kind))
@@ -91,10 +91,10 @@ def find_sibling(subject: Subject) -> Iterator[Hazard]:
     }
     path = (*fields(*where), field(sibling))
     position = position_of(subject, where)
-    yield Hazard(HazardKind.DEFAULTED_SIBLING, Severity.DANGER, path, facts, position)
+    yield Risk(RiskKind.DEFAULTED_SIBLING, RiskLevel.HIGH, path, facts, position)
 
 
-def _is_defaulted(subject: Subject, plain: PlainPath, shape: Node | None) -> bool:
+def _is_defaulted(subject: RiskSubject, plain: PlainPath, shape: Node | None) -> bool:
     if shape is not None and shape.has_default and shape.default not in (0, "", {}, None):
         return True
     name = plain[-1]
@@ -102,7 +102,7 @@ def _is_defaulted(subject: Subject, plain: PlainPath, shape: Node | None) -> boo
     return name in known or (name in _POD_DEFAULTS and "spec" in plain)
 
 
-def find_null(subject: Subject) -> Iterator[Hazard]:
+def find_null(subject: RiskSubject) -> Iterator[Risk]:
     """A field that the manifest clears with null and the server fills again."""
     if subject.manifest is None or subject.live is None:
         return
@@ -114,4 +114,4 @@ def find_null(subject: Subject) -> Iterator[Hazard]:
             shape = node.child(name) if node is not None else None
             if entry is None and _is_defaulted(subject, plain, shape):
                 path, position = path_of(subject, plain), position_of(subject, plain)
-                yield Hazard(HazardKind.NULL_DEFAULTS_AGAIN, Severity.INFO, path, {"field": name}, position)
+                yield Risk(RiskKind.NULL_DEFAULTS_AGAIN, RiskLevel.INFO, path, {"field": name}, position)

@@ -14,7 +14,7 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.risks.kept_values import FIXED, FIXED_BUT, FIXED_ONCE_SET, Kind, Place
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import field_path, is_within, list_at, position_of
 
 # What a suspended Job that never started may still change of its pods: where they run, and what they ask for.
@@ -143,7 +143,7 @@ _BY_RULE: Mapping[Kind, Callable[[JSONObject, JSONObject], Iterator[Place]]] = {
 }
 
 
-def _changes(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
+def _changes(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
     key = (subject.ref.gvk.group, subject.ref.gvk.kind)
     yield from (where for where in FIXED.get(key, ()) if _compare(live, result, where))
     once = (where for where in FIXED_ONCE_SET.get(key, ()) if get_at(live, where))
@@ -167,19 +167,19 @@ def _fixed_by_rules(schema: JSONValue, path: tuple[str, ...] = ()) -> Iterator[P
         yield from _fixed_by_rules(below, (*path, name))
 
 
-def find_definition(subject: Subject, gvk: GroupVersionKind) -> JSONObject | None:
-    """The CustomResourceDefinition of a kind among the neighbours."""
+def find_definition(subject: RiskSubject, gvk: GroupVersionKind) -> JSONObject | None:
+    """The CustomResourceDefinition of a kind among the neighbors."""
     if "." not in gvk.group:
         return None
-    for obj in subject.neighbours.of_kind("CustomResourceDefinition"):
+    for obj in subject.related.of_kind("CustomResourceDefinition"):
         spec = obj.get("spec")
         if get_at(spec, ("group",)) == gvk.group and get_at(spec, ("names", "kind")) == gvk.kind:
             return obj
     return None
 
 
-def find_version(subject: Subject) -> JSONObject | None:
-    """What the definition among the neighbours says of the version that the object has."""
+def find_version(subject: RiskSubject) -> JSONObject | None:
+    """What the definition among the neighbors says of the version that the object has."""
     for version in list_at(find_definition(subject, subject.ref.gvk), "spec", "versions"):
         if get_at(version, ("name",)) == subject.ref.gvk.version:
             found: JSONObject = version
@@ -187,13 +187,13 @@ def find_version(subject: Subject) -> JSONObject | None:
     return None
 
 
-def _custom(subject: Subject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
+def _custom(subject: RiskSubject, live: JSONObject, result: JSONObject) -> Iterator[PlainPath]:
     for where in _fixed_by_rules(get_at(find_version(subject), ("schema", "openAPIV3Schema"))):
         if get_at(live, where, _MISSING) is not _MISSING and _compare(live, result, where):
             yield where
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Immutable fields whose value would change."""
     live, result = subject.live, subject.merged or subject.after
     if live is None or result is None or subject.manifest is None:
@@ -201,4 +201,4 @@ def find(subject: Subject) -> Iterator[Hazard]:
     for where in dict.fromkeys((*_changes(subject, live, result), *_custom(subject, live, result))):
         facts = {"field": ".".join(str(step) for step in where), "kind": subject.ref.gvk.kind}
         position = position_of(subject, where)
-        yield Hazard(HazardKind.IMMUTABLE_FIELD, Severity.DANGER, field_path(where), facts, position)
+        yield Risk(RiskKind.IMMUTABLE_FIELD, RiskLevel.HIGH, field_path(where), facts, position)

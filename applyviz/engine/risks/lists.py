@@ -14,7 +14,7 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import list_entries, owns_at
 from applyviz.engine.risks.walking import is_within, path_of, position_of, root_of
 from applyviz.engine.schema.model import ListType, Node
@@ -49,7 +49,7 @@ def _is_each_named_once(value: list[JSONValue], key: str) -> bool:
     return len(names) == len(value)
 
 
-def find_duplicates(subject: Subject) -> Iterator[Hazard]:
+def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
     """Two entries of a merged list with the same keys, or a set that holds a value twice."""
     root = root_of(subject)
     if root is None or subject.manifest is None:
@@ -59,7 +59,7 @@ def find_duplicates(subject: Subject) -> Iterator[Hazard]:
             yield from _duplicates_at(subject, plain, value, node)
 
 
-def _duplicates_at(subject: Subject, plain: PlainPath, value: list[JSONValue], node: Node) -> Iterator[Hazard]:
+def _duplicates_at(subject: RiskSubject, plain: PlainPath, value: list[JSONValue], node: Node) -> Iterator[Risk]:
     keys = _keys_of(node, is_server_side=subject.is_server_side)
     is_set = subject.is_server_side and node.list_type is ListType.SET
     if not keys and not is_set:
@@ -74,9 +74,9 @@ def _duplicates_at(subject: Subject, plain: PlainPath, value: list[JSONValue], n
             continue
         shown = ", ".join(f"{k}={item.get(k)}" for k in keys) if keys else str(item)
         facts = {"keys": shown, "list": str(plain[-1]), "count": str(len(value))}
-        severity = Severity.DANGER if subject.is_server_side else Severity.WARNING
+        level = RiskLevel.HIGH if subject.is_server_side else RiskLevel.MEDIUM
         position = position_of(subject, (*plain, index))
-        yield Hazard(HazardKind.DUPLICATE_MERGE_KEY, severity, path_of(subject, plain), facts, position)
+        yield Risk(RiskKind.DUPLICATE_MERGE_KEY, level, path_of(subject, plain), facts, position)
 
 
 def _is_merged(node: Node | None, *, is_server_side: bool) -> bool:
@@ -94,7 +94,7 @@ class _Pair(NamedTuple):
     result: list[JSONValue]
 
 
-def _pairs(subject: Subject) -> Iterator[_Pair]:
+def _pairs(subject: RiskSubject) -> Iterator[_Pair]:
     # Lists of the manifest that live and result both hold at the same fields; below lists nothing is
     # paired, because positions of entries say nothing there.
     if subject.manifest is None or subject.live is None or subject.result is None:
@@ -113,7 +113,7 @@ def _sort_texts(entries: Iterable[JSONValue]) -> list[str]:
     return sorted(map(canonical_json, entries))
 
 
-def find_order(subject: Subject) -> Iterator[Hazard]:
+def find_order(subject: RiskSubject) -> Iterator[Risk]:
     """Lists that hold the same entries in another order: a difference without an effect."""
     for plain, _, live, result in _pairs(subject):
         if len(live) != len(result):
@@ -123,10 +123,10 @@ def find_order(subject: Subject) -> Iterator[Hazard]:
         if len(moved) > 1 and _sort_texts(a for a, _ in moved) == _sort_texts(b for _, b in moved):
             facts = {"list": str(plain[-1]), "count": str(len(live))}
             position = position_of(subject, plain)
-            yield Hazard(HazardKind.ORDER_CHURN, Severity.INFO, path_of(subject, plain), facts, position)
+            yield Risk(RiskKind.ORDER_CHURN, RiskLevel.INFO, path_of(subject, plain), facts, position)
 
 
-def _find_applied(subject: Subject) -> JSONObject | None:
+def _find_applied(subject: RiskSubject) -> JSONObject | None:
     """What was applied last; under server-side apply, what kubectl once applied client-side."""
     if not subject.is_server_side or subject.live is None:
         return subject.last_applied
@@ -136,12 +136,12 @@ def _find_applied(subject: Subject) -> JSONObject | None:
         return None
 
 
-def _list_known(subject: Subject, pair: _Pair) -> list[JSONValue]:
+def _list_known(subject: RiskSubject, pair: _Pair) -> list[JSONValue]:
     before = get_at(_find_applied(subject), [str(step) for step in pair.plain])
     return [*pair.result, *(before if isinstance(before, list) else ())]
 
 
-def _list_writers(subject: Subject, pair: _Pair) -> list[str]:
+def _list_writers(subject: RiskSubject, pair: _Pair) -> list[str]:
     """The other field managers that own the live list or parts of it: who wrote it as it is now."""
     path = path_of(subject, pair.plain)
     own = {subject.field_manager, *_OWN_NAMES}
@@ -149,7 +149,7 @@ def _list_writers(subject: Subject, pair: _Pair) -> list[str]:
     return sorted({str(e.get("manager")) for e in entries} - own)
 
 
-def find_replaced(subject: Subject) -> Iterator[Hazard]:
+def find_replaced(subject: RiskSubject) -> Iterator[Risk]:
     """Lists that are replaced as a whole although another field manager wrote entries of the live one.
 
     - Only owners prove that: an entry may differ from the manifest by what the server has defaulted in it.
@@ -164,4 +164,4 @@ def find_replaced(subject: Subject) -> Iterator[Hazard]:
             continue
         facts = {"list": str(pair.plain[-1]), "lost": str(len(lost)), "owners": ", ".join(writers)}
         path, position = path_of(subject, pair.plain), position_of(subject, pair.plain)
-        yield Hazard(HazardKind.ATOMIC_LIST_REPLACED, Severity.WARNING, path, facts, position)
+        yield Risk(RiskKind.ATOMIC_LIST_REPLACED, RiskLevel.MEDIUM, path, facts, position)

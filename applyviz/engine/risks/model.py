@@ -1,4 +1,4 @@
-"""The hazard as data: a closed kind, where it is, and the facts its sentence needs."""
+"""The risk as data: a closed kind, where it is, and the facts its sentence needs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from applyviz.engine.risks.containers import Container, list_containers
 from applyviz.engine.schema.model import KindSchema
 
 
-class Severity(StrEnum):
+class RiskLevel(StrEnum):
     """The level of a risk; a high one must be acknowledged, and opened by who approves."""
 
     INFO = "info"
-    WARNING = "medium"
-    DANGER = "high"
+    MEDIUM = "medium"
+    HIGH = "high"
 
 
-class HazardKind(StrEnum):
+class RiskKind(StrEnum):
     """The one list of risks, for pages, acknowledgement, policies and counts; words are in `hazards/sentences.py`.
 
     - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
@@ -69,18 +69,18 @@ class HazardKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hazard:
-    """One hazard of one object; `facts` fill its sentence and never hold values of Secrets."""
+class Risk:
+    """One risk of one object; `facts` fill its sentence and never hold values of Secrets."""
 
-    kind: HazardKind
-    severity: Severity
+    kind: RiskKind
+    level: RiskLevel
     path: FieldPath = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     position: SourcePosition = field(default_factory=SourcePosition)
 
 
 @dataclass(frozen=True)  # no slots: the index is made once and kept
-class Neighbours:
+class RelatedObjects:
     """What else is in play: the other manifests of the set, and live objects the planner has read.
 
     - `manifests`: every object of the set, the subject's own included (HPA, PDB, Namespace, CRD …).
@@ -114,7 +114,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True)  # no slots: the containers are listed once and kept
-class Subject:
+class RiskSubject:
     """One object change as the rules see it; every field but `ref` may be missing.
 
     - `manifest`, `last_applied`, `live`, `merged`, `after`: the versions, with managedFields where the
@@ -140,7 +140,7 @@ class Subject:
     is_namespaced: bool = True
     kind: KindSchema | None = None
     document: ManifestDocument | None = None
-    neighbours: Neighbours = field(default_factory=Neighbours)
+    related: RelatedObjects = field(default_factory=RelatedObjects)
     applyset: str = ""
     resource_versions: tuple[str, ...] = ()
     plural: str = ""

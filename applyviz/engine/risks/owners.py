@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.risks.model import Subject
+from applyviz.engine.risks.model import RiskSubject
 from applyviz.engine.risks.walking import metadata_of
 
 
@@ -26,7 +26,7 @@ def fields_of(entry: JSONObject) -> JSONObject:
     return found if isinstance(found, Mapping) else {}
 
 
-def is_ours(entry: JSONObject, subject: Subject) -> bool:
+def is_ours(entry: JSONObject, subject: RiskSubject) -> bool:
     """Whether an entry is what this field manager applies, or takes over before it does."""
     manager, operation = entry.get("manager"), entry.get("operation")
     is_applied = manager == subject.field_manager and operation == "Apply"
@@ -44,7 +44,7 @@ def owns_at(entry: JSONObject, path: FieldPath) -> bool:
     return True
 
 
-def is_sole_owner(subject: Subject, path: FieldPath) -> bool:
+def is_sole_owner(subject: RiskSubject, path: FieldPath) -> bool:
     """Whether this field manager applies a field that nobody else owns: dropping it removes it."""
     owning = [e for e in list_entries(subject.live) if owns_at(e, path)]
     return bool(owning) and all(is_ours(e, subject) for e in owning)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
 CRITICAL_KINDS = frozenset(
     ("Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim", "StatefulSet")
@@ -19,14 +19,14 @@ LARGE_SHARE = 0.3
 SMALL_SET = 3
 
 
-def find_prune_hazards(pruned: Sequence[ObjectRef], members: int) -> tuple[Hazard, ...]:
-    """Hazards of removing `pruned` out of a set that has `members` live objects now."""
+def find_prune_risks(pruned: Sequence[ObjectRef], members: int) -> tuple[Risk, ...]:
+    """Risks of removing `pruned` out of a set that has `members` live objects now."""
     found = [
-        Hazard(HazardKind.PRUNE_SHARE, Severity.DANGER, (), {"what": str(ref), "kind": ref.gvk.kind})
+        Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), {"what": str(ref), "kind": ref.gvk.kind})
         for ref in pruned
         if ref.gvk.kind in CRITICAL_KINDS
     ]
     if members and len(pruned) >= SMALL_SET and len(pruned) / members >= LARGE_SHARE:
         facts = {"pruned": str(len(pruned)), "members": str(members)}
-        found.append(Hazard(HazardKind.PRUNE_SHARE, Severity.DANGER, (), facts))
+        found.append(Risk(RiskKind.PRUNE_SHARE, RiskLevel.HIGH, (), facts))
     return tuple(found)

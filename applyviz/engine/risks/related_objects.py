@@ -13,7 +13,7 @@ from typing import Final
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.risks.model import Neighbours
+from applyviz.engine.risks.model import RelatedObjects
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource, ResourceSource
 
@@ -29,10 +29,10 @@ def _list(resource: Resource, namespace: str) -> Request:
     return Request("GET", resource.path(namespace), {"limit": "500"}, purpose="list")
 
 
-def find_neighbour_requests(
+def find_related_requests(
     refs: Iterable[ObjectRef], resources: ResourceSource, *, namespace: str = "default"
 ) -> tuple[Request, ...]:
-    """The reads whose answers `read_neighbours` takes; `namespace` is that of objects that name none."""
+    """The reads whose answers `read_related` takes; `namespace` is that of objects that name none."""
     requests: list[Request] = []
     namespaces: dict[str, None] = {}
     definitions = resources.find_resource(_DEFINITION)
@@ -69,7 +69,7 @@ def _objects(body: object) -> list[JSONObject]:
     return [{**inherited, **item} for item in body["items"] if isinstance(item, Mapping)]
 
 
-def read_neighbours(answers: Sequence[Answer | Exception], *, manifests: Iterable[JSONObject] = ()) -> Neighbours:
+def read_related(answers: Sequence[Answer | Exception], *, manifests: Iterable[JSONObject] = ()) -> RelatedObjects:
     """The live objects of the answers that are good, beside the manifests of the set."""
     live = [obj for a in answers if isinstance(a, Answer) and a.is_ok for obj in _objects(a.body)]
-    return Neighbours(tuple(manifests), tuple(live))
+    return RelatedObjects(tuple(manifests), tuple(live))

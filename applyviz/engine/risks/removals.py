@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.owners import fields_of, is_ours, list_entries
 
 
@@ -23,7 +23,7 @@ def _merge_tries(tries: list[JSONObject]) -> JSONObject:
     return merged
 
 
-def _ours(obj: JSONObject | None, subject: Subject) -> JSONObject:
+def _ours(obj: JSONObject | None, subject: RiskSubject) -> JSONObject:
     return _merge_tries([fields_of(e) for e in list_entries(obj) if is_ours(e, subject)])
 
 
@@ -48,7 +48,7 @@ def _owns(trie: JSONObject, path: FieldPath) -> bool:
     return not node or (isinstance(node, Mapping) and "." in node)
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Fields that this field manager gives up and others keep."""
     if not subject.is_server_side or subject.live is None or subject.result is None:
         return
@@ -61,4 +61,4 @@ def find(subject: Subject) -> Iterator[Hazard]:
         if owners:
             names = ", ".join(f"{e.get('manager')} ({e.get('operation')})" for e in owners)
             facts = {"owners": names}
-            yield Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, path, facts)
+            yield Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, path, facts)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import field_path, is_within, position_of
 
 _DIRECTIVES = ("$patch", "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys")
@@ -39,7 +39,7 @@ def _repeats(patch: JSONObject, live: JSONObject, path: PlainPath) -> Iterator[t
             yield where, "it is null here and absent there"
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Parts of a client-side patch that the next apply will send again."""
     if subject.is_server_side or subject.live is None or subject.manifest is None:
         return
@@ -51,4 +51,4 @@ def find(subject: Subject) -> Iterator[Hazard]:
     for where, cause in found:
         facts = {"field": ".".join(str(step) for step in where), "cause": cause}
         position = position_of(subject, where)
-        yield Hazard(HazardKind.REPEATING_PATCH, Severity.INFO, field_path(where), facts, position)
+        yield Risk(RiskKind.REPEATING_PATCH, RiskLevel.INFO, field_path(where), facts, position)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import JSONValue, get_at, is_same_json
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import is_within, position_of
 
 _WORKLOADS = frozenset(("Deployment", "StatefulSet", "DaemonSet"))
@@ -32,12 +32,12 @@ def _is_template_changed(live: JSONValue, result: JSONValue) -> bool:
     return not is_same_json(live, result)
 
 
-def _strategy(subject: Subject) -> str:
+def _strategy(subject: RiskSubject) -> str:
     name = "strategy" if subject.ref.gvk.kind == "Deployment" else "updateStrategy"
     return str(get_at(subject.result, ("spec", name, "type"), "RollingUpdate"))
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Pods that will be replaced, and how."""
     kind, live, result = subject.ref.gvk.kind, subject.live, subject.result
     if kind not in _WORKLOADS or subject.ref.gvk.group != "apps" or live is None or result is None:
@@ -55,6 +55,6 @@ def find(subject: Subject) -> Iterator[Hazard]:
     if pods == 0:
         return
     facts = {"pods": str(pods), "strategy": strategy}
-    severity = Severity.DANGER if strategy == "Recreate" else Severity.WARNING
+    level = RiskLevel.HIGH if strategy == "Recreate" else RiskLevel.MEDIUM
     position = position_of(subject, ("spec", "template"))
-    yield Hazard(HazardKind.PODS_RESTART, severity, fields("spec", "template"), facts, position)
+    yield Risk(RiskKind.PODS_RESTART, level, fields("spec", "template"), facts, position)

@@ -1,7 +1,7 @@
 """All rules over one change, worst first.
 
 Rule: `product` hazards: what a reviewer must know that no diff shows. A rule is a function from a `Subject`
-to hazards; it does no I/O and says nothing when what it needs is missing.
+to risks; it does no I/O and says nothing when what it needs is missing.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from applyviz.engine.risks import (
     versions,
     webhooks,
 )
-from applyviz.engine.risks.model import Hazard, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskLevel, RiskSubject
 
-HazardRule: TypeAlias = Callable[[Subject], Iterator[Hazard]]
+RiskRule: TypeAlias = Callable[[RiskSubject], Iterator[Risk]]
 
-RULES: tuple[HazardRule, ...] = (
+RULES: tuple[RiskRule, ...] = (
     immutable.find,
     unknown_fields.find,
     versions.find,
     defaults.find_sibling,
     lists.find_duplicates,
     texts.find_retyped,
-    texts.find_twice,
+    texts.find_duplicates,
     texts.find_unseen,
     clientside.find_missing,
     clientside.find_too_long,
@@ -58,19 +58,19 @@ RULES: tuple[HazardRule, ...] = (
     defaults.find_null,
     lists.find_order,
 )
-_LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
+_LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
-def find_hazards(subject: Subject) -> tuple[Hazard, ...]:
-    """Every hazard of one change; equally loud ones in the order of the rules."""
-    return sort_hazards(hazard for rule in RULES for hazard in rule(subject))
+def find_risks(subject: RiskSubject) -> tuple[Risk, ...]:
+    """Every risk of one change; equally loud ones in the order of the rules."""
+    return sort_risks(risk for rule in RULES for risk in rule(subject))
 
 
-def sort_hazards(hazards: Iterable[Hazard]) -> tuple[Hazard, ...]:
-    """The same hazards, worst first."""
-    return tuple(sorted(hazards, key=lambda hazard: _LOUDNESS[hazard.severity]))
+def sort_risks(risks: Iterable[Risk]) -> tuple[Risk, ...]:
+    """The same risks, worst first."""
+    return tuple(sorted(risks, key=lambda risk: _LOUDNESS[risk.level]))
 
 
-def needs_acknowledgement(hazard: Hazard) -> bool:
+def needs_acknowledgement(risk: Risk) -> bool:
     """Whether somebody must acknowledge a risk before what has it is approved: every high one."""
-    return hazard.severity is Severity.DANGER
+    return risk.level is RiskLevel.HIGH

@@ -1,4 +1,4 @@
-"""One plain sentence per hazard, filled with its facts, and a short title per kind.
+"""One plain sentence per risk, filled with its facts, and a short title per kind.
 
 The words are for people who know YAML and not the merge rules; values of Secrets are never in the facts,
 so they are never in a sentence.
@@ -11,51 +11,51 @@ from typing import TypeAlias
 
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.risks.advice import ADVICE, Advice
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
 Facts: TypeAlias = Mapping[str, str]
 Templates: TypeAlias = tuple[str, ...]
 
-_TITLES: dict[HazardKind, str] = {
-    HazardKind.NO_LAST_APPLIED: "No last-applied annotation: removals are ignored",
-    HazardKind.REMOVAL_WILL_NOT_HAPPEN: "Removal will not happen",
-    HazardKind.DEFAULTED_SIBLING: "A default blocks the change",
-    HazardKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
-    HazardKind.IMMUTABLE_FIELD: "Immutable field changes",
-    HazardKind.AUTOSCALED_FIELD: "Replicas managed by an autoscaler",
-    HazardKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
-    HazardKind.ORDER_CHURN: "Only the order changes",
-    HazardKind.REPEATING_PATCH: "Patch repeats at every apply",
-    HazardKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
-    HazardKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
-    HazardKind.RETYPED_VALUE: "Value re-typed by YAML",
-    HazardKind.DUPLICATE_KEY: "Duplicate key",
-    HazardKind.UNKNOWN_FIELD: "Unknown field",
-    HazardKind.DEPRECATED_VERSION: "Deprecated or removed API version",
-    HazardKind.CREATED_IN_SAME_SET: "Depends on another object in this set",
-    HazardKind.ANNOTATION_TOO_LONG: "Annotations too long",
-    HazardKind.BELONGS_TO_OTHER: "Managed by another tool",
-    HazardKind.PRUNE_SHARE: "Prunes a large share of the set",
-    HazardKind.RBAC_CHANGED: "RBAC changes",
-    HazardKind.CRD_CHANGED: "CRD schema changes",
-    HazardKind.API_SERVICE_CHANGED: "API service changes",
-    HazardKind.ADMISSION_RULES_CHANGED: "Admission policy or webhook changes",
-    HazardKind.NAMESPACE_CHANGED: "Namespace changes",
-    HazardKind.CLUSTER_SCOPED: "Cluster-scoped object",
-    HazardKind.SYSTEM_NAMESPACE: "In a system namespace",
-    HazardKind.DELETED: "Object deleted",
-    HazardKind.REPLACED: "Replaced (delete and re-create)",
-    HazardKind.FORCED: "Fields forced (force-conflicts)",
-    HazardKind.MANY_OBJECTS: "Large change",
-    HazardKind.SECRET_CONTENT: "Secret content changes",
-    HazardKind.INVISIBLE_CHARACTERS: "Invisible characters",
-    HazardKind.ADMISSION_CHANGED: "The server changed a value",
-    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
-    HazardKind.PODS_RESTART: "Pods restart",
-    HazardKind.CONVERSION_NOT_ASKED: "Conversion not verified",
+_TITLES: dict[RiskKind, str] = {
+    RiskKind.NO_LAST_APPLIED: "No last-applied annotation: removals are ignored",
+    RiskKind.REMOVAL_WILL_NOT_HAPPEN: "Removal will not happen",
+    RiskKind.DEFAULTED_SIBLING: "A default blocks the change",
+    RiskKind.NULL_DEFAULTS_AGAIN: "Cleared field comes back",
+    RiskKind.IMMUTABLE_FIELD: "Immutable field changes",
+    RiskKind.AUTOSCALED_FIELD: "Replicas managed by an autoscaler",
+    RiskKind.DUPLICATE_MERGE_KEY: "Duplicate merge key",
+    RiskKind.ORDER_CHURN: "Only the order changes",
+    RiskKind.REPEATING_PATCH: "Patch repeats at every apply",
+    RiskKind.ATOMIC_LIST_REPLACED: "List replaced entirely",
+    RiskKind.TOPOLOGY_CHANGED: "Schema changed since the last apply",
+    RiskKind.RETYPED_VALUE: "Value re-typed by YAML",
+    RiskKind.DUPLICATE_KEY: "Duplicate key",
+    RiskKind.UNKNOWN_FIELD: "Unknown field",
+    RiskKind.DEPRECATED_VERSION: "Deprecated or removed API version",
+    RiskKind.CREATED_IN_SAME_SET: "Depends on another object in this set",
+    RiskKind.ANNOTATION_TOO_LONG: "Annotations too long",
+    RiskKind.BELONGS_TO_OTHER: "Managed by another tool",
+    RiskKind.PRUNE_SHARE: "Prunes a large share of the set",
+    RiskKind.RBAC_CHANGED: "RBAC changes",
+    RiskKind.CRD_CHANGED: "CRD schema changes",
+    RiskKind.API_SERVICE_CHANGED: "API service changes",
+    RiskKind.ADMISSION_RULES_CHANGED: "Admission policy or webhook changes",
+    RiskKind.NAMESPACE_CHANGED: "Namespace changes",
+    RiskKind.CLUSTER_SCOPED: "Cluster-scoped object",
+    RiskKind.SYSTEM_NAMESPACE: "In a system namespace",
+    RiskKind.DELETED: "Object deleted",
+    RiskKind.REPLACED: "Replaced (delete and re-create)",
+    RiskKind.FORCED: "Fields forced (force-conflicts)",
+    RiskKind.MANY_OBJECTS: "Large change",
+    RiskKind.SECRET_CONTENT: "Secret content changes",
+    RiskKind.INVISIBLE_CHARACTERS: "Invisible characters",
+    RiskKind.ADMISSION_CHANGED: "The server changed a value",
+    RiskKind.WEBHOOK_WITHOUT_DRY_RUN: "Webhook does not support dry run",
+    RiskKind.PODS_RESTART: "Pods restart",
+    RiskKind.CONVERSION_NOT_ASKED: "Conversion not verified",
 }
 # A workload that is not replaced step by step stops first.
-_LOUD_TITLES = {HazardKind.PODS_RESTART: "Downtime"}
+_LOUD_TITLES = {RiskKind.PODS_RESTART: "Downtime"}
 
 
 def _retyped(f: Facts) -> Templates:
@@ -141,93 +141,91 @@ def _conversion(f: Facts) -> Templates:
     return (head + ": the estimate assumes that all versions have the same fields.",)
 
 
-_SENTENCES: dict[HazardKind, str | Callable[[Facts], Templates]] = {
-    HazardKind.NO_LAST_APPLIED: (
+_SENTENCES: dict[RiskKind, str | Callable[[Facts], Templates]] = {
+    RiskKind.NO_LAST_APPLIED: (
         "The live object has no last-applied annotation, so fields that the manifest no longer sets are kept."
     ),
-    HazardKind.REMOVAL_WILL_NOT_HAPPEN: ("You no longer set this field, but it stays: {owners} still owns it."),
-    HazardKind.DEFAULTED_SIBLING: lambda f: (
+    RiskKind.REMOVAL_WILL_NOT_HAPPEN: ("You no longer set this field, but it stays: {owners} still owns it."),
+    RiskKind.DEFAULTED_SIBLING: lambda f: (
         "The server will reject type {type} together with {sibling}.",
         ADVICE[_SIBLING[f["remedy"]]],
     ),
-    HazardKind.NULL_DEFAULTS_AGAIN: "{field} is cleared with null, and the server sets its default again.",
-    HazardKind.IMMUTABLE_FIELD: lambda f: ("{field} of a {kind} cannot be changed.", ADVICE[Advice.RECREATE]),
-    HazardKind.AUTOSCALED_FIELD: _autoscaled,
-    HazardKind.DUPLICATE_MERGE_KEY: (
-        "{list} has two entries with the same key ({keys}); the merge treats them as one."
-    ),
-    HazardKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
-    HazardKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
-    HazardKind.ATOMIC_LIST_REPLACED: lambda f: (
+    RiskKind.NULL_DEFAULTS_AGAIN: "{field} is cleared with null, and the server sets its default again.",
+    RiskKind.IMMUTABLE_FIELD: lambda f: ("{field} of a {kind} cannot be changed.", ADVICE[Advice.RECREATE]),
+    RiskKind.AUTOSCALED_FIELD: _autoscaled,
+    RiskKind.DUPLICATE_MERGE_KEY: ("{list} has two entries with the same key ({keys}); the merge treats them as one."),
+    RiskKind.ORDER_CHURN: "The {count} entries of {list} only change their order.",
+    RiskKind.REPEATING_PATCH: "{field} is sent again at every apply, although nothing changes: {cause}.",
+    RiskKind.ATOMIC_LIST_REPLACED: lambda f: (
         "{list} is replaced entirely: {lost} live entry that {owners} wrote is lost."
         if f["lost"] == "1"
         else "{list} is replaced entirely: {lost} live entries that {owners} wrote are lost.",
     ),
-    HazardKind.TOPOLOGY_CHANGED: _topology,
-    HazardKind.RETYPED_VALUE: _retyped,
-    HazardKind.DUPLICATE_KEY: ("{key} appears twice, in lines {first} and {second}; the last one wins silently."),
-    HazardKind.UNKNOWN_FIELD: "{kind} has no field {field} here, so strict validation rejects the object.",
-    HazardKind.DEPRECATED_VERSION: _version,
-    HazardKind.CREATED_IN_SAME_SET: ("The {what} {name} is created by this set, so the dry run is not possible yet."),
-    HazardKind.ANNOTATION_TOO_LONG: lambda f: (
+    RiskKind.TOPOLOGY_CHANGED: _topology,
+    RiskKind.RETYPED_VALUE: _retyped,
+    RiskKind.DUPLICATE_KEY: ("{key} appears twice, in lines {first} and {second}; the last one wins silently."),
+    RiskKind.UNKNOWN_FIELD: "{kind} has no field {field} here, so strict validation rejects the object.",
+    RiskKind.DEPRECATED_VERSION: _version,
+    RiskKind.CREATED_IN_SAME_SET: ("The {what} {name} is created by this set, so the dry run is not possible yet."),
+    RiskKind.ANNOTATION_TOO_LONG: lambda f: (
         "The annotations have {size} bytes, but the server accepts at most {limit}. The longest is {annotation}.",
         *((ADVICE[Advice.APPLY_SERVER_SIDE],) if f["mode"] == "client-side" else ()),
     ),
-    HazardKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may revert the change.",
-    HazardKind.PRUNE_SHARE: _prune,
-    HazardKind.RBAC_CHANGED: "{kind} {name} controls permissions.",
-    HazardKind.CRD_CHANGED: "CustomResourceDefinition {name} defines the schema of all objects of its kind.",
-    HazardKind.API_SERVICE_CHANGED: "APIService {name} determines which server handles its API group.",
-    HazardKind.ADMISSION_RULES_CHANGED: "{kind} {name} controls which requests the API server accepts.",
-    HazardKind.NAMESPACE_CHANGED: "Changes to Namespace {name} can affect everything in it.",
-    HazardKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
-    HazardKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
-    HazardKind.DELETED: "{kind} {name} is deleted.",
-    HazardKind.REPLACED: (
+    RiskKind.BELONGS_TO_OTHER: "{tool} {name} manages this object and may revert the change.",
+    RiskKind.PRUNE_SHARE: _prune,
+    RiskKind.RBAC_CHANGED: "{kind} {name} controls permissions.",
+    RiskKind.CRD_CHANGED: "CustomResourceDefinition {name} defines the schema of all objects of its kind.",
+    RiskKind.API_SERVICE_CHANGED: "APIService {name} determines which server handles its API group.",
+    RiskKind.ADMISSION_RULES_CHANGED: "{kind} {name} controls which requests the API server accepts.",
+    RiskKind.NAMESPACE_CHANGED: "Changes to Namespace {name} can affect everything in it.",
+    RiskKind.CLUSTER_SCOPED: "{kind} {name} is cluster-scoped: it affects the whole cluster.",
+    RiskKind.SYSTEM_NAMESPACE: "Kubernetes itself runs in namespace {namespace}.",
+    RiskKind.DELETED: "{kind} {name} is deleted.",
+    RiskKind.REPLACED: (
         "{kind} {name} is deleted and re-created: it gets a new uid, and anything that exists only in the live "
         "object is lost."
     ),
-    HazardKind.FORCED: lambda f: (
+    RiskKind.FORCED: lambda f: (
         "The request overwrites fields of {owners} (force-conflicts)."
         if f.get("owners")
         else "The request is sent with force-conflicts but overwrites no field of another manager.",
     ),
-    HazardKind.MANY_OBJECTS: "{count} objects change in one run; the policy limit for a large change is {limit}.",
-    HazardKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
-    HazardKind.INVISIBLE_CHARACTERS: (
+    RiskKind.MANY_OBJECTS: "{count} objects change in one run; the policy limit for a large change is {limit}.",
+    RiskKind.SECRET_CONTENT: "{count} entries of this Secret change: {entries}.",
+    RiskKind.INVISIBLE_CHARACTERS: (
         "The text contains characters that are invisible or that reorder the visible text: {characters}."
     ),
-    HazardKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
-    HazardKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
-    HazardKind.PODS_RESTART: _restart,
-    HazardKind.CONVERSION_NOT_ASKED: _conversion,
+    RiskKind.ADMISSION_CHANGED: "The server set {field} to a different value than the manifest.",
+    RiskKind.WEBHOOK_WITHOUT_DRY_RUN: ("Webhook {name} does not support dry run, so its changes are unknown."),
+    RiskKind.PODS_RESTART: _restart,
+    RiskKind.CONVERSION_NOT_ASKED: _conversion,
 }
 
 
-def title(kind: HazardKind, severity: Severity | None = None) -> str:
+def title(kind: RiskKind, level: RiskLevel | None = None) -> str:
     """A few words for lists and badges; `severity` where a danger has a name of its own."""
-    if severity is Severity.DANGER and kind in _LOUD_TITLES:
+    if level is RiskLevel.HIGH and kind in _LOUD_TITLES:
         return _LOUD_TITLES[kind]
     return _TITLES[kind]
 
 
-def title_of(hazard: Hazard) -> str:
-    """A few words for one hazard."""
-    return title(hazard.kind, hazard.severity)
+def title_of(risk: Risk) -> str:
+    """A few words for one risk."""
+    return title(risk.kind, risk.level)
 
 
-def find_templates(hazard: Hazard) -> Templates:
-    """The sentences of a hazard before its facts are filled in, so that a page can translate them."""
-    sentence = _SENTENCES[hazard.kind]
-    return (sentence,) if isinstance(sentence, str) else sentence(hazard.facts)
+def find_templates(risk: Risk) -> Templates:
+    """The sentences of a risk before its facts are filled in, so that a page can translate them."""
+    sentence = _SENTENCES[risk.kind]
+    return (sentence,) if isinstance(sentence, str) else sentence(risk.facts)
 
 
-def describe_hazard(hazard: Hazard, translate: Callable[[str], str] = str) -> str:
-    """The sentences of a hazard, without its field; `translate` gets each template."""
-    return " ".join(translate(template).format_map(hazard.facts) for template in find_templates(hazard))
+def describe_risk(risk: Risk, translate: Callable[[str], str] = str) -> str:
+    """The sentences of a risk, without its field; `translate` gets each template."""
+    return " ".join(translate(template).format_map(risk.facts) for template in find_templates(risk))
 
 
-def render_hazard(hazard: Hazard, translate: Callable[[str], str] = str) -> str:
-    """The sentences of a hazard, with its field in front where it has one."""
-    where, text = render_path(hazard.path), describe_hazard(hazard, translate)
+def render_risk(risk: Risk, translate: Callable[[str], str] = str) -> str:
+    """The sentences of a risk, with its field in front where it has one."""
+    where, text = render_path(risk.path), describe_risk(risk, translate)
     return f"{where}: {text}" if where else text

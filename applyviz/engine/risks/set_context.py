@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from applyviz.engine.objects.paths import FieldPath, field, fields
 from applyviz.engine.objects.values import is_same_json
 from applyviz.engine.risks.immutable import find_definition
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import map_at, metadata_of, position_of, texts_of
 
 PART_OF = "applyset.kubernetes.io/part-of"
@@ -38,7 +38,7 @@ _WEBHOOKS = frozenset(
 )
 
 
-def find_other_tool(subject: Subject) -> Iterator[Hazard]:
+def find_other_tool(subject: RiskSubject) -> Iterator[Risk]:
     """The live object belongs to another ApplySet, a release, an application or a controller."""
     labels, annotations = texts_of(subject.live, "labels"), texts_of(subject.live, "annotations")
     part_of = labels.get(PART_OF, "")
@@ -55,50 +55,50 @@ def find_other_tool(subject: Subject) -> Iterator[Hazard]:
         if reference.get("controller") is True:
             facts = {"tool": str(reference.get("kind")), "name": str(reference.get("name"))}
             path = fields("metadata", "ownerReferences")
-            yield Hazard(HazardKind.BELONGS_TO_OTHER, Severity.WARNING, path, facts)
+            yield Risk(RiskKind.BELONGS_TO_OTHER, RiskLevel.MEDIUM, path, facts)
 
 
-def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Hazard:
+def _belongs(path: FieldPath, mark: str, tool: str, name: str) -> Risk:
     facts = {"tool": tool, "name": name}
-    return Hazard(HazardKind.BELONGS_TO_OTHER, Severity.WARNING, (*path, field(mark)), facts)
+    return Risk(RiskKind.BELONGS_TO_OTHER, RiskLevel.MEDIUM, (*path, field(mark)), facts)
 
 
-def find_same_set(subject: Subject) -> Iterator[Hazard]:
+def find_same_set(subject: RiskSubject) -> Iterator[Risk]:
     """The namespace or the definition that an object needs is created by the same set.
 
     - Nothing is said when the server has rehearsed the object: what it needs is there then.
     """
     if subject.live is not None or subject.manifest is None or metadata_of(subject.after).get("uid"):
         return
-    beside, namespace = subject.neighbours, subject.ref.namespace
+    beside, namespace = subject.related, subject.ref.namespace
     if namespace in beside.namespaces and ("Namespace", namespace) not in beside.live_names:
         facts = {"what": "namespace", "name": namespace}
         path = fields("metadata", "namespace")
         position = position_of(subject, ("metadata", "namespace"))
-        yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, path, facts, position)
+        yield Risk(RiskKind.CREATED_IN_SAME_SET, RiskLevel.INFO, path, facts, position)
     definition = find_definition(subject, subject.ref.gvk)
     name = str(metadata_of(definition).get("name"))
     if definition is not None and ("CustomResourceDefinition", name) not in beside.live_names:
         facts = {"what": "CustomResourceDefinition", "name": name}
-        yield Hazard(HazardKind.CREATED_IN_SAME_SET, Severity.INFO, fields("kind"), facts)
+        yield Risk(RiskKind.CREATED_IN_SAME_SET, RiskLevel.INFO, fields("kind"), facts)
 
 
-def _reach_of(subject: Subject) -> tuple[HazardKind, Severity] | None:
+def _reach_of(subject: RiskSubject) -> tuple[RiskKind, RiskLevel] | None:
     group, kind = subject.ref.gvk.group, subject.ref.gvk.kind
     if kind in _RBAC and group == "rbac.authorization.k8s.io":
-        return HazardKind.RBAC_CHANGED, Severity.DANGER
+        return RiskKind.RBAC_CHANGED, RiskLevel.HIGH
     if kind in _WEBHOOKS and group == "admissionregistration.k8s.io":
-        return HazardKind.ADMISSION_RULES_CHANGED, Severity.DANGER
+        return RiskKind.ADMISSION_RULES_CHANGED, RiskLevel.HIGH
     if kind == "CustomResourceDefinition" and group == "apiextensions.k8s.io":
-        return HazardKind.CRD_CHANGED, Severity.DANGER
+        return RiskKind.CRD_CHANGED, RiskLevel.HIGH
     if kind == "APIService" and group == "apiregistration.k8s.io":
-        return HazardKind.API_SERVICE_CHANGED, Severity.DANGER
+        return RiskKind.API_SERVICE_CHANGED, RiskLevel.HIGH
     if kind == "Namespace" and not group:
-        return HazardKind.NAMESPACE_CHANGED, Severity.WARNING
-    return (HazardKind.CLUSTER_SCOPED, Severity.WARNING) if not subject.is_namespaced else None
+        return RiskKind.NAMESPACE_CHANGED, RiskLevel.MEDIUM
+    return (RiskKind.CLUSTER_SCOPED, RiskLevel.MEDIUM) if not subject.is_namespaced else None
 
 
-def _is_changed(subject: Subject) -> bool:
+def _is_changed(subject: RiskSubject) -> bool:
     if subject.manifest is None or subject.live is None or subject.result is None:
         return True
     own = ("metadata", "status")
@@ -106,21 +106,21 @@ def _is_changed(subject: Subject) -> bool:
     return not is_same_json(before, {k: v for k, v in subject.result.items() if k not in own})
 
 
-def find_reach(subject: Subject) -> Iterator[Hazard]:
+def find_reach(subject: RiskSubject) -> Iterator[Risk]:
     """A change that reaches beyond a namespace, decides what others may do, or touches what Kubernetes runs on."""
     if not _is_changed(subject):
         return
     facts = {"kind": subject.ref.gvk.kind, "name": subject.ref.name}
     reach = _reach_of(subject)
     if reach is not None:
-        yield Hazard(reach[0], reach[1], (), facts)
-    is_namespace = reach is not None and reach[0] is HazardKind.NAMESPACE_CHANGED
+        yield Risk(reach[0], reach[1], (), facts)
+    is_namespace = reach is not None and reach[0] is RiskKind.NAMESPACE_CHANGED
     namespace = subject.ref.name if is_namespace else subject.ref.namespace
     if namespace.startswith(_SYSTEM_PREFIX):
-        yield Hazard(HazardKind.SYSTEM_NAMESPACE, Severity.WARNING, (), {**facts, "namespace": namespace})
+        yield Risk(RiskKind.SYSTEM_NAMESPACE, RiskLevel.MEDIUM, (), {**facts, "namespace": namespace})
 
 
-def find_secret(subject: Subject) -> Iterator[Hazard]:
+def find_secret(subject: RiskSubject) -> Iterator[Risk]:
     """Content of a Secret changes; the facts hold names of entries and never values."""
     if subject.ref.gvk.kind != "Secret" or subject.ref.gvk.group or subject.manifest is None:
         return
@@ -134,4 +134,4 @@ def find_secret(subject: Subject) -> Iterator[Hazard]:
     if changed:
         facts = {"entries": ", ".join(sorted(set(changed))), "count": str(len(set(changed)))}
         position = position_of(subject, ("data",))
-        yield Hazard(HazardKind.SECRET_CONTENT, Severity.INFO, fields("data"), facts, position)
+        yield Risk(RiskKind.SECRET_CONTENT, RiskLevel.INFO, fields("data"), facts, position)

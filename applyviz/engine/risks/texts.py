@@ -12,9 +12,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.manifests.documents import PlainPath, Retyped, Retyping
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import (
-    Place,
+    ManifestField,
     find_place,
     path_of,
     position_of,
@@ -31,17 +31,17 @@ _UNSEEN = re.compile(
 _ESCAPED_CONTROL = re.compile(r"\\(?:u00[01]|[bf])")
 
 
-def _takes_number(note: Retyped, place: Place | None) -> bool:
+def _takes_number(note: Retyped, place: ManifestField | None) -> bool:
     return not note.is_key and place is not None and place.node is not None and place.node.type in ("integer", "number")
 
 
-def _severity_of(note: Retyped, place: Place | None) -> Severity:
+def _level_of(note: Retyped, place: ManifestField | None) -> RiskLevel:
     wants_text = place is not None and place.node is not None and place.node.type == "string"
     if note.is_key or (wants_text and not isinstance(note.value, str)):
-        return Severity.DANGER
+        return RiskLevel.HIGH
     if note.retyping in (Retyping.DATE, Retyping.OCTAL, Retyping.FLOAT) and place is not None:
-        return Severity.INFO if _takes_number(note, place) or note.retyping is Retyping.DATE else Severity.WARNING
-    return Severity.WARNING
+        return RiskLevel.INFO if _takes_number(note, place) or note.retyping is Retyping.DATE else RiskLevel.MEDIUM
+    return RiskLevel.MEDIUM
 
 
 def _show(value: object) -> str:
@@ -52,7 +52,7 @@ def _show(value: object) -> str:
     )
 
 
-def find_retyped(subject: Subject) -> Iterator[Hazard]:
+def find_retyped(subject: RiskSubject) -> Iterator[Risk]:
     """Values and keys that YAML reads as something else than their text."""
     document = subject.document
     is_secret = subject.ref.gvk.kind == "Secret"
@@ -66,11 +66,11 @@ def find_retyped(subject: Subject) -> Iterator[Hazard]:
             "role": "key" if note.is_key else "value",
             "takes": "number" if _takes_number(note, place) else "",
         }
-        severity = _severity_of(note, place)
-        yield Hazard(HazardKind.RETYPED_VALUE, severity, path, facts, note.position)
+        level = _level_of(note, place)
+        yield Risk(RiskKind.RETYPED_VALUE, level, path, facts, note.position)
 
 
-def find_twice(subject: Subject) -> Iterator[Hazard]:
+def find_duplicates(subject: RiskSubject) -> Iterator[Risk]:
     """Keys that one mapping of the file holds twice: the last one wins, silently."""
     document = subject.document
     for note in document.duplicates if document is not None else ():
@@ -80,7 +80,7 @@ def find_twice(subject: Subject) -> Iterator[Hazard]:
             "first": str(note.first.line),
             "second": str(note.second.line),
         }
-        yield Hazard(HazardKind.DUPLICATE_KEY, Severity.WARNING, path, facts, note.second)
+        yield Risk(RiskKind.DUPLICATE_KEY, RiskLevel.MEDIUM, path, facts, note.second)
 
 
 def _describe(character: str) -> str:
@@ -88,13 +88,13 @@ def _describe(character: str) -> str:
     return f"U+{ord(character):04X} {name}"
 
 
-def _is_suspicious(subject: Subject) -> bool:
+def _is_suspicious(subject: RiskSubject) -> bool:
     # One pass in C over the whole text settles nearly every object.
     text = json.dumps(subject.manifest, ensure_ascii=False)
     return not text.isascii() or _ESCAPED_CONTROL.search(text) is not None or "\x7f" in text
 
 
-def find_unseen(subject: Subject) -> Iterator[Hazard]:
+def find_unseen(subject: RiskSubject) -> Iterator[Risk]:
     """Text in the manifest that holds characters nobody sees, or that reorder what is seen."""
     if subject.manifest is None or not _is_suspicious(subject):
         return
@@ -107,8 +107,8 @@ def find_unseen(subject: Subject) -> Iterator[Hazard]:
                 yield _unseen_at(subject, (*where, step), found)
 
 
-def _unseen_at(subject: Subject, plain: PlainPath, found: list[str]) -> Hazard:
+def _unseen_at(subject: RiskSubject, plain: PlainPath, found: list[str]) -> Risk:
     facts = {"characters": ", ".join(_describe(c) for c in found[:5]), "count": str(len(found))}
-    severity = Severity.DANGER if any(c in _BIDI for c in found) else Severity.WARNING
+    level = RiskLevel.HIGH if any(c in _BIDI for c in found) else RiskLevel.MEDIUM
     path, position = path_of(subject, plain), position_of(subject, plain)
-    return Hazard(HazardKind.INVISIBLE_CHARACTERS, severity, path, facts, position)
+    return Risk(RiskKind.INVISIBLE_CHARACTERS, level, path, facts, position)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import metadata_of, root_of
 from applyviz.engine.schema.model import ListType, MapType, Node
 from applyviz.engine.schema.walk import MISSING, find_value
@@ -59,7 +59,7 @@ def _is_divided(tries: Iterable[JSONObject], path: FieldPath) -> bool:
     return any(_find_part(trie, path) for trie in tries)
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Owned parts of what the schema now takes as one, and wholes of what it now takes as parts.
 
     - A whole that is empty, or of which others own parts, says nothing of an older shape.
@@ -78,4 +78,4 @@ def find(subject: Subject) -> Iterator[Hazard]:
                 continue
             told.add(path)
             facts = {"change": change, "manager": str(entry.get("manager"))}
-            yield Hazard(HazardKind.TOPOLOGY_CHANGED, Severity.WARNING, path, facts)
+            yield Risk(RiskKind.TOPOLOGY_CHANGED, RiskLevel.MEDIUM, path, facts)

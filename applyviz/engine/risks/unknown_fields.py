@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import path_of, position_of
 from applyviz.engine.schema.model import Node
 
@@ -19,7 +19,7 @@ def _is_open(node: Node) -> bool:
     return node.preserves_unknown or node.additional is not None or not node.properties
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Fields of the manifest that its kind does not have."""
     for where, value, node in subject.containers:
         if node is None or type(value) is list or _is_open(node) or value.keys() <= node.properties.keys():
@@ -30,4 +30,4 @@ def find(subject: Subject) -> Iterator[Hazard]:
                 plain = (*where, name)
                 facts = {"field": name, "kind": subject.ref.gvk.kind}
                 path, position = path_of(subject, plain), position_of(subject, plain)
-                yield Hazard(HazardKind.UNKNOWN_FIELD, Severity.DANGER, path, facts, position)
+                yield Risk(RiskKind.UNKNOWN_FIELD, RiskLevel.HIGH, path, facts, position)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from applyviz.engine.objects.paths import fields
 from applyviz.engine.objects.values import get_at
 from applyviz.engine.risks.immutable import find_version
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import position_of
 
 # apiVersion: {kind ("" for every kind): (removed in, what to use)}
@@ -70,7 +70,7 @@ _DEPRECATED = {
 }
 
 
-def _custom(subject: Subject) -> tuple[str, str] | None:
+def _custom(subject: RiskSubject) -> tuple[str, str] | None:
     version = find_version(subject)
     if get_at(version, ("served",)) is False:
         return "not-served", ""
@@ -79,7 +79,7 @@ def _custom(subject: Subject) -> tuple[str, str] | None:
     return None
 
 
-def _built_in(subject: Subject) -> tuple[str, str, str] | None:
+def _built_in(subject: RiskSubject) -> tuple[str, str, str] | None:
     gvk = subject.ref.gvk
     kinds = REMOVED.get(gvk.api_version, {})
     found = kinds.get(gvk.kind) or kinds.get("")
@@ -89,7 +89,7 @@ def _built_in(subject: Subject) -> tuple[str, str, str] | None:
     return ("deprecated", instead, "") if instead is not None else None
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """The manifest's apiVersion is not served, was removed, or is deprecated."""
     if subject.manifest is None:
         return
@@ -105,6 +105,6 @@ def find(subject: Subject) -> Iterator[Hazard]:
         facts["state"], facts["note"] = custom
     else:
         return
-    severity = Severity.WARNING if facts["state"] == "deprecated" else Severity.DANGER
+    level = RiskLevel.MEDIUM if facts["state"] == "deprecated" else RiskLevel.HIGH
     position = position_of(subject, ("apiVersion",))
-    yield Hazard(HazardKind.DEPRECATED_VERSION, severity, fields("apiVersion"), facts, position)
+    yield Risk(RiskKind.DEPRECATED_VERSION, level, fields("apiVersion"), facts, position)

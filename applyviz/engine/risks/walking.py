@@ -14,11 +14,11 @@ from applyviz.engine.objects.errors import SourcePosition
 from applyviz.engine.objects.paths import FieldPath, PathElement, index, key
 from applyviz.engine.objects.paths import field as field_step
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.risks.model import Subject
+from applyviz.engine.risks.model import RiskSubject
 from applyviz.engine.schema.model import ListType, Node
 
 
-class Place(NamedTuple):
+class ManifestField(NamedTuple):
     """One value of an object: where it is, what it is, and its shape (None when unknown)."""
 
     path: FieldPath
@@ -47,7 +47,7 @@ def name_entry(node: Node | None, item: JSONValue, position: int) -> PathElement
     return key(found) if found else index(position)
 
 
-def find_place(subject: Subject, plain: PlainPath) -> Place | None:
+def find_place(subject: RiskSubject, plain: PlainPath) -> ManifestField | None:
     """The place of a plain path in the manifest, with its shape; None when the manifest has none."""
     value: JSONValue = subject.manifest
     node = root_of(subject)
@@ -64,21 +64,21 @@ def find_place(subject: Subject, plain: PlainPath) -> Place | None:
             node = node.items if node is not None else None
         else:
             return None
-    return Place(path, plain, value, node)
+    return ManifestField(path, plain, value, node)
 
 
-def path_of(subject: Subject, plain: PlainPath) -> FieldPath:
+def path_of(subject: RiskSubject, plain: PlainPath) -> FieldPath:
     """The field path of a plain path of the manifest."""
     place = find_place(subject, plain)
     return place.path if place is not None else field_path(plain)
 
 
-def root_of(subject: Subject) -> Node | None:
+def root_of(subject: RiskSubject) -> Node | None:
     """The shape of the subject's kind."""
     return subject.kind.root if subject.kind is not None else None
 
 
-def position_of(subject: Subject, plain: PlainPath) -> SourcePosition:
+def position_of(subject: RiskSubject, plain: PlainPath) -> SourcePosition:
     """Where the manifest writes a value, or the nearest one above it; no position without a document."""
     if subject.document is None:
         return SourcePosition()

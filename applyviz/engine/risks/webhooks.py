@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
 from applyviz.engine.risks.walking import field_path, position_of
 
 _GROUP = "admissionregistration.k8s.io"
@@ -33,7 +33,7 @@ def _has(rule: JSONObject, name: str, *wanted: str) -> bool:
     return any(each in rule.get(name, ()) for each in ("*", *wanted))
 
 
-def _is_asked(webhook: JSONObject, subject: Subject) -> bool:
+def _is_asked(webhook: JSONObject, subject: RiskSubject) -> bool:
     gvk = subject.ref.gvk
     operation = "CREATE" if subject.live is None else "UPDATE"
     return any(
@@ -45,17 +45,17 @@ def _is_asked(webhook: JSONObject, subject: Subject) -> bool:
     )
 
 
-def _tell(name: JSONValue, *where: str | int, subject: Subject) -> Hazard:
+def _tell(name: JSONValue, *where: str | int, subject: RiskSubject) -> Risk:
     position = position_of(subject, where)
     facts = {"name": str(name)}
-    return Hazard(HazardKind.WEBHOOK_WITHOUT_DRY_RUN, Severity.WARNING, field_path(where), facts, position)
+    return Risk(RiskKind.WEBHOOK_WITHOUT_DRY_RUN, RiskLevel.MEDIUM, field_path(where), facts, position)
 
 
-def find(subject: Subject) -> Iterator[Hazard]:
+def find(subject: RiskSubject) -> Iterator[Risk]:
     """Webhooks that keep a dry run from telling what will happen."""
     named = dict.fromkeys(_NAMED.findall(subject.dry_run_answer))
     for kind in _KINDS if subject.ref.gvk.group != _GROUP else ():
-        for configuration in subject.neighbours.of_kind(kind):
+        for configuration in subject.related.of_kind(kind):
             asked = (webhook for _, webhook in _list_unfit(configuration) if _is_asked(webhook, subject))
             named |= {str(webhook.get("name")): None for webhook in asked}
     yield from (_tell(name, subject=subject) for name in named)

@@ -19,7 +19,7 @@ from applyviz.engine.schema.topology import ItemError, Topology, of_root
 MISSING: Final[Any] = object()
 
 
-class Twice(list[JSONValue]):
+class DuplicateEntries(list[JSONValue]):
     """Entries of one list that have one name: a leaf together."""
 
 
@@ -39,7 +39,7 @@ def name_entries(place: Topology, items: list[JSONValue]) -> dict[PathElement, J
         groups: dict[PathElement, list[JSONValue]] = {}
         for element, item in zip(elements, items, strict=True):
             groups.setdefault(element, []).append(item)
-        entries = {e: Twice(same) if len(same) > 1 else same[0] for e, same in groups.items()}
+        entries = {e: DuplicateEntries(same) if len(same) > 1 else same[0] for e, same in groups.items()}
     return entries
 
 
@@ -71,7 +71,7 @@ def collect_entry(
     leaves: dict[FieldPath, JSONValue],
 ) -> None:
     """Add the leaves of one entry of a list, `path` being its own: those of a set have nothing below them."""
-    if type(entry) is Twice:
+    if type(entry) is DuplicateEntries:
         leaves[path] = list(entry)
     elif element[0] == "v":
         leaves[path] = entry
@@ -113,4 +113,4 @@ def _step(place: Topology | None, value: JSONValue, element: PathElement) -> tup
         return (place.item if place else None), value[position] if position < len(value) else MISSING
     entries = name_entries(place, value) if place is not None else None
     found = (entries or {}).get(element, MISSING)
-    return (place.item if place else None), list(found) if type(found) is Twice else found
+    return (place.item if place else None), list(found) if type(found) is DuplicateEntries else found

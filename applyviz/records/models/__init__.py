@@ -4,25 +4,25 @@ Team and Grant say who may do what, Policy what must hold first. Review → Targ
 (immutable, numbered) → ObjectChange; Decision and Comment hang on
 the Review; Approval on a Plan's digest; ApplyRun → ObjectResult → JournalEntry; AuditEntry tells of all.
 A StandingRule hangs on its Cluster; an Undo ties a Review to the ApplyRun that it would undo. Nothing cascades:
-what was agreed and done stays. PlaygroundInput and Errand stand alone and go
+what was agreed and done stays. PlaygroundInput and Worker request stand alone and go
 after some days or minutes.
 """
 
 from applyviz.records.models.agreement import (
     Acknowledgement,
     Approval,
-    BreakGlass,
+    ChangeRequest,
     Comment,
-    Decision,
-    Objection,
+    EmergencyApply,
+    Resolution,
     ViewedObject,
 )
-from applyviz.records.models.audit import AuditEntry, AuditHead, OutboxMessage, RetentionPolicy
+from applyviz.records.models.audit import AuditEntry, ChainEnd, OutboxMessage, RetentionPolicy
 from applyviz.records.models.clusters import Cluster
-from applyviz.records.models.conflict_rules import StandingRule
+from applyviz.records.models.conflict_rules import ConflictRule
 from applyviz.records.models.external_applies import Verification
 from applyviz.records.models.identities import IdentityMapping
-from applyviz.records.models.notices import Delivery, Happening, Notification, NotificationChoice, Webhook
+from applyviz.records.models.notices import Delivery, Notification, NotificationChoice, NotificationEvent, Webhook
 from applyviz.records.models.people import (
     AccountClaim,
     AccountLink,
@@ -37,14 +37,14 @@ from applyviz.records.models.plans import ObjectChange, Plan
 from applyviz.records.models.playgrounds import PlaygroundInput
 from applyviz.records.models.policies import Policy, PolicyVersion
 from applyviz.records.models.reverts import Undo
-from applyviz.records.models.reviews import Review, ReviewPlace, Target
+from applyviz.records.models.reviews import Review, ReviewScope, Target
 from applyviz.records.models.runs import ApplyRun, JournalEntry, ObjectResult
 from applyviz.records.models.sandboxes import SandboxChange, SandboxMeta, SandboxObject, SandboxState
 from applyviz.records.models.scans import ClusterScan, LiveFinding
 from applyviz.records.models.secret_values import PlannedSecretValue
 from applyviz.records.models.sources import SourceFile, SourceRevision
 from applyviz.records.models.tokens import ApiToken, ServiceAccount
-from applyviz.records.models.worker_requests import Errand
+from applyviz.records.models.worker_requests import WorkerRequest
 
 __all__ = [
     "AccountClaim",
@@ -54,24 +54,23 @@ __all__ = [
     "ApplyRun",
     "Approval",
     "AuditEntry",
-    "AuditHead",
-    "BreakGlass",
+    "ChainEnd",
+    "ChangeRequest",
     "Cluster",
     "ClusterScan",
     "Comment",
-    "Decision",
+    "ConflictRule",
     "Delivery",
-    "Errand",
+    "EmergencyApply",
     "Grant",
-    "Happening",
     "IdentityMapping",
     "JournalEntry",
     "LiveFinding",
     "Notification",
     "NotificationChoice",
+    "NotificationEvent",
     "ObjectChange",
     "ObjectResult",
-    "Objection",
     "OpenSession",
     "OutboxMessage",
     "PendingChange",
@@ -80,9 +79,10 @@ __all__ = [
     "PlaygroundInput",
     "Policy",
     "PolicyVersion",
+    "Resolution",
     "RetentionPolicy",
     "Review",
-    "ReviewPlace",
+    "ReviewScope",
     "SandboxChange",
     "SandboxMeta",
     "SandboxObject",
@@ -91,7 +91,6 @@ __all__ = [
     "SignInLimit",
     "SourceFile",
     "SourceRevision",
-    "StandingRule",
     "Target",
     "Team",
     "TeamMember",
@@ -99,4 +98,5 @@ __all__ = [
     "Verification",
     "ViewedObject",
     "Webhook",
+    "WorkerRequest",
 ]

@@ -1,4 +1,4 @@
-"""How people agree: decisions, acknowledged hazards, comments, what each has seen, approvals of one plan digest.
+"""How people agree: decisions, acknowledged risks, comments, what each has seen, approvals of one plan digest.
 
 The database itself refuses an approval by whoever wrote, edited, decided or requested, under any account of
 theirs, a second one by the same person, and any change to one that was spent (`records/guards.py`).
@@ -14,7 +14,7 @@ from applyviz.records.models.plans import Plan
 from applyviz.records.models.reviews import Review
 
 
-class Decision(models.Model):
+class Resolution(models.Model):
     """The answer to one conflict: object, field (`path` as people read it, `elements` as the engine does), way out.
 
     The latest one for a field counts; plans hold those that they carry out. One that was undone stays.
@@ -51,7 +51,7 @@ class Acknowledgement(models.Model):
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="acknowledgements")
     effect = models.CharField(max_length=80)
     object_key = models.CharField(max_length=1100)
-    hazard = models.CharField(max_length=40)
+    risk = models.CharField(max_length=40)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     note = models.TextField(blank=True)
     created_at = models.DateTimeField()
@@ -61,14 +61,14 @@ class Acknowledgement(models.Model):
         ordering = ["created_at", "id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["review", "effect", "object_key", "hazard", "by"],
+                fields=["review", "effect", "object_key", "risk", "by"],
                 condition=models.Q(withdrawn_at=None),
                 name="one_acknowledgement_per_person",
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.by_id} acknowledged {self.hazard} of {self.object_key}"
+        return f"{self.by_id} acknowledged {self.risk} of {self.object_key}"
 
 
 class Comment(models.Model):
@@ -109,7 +109,7 @@ class ViewedObject(models.Model):
 
 
 class Approval(models.Model):
-    """One person's consent to one plan digest; revocable until it is spent, spent once, on `run`.
+    """One person's approval to one plan digest; revocable until it is spent, spent once, on `run`.
 
     It counts for every plan of the review with that digest, until `expires_at`.
 
@@ -147,10 +147,10 @@ class Approval(models.Model):
         return f"{self.by_name} on plan {self.plan_id}"
 
 
-class Objection(models.Model):
+class ChangeRequest(models.Model):
     """Somebody asks for changes of what one plan digest does; nothing with that digest runs until it is withdrawn."""
 
-    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="objections")
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="change_requests")
     digest = models.CharField(max_length=80)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     note = models.TextField()
@@ -164,13 +164,13 @@ class Objection(models.Model):
         return f"{self.by_id} objects to plan {self.plan_id}"
 
 
-class BreakGlass(models.Model):
+class EmergencyApply(models.Model):
     """A run that somebody started without the approvals that the policy asks for; `missing` is what it lacked.
 
     `entry` and `mac` vouch for it as they do for an approval.
     """
 
-    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="broken_glass")
+    plan = models.OneToOneField(Plan, on_delete=models.PROTECT, related_name="emergency_apply")
     digest = models.CharField(max_length=80)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     by_name = models.CharField(max_length=150)
@@ -186,4 +186,4 @@ class BreakGlass(models.Model):
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
-        return f"{self.by_name} ran plan {self.plan_id} without consent"
+        return f"{self.by_name} ran plan {self.plan_id} without approval"

@@ -70,7 +70,7 @@ class AuditEntry(models.Model):
         return f"{self.chain}:{self.sequence} {self.actor_name} {self.action}"
 
 
-class AuditHead(models.Model):
+class ChainEnd(models.Model):
     """The end of one chain: one row, locked while an entry is added; `anchored` is what the global chain names."""
 
     chain = models.PositiveBigIntegerField(primary_key=True, default=0)

@@ -1,6 +1,6 @@
-"""Standing rules: decisions that hold for every later plan of a cluster, agreed upon by two people.
+"""Conflict rules: decisions that hold for every later plan of a cluster, agreed upon by two people.
 
-A rule is proposed by one person and in force once another agreed; the database refuses one's own consent
+A rule is proposed by one person and in force once another agreed; the database refuses one's own approval
 (`records/guards.py`). Nothing is deleted: a rule that ended says who ended it, and why.
 """
 
@@ -15,7 +15,7 @@ from applyviz.records.models.clusters import Cluster
 from applyviz.records.models.plans import Plan
 
 
-class StandingRule(models.Model):
+class ConflictRule(models.Model):
     """The standing answer for one field of the objects it names.
 
     - `kind` and `group` name the kind, `name` is a pattern with `*`; `namespace` "" means any.

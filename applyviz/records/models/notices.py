@@ -9,12 +9,12 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import DeliveryState, Event
+from applyviz.records.enums import DeliveryState, NotificationKind
 from applyviz.records.fields import SealedField
 from applyviz.records.models.audit import AuditEntry
 
 
-class Happening(models.Model):
+class NotificationEvent(models.Model):
     """Something worth telling.
 
     - `key` is made of what it tells of, so that it is told once; `is_quiet`: it concerns nobody after all.
@@ -22,7 +22,7 @@ class Happening(models.Model):
     """
 
     key = models.CharField(max_length=80, unique=True)
-    event = models.CharField(max_length=40, choices=Event.choices)
+    event = models.CharField(max_length=40, choices=NotificationKind.choices)
     entry = models.ForeignKey(AuditEntry, on_delete=models.PROTECT, null=True, related_name="happenings")
     facts = models.JSONField(default=dict)
     is_quiet = models.BooleanField(default=False)
@@ -41,7 +41,7 @@ class Notification(models.Model):
     - `mail_due_at` is when the mail is (next) to be sent, None when none is or it was sent.
     """
 
-    happening = models.ForeignKey(Happening, on_delete=models.PROTECT, related_name="notifications")
+    notification_event = models.ForeignKey(NotificationEvent, on_delete=models.PROTECT, related_name="notifications")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notifications")
     is_shown = models.BooleanField(default=True)
     read_at = models.DateTimeField(null=True)
@@ -51,21 +51,21 @@ class Notification(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        constraints = [models.UniqueConstraint(fields=["happening", "person"], name="told_once")]
+        constraints = [models.UniqueConstraint(fields=["notification_event", "person"], name="told_once")]
         indexes = [
             models.Index(fields=["person", "is_shown", "read_at"], name="notification_unread"),
             models.Index(fields=["mail_due_at"], name="notification_mail_due"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.person_id} of {self.happening_id}"
+        return f"{self.person_id} of {self.notification_event_id}"
 
 
 class NotificationChoice(models.Model):
     """How one person wants to be told of one event; without a row the default holds."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    event = models.CharField(max_length=40, choices=Event.choices)
+    event = models.CharField(max_length=40, choices=NotificationKind.choices)
     is_shown = models.BooleanField()
     is_mailed = models.BooleanField()
 
@@ -86,7 +86,7 @@ class Webhook(models.Model):
     is_enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    retired_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["name", "id"]
@@ -103,7 +103,7 @@ class Delivery(models.Model):
     """
 
     webhook = models.ForeignKey(Webhook, on_delete=models.PROTECT, related_name="deliveries")
-    happening = models.ForeignKey(Happening, on_delete=models.PROTECT, related_name="deliveries")
+    notification_event = models.ForeignKey(NotificationEvent, on_delete=models.PROTECT, related_name="deliveries")
     identifier = models.UUIDField(unique=True)
     state = models.CharField(max_length=16, choices=DeliveryState.choices, default=DeliveryState.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -115,7 +115,7 @@ class Delivery(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        constraints = [models.UniqueConstraint(fields=["webhook", "happening"], name="delivered_once")]
+        constraints = [models.UniqueConstraint(fields=["webhook", "notification_event"], name="delivered_once")]
         indexes = [models.Index(fields=["state", "due_at"], name="delivery_due")]
 
     def __str__(self) -> str:

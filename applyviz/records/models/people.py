@@ -18,7 +18,7 @@ class Team(models.Model):
     slug = models.SlugField(unique=True, max_length=63)
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField()
-    retired_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["slug"]

@@ -22,7 +22,7 @@ class Plan(models.Model):
     - `identity` is as whom it asks the cluster and would be run: {user, groups}, {} the cluster's own credential;
       `account` is as whom the cluster knows that credential: {user, groups}, {} when it does not say.
     - `denied` names what that identity may not do of what would be written.
-    - `rules` are the standing rules that were in force on its cluster when it was planned.
+    - `rules` are the conflict rules that were in force on its cluster when it was planned.
     - `masking` says what is masked besides Secrets, as it was settled when it was planned.
     - `tag_key` makes the tags by which masked values are compared within this plan.
     - `counts` is {operation: number}; `summary` what the sentence needs; `problems` what could not be
@@ -88,9 +88,9 @@ class ObjectChange(models.Model):
     certainty = models.CharField(max_length=20)
     has_effect = models.BooleanField()
     conflicts = models.PositiveIntegerField(default=0)
-    hazards = models.PositiveIntegerField(default=0)
-    worst_hazard = models.CharField(max_length=16, blank=True)
-    dangers = models.JSONField(default=list)
+    risks = models.PositiveIntegerField(default=0)
+    highest_risk = models.CharField(max_length=16, blank=True)
+    high_risks = models.JSONField(default=list)
     error = models.TextField(blank=True)
     effect = models.CharField(max_length=80)
     document = models.JSONField()

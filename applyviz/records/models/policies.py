@@ -11,7 +11,7 @@ class Policy(models.Model):
 
     slug = models.SlugField(unique=True, max_length=63)
     number = models.PositiveIntegerField(default=0)
-    retired_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["slug"]

@@ -52,7 +52,7 @@ class Target(models.Model):
         return f"{self.review_id} on {self.cluster_id}"
 
 
-class ReviewPlace(models.Model):
+class ReviewScope(models.Model):
     """A namespace that a review touches, "" for objects of none; who may not look at one does not see the review."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="places")

@@ -28,7 +28,7 @@ class ApplyRun(models.Model):
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
-    cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    canceled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     needed = models.PositiveSmallIntegerField(default=1)
     rules = models.JSONField(default=dict)
     summary = models.JSONField(default=dict)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from applyviz.records.enums import ErrandKind, ErrandState
+from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
 from applyviz.records.fields import SealedField
 from applyviz.records.models.clusters import Cluster
 
 
-class Errand(models.Model):
+class WorkerRequest(models.Model):
     """One question to a worker; it goes some minutes after it was answered.
 
     - `key` is the same for the same question of the same person; `asked_by` None: nobody in particular.
@@ -19,7 +19,7 @@ class Errand(models.Model):
     - `reasons` and `status` say why it was refused. Past `expires_at` nobody answers any more.
     """
 
-    kind = models.CharField(max_length=16, choices=ErrandKind.choices)
+    kind = models.CharField(max_length=16, choices=WorkerRequestKind.choices)
     key = models.CharField(max_length=64, db_index=True)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, null=True, related_name="+")
@@ -27,7 +27,7 @@ class Errand(models.Model):
     sealed = SealedField(null=True)
     reply_to = models.CharField(max_length=80, blank=True)
     origin = models.JSONField(default=dict)
-    state = models.CharField(max_length=16, choices=ErrandState.choices, default=ErrandState.WAITING)
+    state = models.CharField(max_length=16, choices=WorkerRequestState.choices, default=WorkerRequestState.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     result = models.JSONField(null=True)
@@ -42,4 +42,4 @@ class Errand(models.Model):
         ordering = ["-id"]
 
     def __str__(self) -> str:
-        return f"errand {self.pk}: {self.kind}, {self.state}"
+        return f"worker request {self.pk}: {self.kind}, {self.state}"

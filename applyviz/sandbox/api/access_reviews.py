@@ -16,7 +16,7 @@ _ALLOWED = frozenset({"selfsubjectaccessreviews", "subjectaccessreviews", "local
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class RequestUser:
     """Who asks: somebody that is impersonated, or ("" for no user) the sandbox's own administrator."""
 
     user: str = ""
@@ -38,7 +38,7 @@ class Caller:
         return shown
 
 
-def answer_review(request: Request, route: Route, caller: Caller) -> Answer | None:
+def answer_review(request: Request, route: Route, caller: RequestUser) -> Answer | None:
     """The answer to an access review, None when the request is none."""
     if request.method != "POST" or not isinstance(request.body, dict):
         return None

@@ -11,14 +11,14 @@ from typing import Any
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.parity.quantities import parse_quantity
 from applyviz.sandbox.parity.status import forbidden_request
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import Store
 
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def admit_create(target: Target, obj: MutableObject, store: Store) -> None:
+def admit_create(target: ResourceTarget, obj: MutableObject, store: Store) -> None:
     """Add what admission adds to a new object.
 
     - Raises `StatusError` (403) for a priority class that does not exist.
@@ -33,7 +33,7 @@ def admit_create(target: Target, obj: MutableObject, store: Store) -> None:
         _admit_ingress(obj, store)
 
 
-def admit_update(target: Target, obj: MutableObject) -> None:
+def admit_update(target: ResourceTarget, obj: MutableObject) -> None:
     """Add what admission adds to a changed object."""
     if target.struct is not None and target.struct.name == "core/v1.Pod":
         _tolerate_unreachable(obj["spec"])

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.cel import library  # noqa: F401 - defines the functions of Kubernetes
 from applyviz.sandbox.cel.programs import Lazy, Meter, evaluate
 from applyviz.sandbox.cel.values import CelError
 from applyviz.sandbox.parity.status import StatusError
 from applyviz.sandbox.schema.schema_rules import BUDGET
 from applyviz.sandbox.storage.definitions import namespace_key
-from applyviz.sandbox.storage.resources import Registry, Target
+from applyviz.sandbox.storage.resources import Registry, ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.store import Store
 from applyviz.sandbox.validation.workloads import selects
@@ -35,7 +35,7 @@ _NAMESPACE_META = (
     "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "resourceVersion",
 )  # fmt: skip
 
-caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+caller: ContextVar[RequestUser | None] = ContextVar("caller", default=None)
 """Whom the request in hand is taken to be from."""
 
 
@@ -47,7 +47,7 @@ class Attempt:
     """
 
     operation: str
-    target: Target
+    target: ResourceTarget
     route: Route
     name: str
     gvk: GroupVersionKind
@@ -297,7 +297,7 @@ def _describe(attempt: Attempt) -> dict[str, Any]:
         "name": attempt.name,
         "namespace": route.namespace,
         "operation": attempt.operation,
-        "userInfo": (caller.get() or Caller()).render(),
+        "userInfo": (caller.get() or RequestUser()).render(),
         "dryRun": attempt.is_dry_run,
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.sandbox.api import admission_policies
-from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.deletes import Deleter
 from applyviz.sandbox.api.write_options import DeleteOptions
 from applyviz.sandbox.lifecycle.finalizers import find_target, is_deleted, release, update_metadata
@@ -17,19 +17,19 @@ from applyviz.sandbox.lifecycle.garbage import GarbageCollector
 from applyviz.sandbox.lifecycle.grace_periods import has_ended, take_ended
 from applyviz.sandbox.lifecycle.namespaces import describe_rest
 from applyviz.sandbox.parity.status import StatusError
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import CLEANUP, namespace_key
-from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, Target
-from applyviz.sandbox.storage.store import Key, StoredChange
+from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTarget
+from applyviz.sandbox.storage.store import ObjectKey, StoredChange
 
 _CLAIM_PROTECTION, _VOLUME_PROTECTION = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
-_CONTROLLER = Caller("system:kube-controller-manager", ("system:masters",))
+_CONTROLLER = RequestUser("system:kube-controller-manager", ("system:masters",))
 
 
 class Controllers:
     """Reacts to the changes of a transaction, until nothing is left to do."""
 
-    def __init__(self, cluster: Cluster, deleter: Deleter) -> None:
+    def __init__(self, cluster: SandboxCluster, deleter: Deleter) -> None:
         self._cluster = cluster
         self._deleter = deleter
         self._collector = GarbageCollector(cluster, self._delete)
@@ -37,7 +37,7 @@ class Controllers:
     def run(self) -> None:
         """React to what was written; must be inside the transaction that wrote it."""
         cluster = self._cluster
-        containers: set[Key] = set()
+        containers: set[ObjectKey] = set()
         held = admission_policies.caller.set(_CONTROLLER)
         try:
             while cluster.changes or containers:
@@ -65,7 +65,7 @@ class Controllers:
                     self._delete(key, "", grace=0)
             self.run()
 
-    def _delete(self, key: Key, policy: str, *, grace: int | None = None) -> None:
+    def _delete(self, key: ObjectKey, policy: str, *, grace: int | None = None) -> None:
         """A DELETE by a controller; what an admission policy refuses stays."""
         held = self._cluster.store.get(key)
         target = find_target(self._cluster, key, held) if held is not None else None
@@ -85,7 +85,7 @@ class Controllers:
             return
         if key.plural == "pods":
             for claim in _list_claims(change.before):
-                self._release_claim(Key("", "persistentvolumeclaims", key.namespace, claim))
+                self._release_claim(ObjectKey("", "persistentvolumeclaims", key.namespace, claim))
         elif held is None or not is_deleted(held):
             return
         elif key.plural == "persistentvolumeclaims":
@@ -93,7 +93,7 @@ class Controllers:
         elif key.plural == "persistentvolumes" and get_at(held, ("status", "phase")) != "Bound":
             release(self._cluster, key, _VOLUME_PROTECTION)
 
-    def _release_claim(self, key: Key) -> None:
+    def _release_claim(self, key: ObjectKey) -> None:
         held = self._cluster.store.get(key)
         if held is None or not is_deleted(held):
             return
@@ -101,15 +101,15 @@ class Controllers:
         if not any(key.name in _list_claims(pod) for pod in pods):
             release(self._cluster, key, _CLAIM_PROTECTION)
 
-    def _find_containers(self, change: StoredChange) -> set[Key]:
+    def _find_containers(self, change: StoredChange) -> set[ObjectKey]:
         """The namespace and the definition that may wait for the object, or that is the object itself."""
         key = change.key
         if (key.group, key.plural) in (("", "namespaces"), (CRD_GROUP, CRD_PLURAL)):
             return {key} if change.after is not None else set()
-        found = {Key(CRD_GROUP, CRD_PLURAL, "", f"{key.plural}.{key.group}")} if "." in key.group else set()
+        found = {ObjectKey(CRD_GROUP, CRD_PLURAL, "", f"{key.plural}.{key.group}")} if "." in key.group else set()
         return found | ({namespace_key(key.namespace)} if key.namespace else set())
 
-    def _finish(self, key: Key) -> None:
+    def _finish(self, key: ObjectKey) -> None:
         """Empty a deleted namespace or definition; it goes when nothing is left in it."""
         held = self._cluster.store.get(key)
         if held is None or not is_deleted(held):
@@ -119,20 +119,20 @@ class Controllers:
         elif self._cluster.has_controllers:
             self._finish_namespace(key)
 
-    def _finish_definition(self, key: Key, held: JSONObject) -> None:
+    def _finish_definition(self, key: ObjectKey, held: JSONObject) -> None:
         group, plural = held["spec"]["group"], held["spec"]["names"]["plural"]
         items = self._cluster.store.list(group, plural)
-        keys = [Key(group, plural, o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items]
+        keys = [ObjectKey(group, plural, o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items]
         self._empty(keys)
         if CLEANUP in (held["metadata"].get("finalizers") or ()) and not self._cluster.store.list(group, plural):
             release(self._cluster, key, CLEANUP)
 
-    def _finish_namespace(self, key: Key) -> None:
+    def _finish_namespace(self, key: ObjectKey) -> None:
         store = self._cluster.store
         self._empty(list(store.list_keys(key.name)))
         left = [(k, held) for k in store.list_keys(key.name) if (held := store.get(k)) is not None]
 
-        def change(target: Target, obj: MutableObject) -> None:
+        def change(target: ResourceTarget, obj: MutableObject) -> None:
             if left:
                 describe_rest(obj, left, self._cluster.now())
             else:
@@ -140,7 +140,7 @@ class Controllers:
 
         update_metadata(self._cluster, key, change, subresource="status" if left else "")
 
-    def _empty(self, keys: list[Key]) -> None:
+    def _empty(self, keys: list[ObjectKey]) -> None:
         for key in keys:
             held = self._cluster.store.get(key)
             if held is not None and not is_deleted(held):

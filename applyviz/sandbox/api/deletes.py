@@ -16,9 +16,9 @@ from applyviz.sandbox.api.write_options import DeleteOptions, read_delete_option
 from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted
 from applyviz.sandbox.lifecycle.grace_periods import note_end, shift
 from applyviz.sandbox.parity.status import StatusError, conflict, forbidden_request
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import CLEANUP, mark_terminating
-from applyviz.sandbox.storage.resources import CRD_PLURAL, Target
+from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 
 _RETURNS_OBJECT = frozenset(
@@ -38,10 +38,10 @@ _FOREVER = frozenset({"default", "kube-system", "kube-public"})
 class Deleter:
     """DELETE of an object and of a collection."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SandboxCluster) -> None:
         self._cluster = cluster
 
-    def delete(self, request: Request, route: Route, target: Target) -> Answer:
+    def delete(self, request: Request, route: Route, target: ResourceTarget) -> Answer:
         """DELETE of one object."""
         options = read_delete_options(request)
         live = self._cluster.get(target, route.namespace, route.name)
@@ -49,7 +49,7 @@ class Deleter:
         warnings = self.judge(target, live, is_dry_run=options.is_dry_run)
         return Answer(200, self.remove(target, live, options), warnings)
 
-    def delete_collection(self, request: Request, route: Route, target: Target) -> Answer:
+    def delete_collection(self, request: Request, route: Route, target: ResourceTarget) -> Answer:
         """DELETE of everything that the selectors choose."""
         options = read_delete_options(request)
         items = select_items(self._cluster, target, route.namespace, request.query)
@@ -63,14 +63,14 @@ class Deleter:
         body = {"kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": revision}, "items": items}
         return Answer(200, body, tuple(warnings))
 
-    def judge(self, target: Target, live: JSONObject, *, is_dry_run: bool) -> tuple[str, ...]:
+    def judge(self, target: ResourceTarget, live: JSONObject, *, is_dry_run: bool) -> tuple[str, ...]:
         """Ask the admission policies; gives what they warn of, raises `StatusError` for what they refuse."""
         store, registry, meta = self._cluster.store, self._cluster.registry, live["metadata"]
         route = Route(target.group, target.gvk.version, target.plural, meta.get("namespace", ""), meta["name"])
         attempt = Attempt("DELETE", target, route, meta["name"], target.gvk, None, clone(live), is_dry_run)
         return judge(attempt, store, registry)
 
-    def _check(self, target: Target, live: JSONObject, options: DeleteOptions) -> None:
+    def _check(self, target: ResourceTarget, live: JSONObject, options: DeleteOptions) -> None:
         meta, kind = live["metadata"], target.gvk.kind
         if target.plural == "namespaces" and meta["name"] in _FOREVER:
             raise forbidden_request("", "namespaces", meta["name"], "this namespace may not be deleted")
@@ -87,7 +87,7 @@ class Deleter:
             )
             raise _kind_conflict(target, kind, meta["name"], detail)
 
-    def remove(self, target: Target, live: MutableObject, options: DeleteOptions) -> MutableObject:
+    def remove(self, target: ResourceTarget, live: MutableObject, options: DeleteOptions) -> MutableObject:
         """Take an object away, or mark it when something holds it; gives the body of the answer."""
         if target.struct is not None and target.plural in ("namespaces", CRD_PLURAL):
             return self._remove_container(target, live, options)
@@ -107,7 +107,7 @@ class Deleter:
             return live
         return _success(target, meta)
 
-    def _store(self, target: Target, live: MutableObject, *, is_held: bool) -> None:
+    def _store(self, target: ResourceTarget, live: MutableObject, *, is_held: bool) -> None:
         cluster, meta = self._cluster, live["metadata"]
         key = target.key(meta.get("namespace", ""), meta["name"])
         if not is_held:
@@ -127,7 +127,7 @@ class Deleter:
             meta["deletionTimestamp"] = shift(meta["deletionTimestamp"], grace - meta["deletionGracePeriodSeconds"])
         meta["deletionGracePeriodSeconds"] = grace
 
-    def _remove_container(self, target: Target, live: MutableObject, options: DeleteOptions) -> MutableObject:
+    def _remove_container(self, target: ResourceTarget, live: MutableObject, options: DeleteOptions) -> MutableObject:
         """Mark a namespace or a definition; its contents go first."""
         cluster, meta = self._cluster, live["metadata"]
         meta.setdefault("deletionTimestamp", cluster.now())
@@ -156,7 +156,7 @@ def _is_shorter(meta: JSONObject, wanted: int | None) -> bool:
     return wanted is not None and wanted < (meta.get("deletionGracePeriodSeconds") or 0)
 
 
-def _set_finalizers(target: Target, meta: MutableObject, policy: str) -> None:
+def _set_finalizers(target: ResourceTarget, meta: MutableObject, policy: str) -> None:
     """The finalizers that a propagation policy asks for, in place of those of another."""
     held = meta.get("finalizers") or []
     if not policy and not {ORPHAN, FOREGROUND}.intersection(held) and (target.group, target.plural) in _ORPHANED:
@@ -168,11 +168,11 @@ def _set_finalizers(target: Target, meta: MutableObject, policy: str) -> None:
         del meta["finalizers"]
 
 
-def _kind_conflict(target: Target, kind: str, name: str, detail: str) -> StatusError:
+def _kind_conflict(target: ResourceTarget, kind: str, name: str, detail: str) -> StatusError:
     return conflict(target.group, kind, name, detail)
 
 
-def _success(target: Target, meta: JSONObject) -> MutableObject:
+def _success(target: ResourceTarget, meta: JSONObject) -> MutableObject:
     details: MutableObject = {"name": meta["name"], "kind": target.plural, "uid": meta.get("uid", "")}
     if target.group:
         details["group"] = target.group

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.engine.schema.model import Resource
 from applyviz.sandbox.api.openapi import find_openapi
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import builtin_resources
 
 VERSION: Mapping[str, str] = {
@@ -26,7 +26,7 @@ VERSION: Mapping[str, str] = {
 _STATUS_VERBS = ["get", "patch", "update"]
 
 
-def _all_resources(cluster: Cluster) -> list[Resource]:
+def _all_resources(cluster: SandboxCluster) -> list[Resource]:
     return [*builtin_resources().values(), *cluster.registry.list_customs()]
 
 
@@ -120,7 +120,7 @@ def _describe_aggregated(r: Resource) -> MutableObject:
     return entry
 
 
-def find_aggregated(path: str, cluster: Cluster) -> JSONObject | None:
+def find_aggregated(path: str, cluster: SandboxCluster) -> JSONObject | None:
     """The aggregated discovery document of `/api` or `/apis`, None for other paths."""
     groups = _by_group(_all_resources(cluster))
     if path == "/api":
@@ -129,7 +129,7 @@ def find_aggregated(path: str, cluster: Cluster) -> JSONObject | None:
     return _aggregate(groups) if path == "/apis" else None
 
 
-def find_document(path: str, cluster: Cluster) -> JSONObject | None:
+def find_document(path: str, cluster: SandboxCluster) -> JSONObject | None:
     """A document that is about no resource, None when there is none at the path."""
     path = "/" + path.strip("/")
     if path == "/version":
@@ -141,7 +141,7 @@ def find_document(path: str, cluster: Cluster) -> JSONObject | None:
     return _find_discovery(path, cluster)
 
 
-def _find_discovery(path: str, cluster: Cluster) -> JSONObject | None:
+def _find_discovery(path: str, cluster: SandboxCluster) -> JSONObject | None:
     groups = _by_group(_all_resources(cluster))
     parts = path.strip("/").split("/")
     if path == "/api":

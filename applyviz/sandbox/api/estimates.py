@@ -25,9 +25,9 @@ from applyviz.sandbox.storage.bodies import materialize
 from applyviz.sandbox.storage.bootstrap import MARK
 from applyviz.sandbox.storage.cluster import convert_custom
 from applyviz.sandbox.storage.definitions import namespace_key
-from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, Target
+from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.routing import Route, parse_path
-from applyviz.sandbox.storage.store import Key, MemoryStore
+from applyviz.sandbox.storage.store import MemoryStore, ObjectKey
 
 # Stands for the uid of a new object; wherever it turns up in an answer, only the real server knows the value.
 _UID = "00000000-0000-4000-8000-000000000000"
@@ -93,7 +93,7 @@ class EstimatingServer:
         body = request.body if isinstance(request.body, Mapping) else {}
         return replace(found, body=_at_version(without_chosen(found.body, body, live), live))
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: ObjectKey) -> None:
         """Remove the definition of a kind that is itself about to be written."""
         self._store.delete(key)
         if (key.group, key.plural) == (CRD_GROUP, CRD_PLURAL):
@@ -108,10 +108,10 @@ class EstimatingServer:
         with self._store.transaction():
             definition = _render_definition(name, kind, resource)
             definition["metadata"]["resourceVersion"] = str(self._store.next_revision())
-            self._store.put(Key(CRD_GROUP, CRD_PLURAL, "", name), definition)
+            self._store.put(ObjectKey(CRD_GROUP, CRD_PLURAL, "", name), definition)
 
 
-def _hold(target: Target, live: JSONObject) -> MutableObject | None:
+def _hold(target: ResourceTarget, live: JSONObject) -> MutableObject | None:
     """The live object as the store keeps it; None when it has fields that are unknown here."""
     metadata = {"uid": _UID, "resourceVersion": _VERSION, **live["metadata"]}
     held: MutableObject = clone({**live, "metadata": metadata})

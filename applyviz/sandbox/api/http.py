@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON, Answer, Request
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.sandbox.api.access_reviews import Caller
+from applyviz.sandbox.api.access_reviews import RequestUser
 from applyviz.sandbox.api.representations import find_form, shape_body, shape_event
 from applyviz.sandbox.api.server import Sandbox
 from applyviz.sandbox.api.watches import read_timeout
@@ -119,7 +119,7 @@ class HttpFace:
         token = read_token(headers.get("authorization", ""))
         return bool(token) and self._find_user(token) is not None
 
-    def _answer(self, request: Request, payload: Payload, headers: Mapping[str, str], caller: Caller) -> Response:
+    def _answer(self, request: Request, payload: Payload, headers: Mapping[str, str], caller: RequestUser) -> Response:
         accept = headers.get("accept", "")
         if request.path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept:
             return _render(Answer(200, self._sandbox.discover(request.path)), _AGGREGATED)
@@ -187,7 +187,7 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(value.strip() for value in text.split(",") if value.strip())
 
 
-def _read_caller(headers: Mapping[str, str]) -> Caller:
+def _read_caller(headers: Mapping[str, str]) -> RequestUser:
     """Whom `kubectl --as` acts as, with groups, uid and what else is known of them."""
     user = headers.get("impersonate-user", "")
     extra = {unquote(name.removeprefix(_EXTRA)): text for name, text in headers.items() if name.startswith(_EXTRA)}
@@ -196,7 +196,7 @@ def _read_caller(headers: Mapping[str, str]) -> Caller:
         message = f"requested {next(filter(None, told))!r} without impersonating a user"
         raise StatusError(500, "InternalError", f"Internal error occurred: {message}")
     known = tuple((key, _split(text)) for key, text in sorted(extra.items()))
-    return Caller(user, _split(told[0]), told[1], known)
+    return RequestUser(user, _split(told[0]), told[1], known)
 
 
 def _manager(agent: str) -> str:

@@ -24,7 +24,7 @@ from applyviz.engine.objects.exchange import (
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
 from applyviz.engine.schema.definitions import OBJECT_META
 from applyviz.engine.schema.model import Resource
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.resources import builtin_resources
 
 _ROOT = "/openapi/v3"
@@ -136,7 +136,7 @@ def _custom_schema(schema: JSONObject | None) -> MutableObject:
     return {**(schema or {"type": "object"}), "properties": properties}
 
 
-def _custom_document(group: str, version: str, cluster: Cluster) -> JSONObject | None:
+def _custom_document(group: str, version: str, cluster: SandboxCluster) -> JSONObject | None:
     schemas, paths = _collect([OBJECT_META]), {}
     for definition in cluster.registry.list_definitions():
         spec = definition["spec"]
@@ -152,7 +152,7 @@ def _custom_document(group: str, version: str, cluster: Cluster) -> JSONObject |
     return _assemble(schemas, paths) if paths else None
 
 
-def find_openapi(path: str, cluster: Cluster) -> JSONObject | None:
+def find_openapi(path: str, cluster: SandboxCluster) -> JSONObject | None:
     """The index or the document of a path, None when there is none."""
     if path == _ROOT:
         return {"paths": dict(_index(cluster))}
@@ -165,7 +165,7 @@ def find_openapi(path: str, cluster: Cluster) -> JSONObject | None:
     return _builtin_document(group, version) or _custom_document(group, version, cluster)
 
 
-def _index(cluster: Cluster) -> Iterator[tuple[str, JSONObject]]:
+def _index(cluster: SandboxCluster) -> Iterator[tuple[str, JSONObject]]:
     versions = {(g, v): "v1.36.3" for g, v, _ in builtin_resources()}
     revisions = "".join(d["metadata"].get("resourceVersion", "") + "," for d in cluster.registry.list_definitions())
     versions.update({(r.gvk.group, r.gvk.version): revisions for r in cluster.registry.list_customs()})

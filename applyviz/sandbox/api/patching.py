@@ -36,7 +36,7 @@ from applyviz.sandbox.parity.payloads import (
 )
 from applyviz.sandbox.parity.status import StatusError, bad_request, unsupported_media_type
 from applyviz.sandbox.storage.bodies import Body, read_patched
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 
 _MAP: Final = "map[string]interface {}"
 _OPERATION: Final = GoStruct(
@@ -50,7 +50,7 @@ _OPERATION: Final = GoStruct(
 _CUSTOM_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
-def check_patch_type(target: Target, content_type: str) -> None:
+def check_patch_type(target: ResourceTarget, content_type: str) -> None:
     """Refuse a type of patch that the resource does not take (415)."""
     if target.struct is None and content_type not in _CUSTOM_TYPES:
         raise unsupported_media_type(
@@ -61,7 +61,7 @@ def check_patch_type(target: Target, content_type: str) -> None:
         raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", has_details=True)
 
 
-def apply_patch(target: Target, content_type: str, payload: Payload, live: JSONObject, validation: str) -> Body:
+def apply_patch(target: ResourceTarget, content_type: str, payload: Payload, live: JSONObject, validation: str) -> Body:
     """The object that a JSON, merge or strategic patch makes.
 
     - Raises `StatusError` when the patch cannot be read (400), does not apply, or makes no object of the kind (422).

@@ -16,19 +16,19 @@ from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import MutableObject
 from applyviz.sandbox.api.selectors import read_field_selector, read_label_selector
 from applyviz.sandbox.parity.status import bad_request
-from applyviz.sandbox.storage.cluster import Cluster
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 
 _TRIES = 5
 
 
-def read_object(cluster: Cluster, route: Route, target: Target) -> Answer:
+def read_object(cluster: SandboxCluster, route: Route, target: ResourceTarget) -> Answer:
     """GET of one object or of its status."""
     return Answer(200, cluster.get(target, route.namespace, route.name))
 
 
-def read_selection(target: Target, query: Mapping[str, str]) -> Callable[[MutableObject], bool]:
+def read_selection(target: ResourceTarget, query: Mapping[str, str]) -> Callable[[MutableObject], bool]:
     """The test of the selectors of a query, for objects at the version of the target.
 
     - Raises `StatusError` (400) for selectors that cannot be read.
@@ -38,7 +38,9 @@ def read_selection(target: Target, query: Mapping[str, str]) -> Callable[[Mutabl
     return lambda obj: fits(obj["metadata"].get("labels") or {}) and (passes is None or passes(obj))
 
 
-def select_items(cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str]) -> list[MutableObject]:
+def select_items(
+    cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
+) -> list[MutableObject]:
     """All objects that the selectors of a query choose."""
     is_chosen = read_selection(target, query)
     items = [cluster.read(target, o) for o in cluster.store.list(target.group, target.plural, namespace or None)]
@@ -46,7 +48,7 @@ def select_items(cluster: Cluster, target: Target, namespace: str, query: Mappin
 
 
 def select_at_revision(
-    cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str]
+    cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]
 ) -> tuple[list[MutableObject], int]:
     """The chosen objects and the revision that they are of: a watch from there misses no change and repeats none.
 
@@ -75,7 +77,7 @@ def _place(item: MutableObject) -> tuple[str, str]:
     return meta.get("namespace", ""), meta["name"]
 
 
-def list_objects(cluster: Cluster, request: Request, route: Route, target: Target) -> Answer:
+def list_objects(cluster: SandboxCluster, request: Request, route: Route, target: ResourceTarget) -> Answer:
     """GET of a collection."""
     query = request.query
     items, revision = select_at_revision(cluster, target, route.namespace, query)

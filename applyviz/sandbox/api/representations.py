@@ -11,7 +11,7 @@ from datetime import datetime
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.api.tables import render_table
 from applyviz.sandbox.api.watches import ERROR, WatchEvent
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 
 _METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 
@@ -27,7 +27,9 @@ def find_form(accept: str) -> str:
     return ""
 
 
-def shape_body(target: Target, body: JSONObject, form: str, query: Mapping[str, str], now: datetime) -> JSONObject:
+def shape_body(
+    target: ResourceTarget, body: JSONObject, form: str, query: Mapping[str, str], now: datetime
+) -> JSONObject:
     """An object or a list in a form; `now` is for the ages in tables."""
     if form == "Table":
         return render_table(target, body, now, include=query.get("includeObject", "Metadata"))
@@ -35,7 +37,7 @@ def shape_body(target: Target, body: JSONObject, form: str, query: Mapping[str, 
 
 
 def shape_event(
-    target: Target, event: WatchEvent, form: str, query: Mapping[str, str], now: datetime, *, has_columns: bool
+    target: ResourceTarget, event: WatchEvent, form: str, query: Mapping[str, str], now: datetime, *, has_columns: bool
 ) -> MutableObject:
     """A line of a watch; `has_columns`: an event before it told the columns of the table already."""
     obj = event.object

@@ -11,22 +11,28 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.sandbox.api.patching import refuse_patch
 from applyviz.sandbox.api.write_options import read_options
-from applyviz.sandbox.api.writes import Write, Writer, book, merge_applied
+from applyviz.sandbox.api.writes import StoredWrite, Writer, book, merge_applied
 from applyviz.sandbox.parity.payloads import Payload
 from applyviz.sandbox.parity.status import StatusError, bad_request
 from applyviz.sandbox.storage.bodies import Body
-from applyviz.sandbox.storage.cluster import Cluster
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scale_owners import entries_of_parent, entries_of_scale
 from applyviz.sandbox.storage.scaling import field_paths, read_replicas, render_scale, scale_kind, write_replicas
 
 
 def write_scale(
-    cluster: Cluster, writer: Writer, request: Request, route: Route, target: Target, user: str, payload: Payload
+    cluster: SandboxCluster,
+    writer: Writer,
+    request: Request,
+    route: Route,
+    target: ResourceTarget,
+    user: str,
+    payload: Payload,
 ) -> Answer:
     """PUT or PATCH of the scale subresource; the answer is a Scale."""
-    write = Write(request, route, target, read_options(request, user), payload)
+    write = StoredWrite(request, route, target, read_options(request, user), payload)
     live = cluster.get(target, route.namespace, route.name)
     entries, paths = live["metadata"].get("managedFields") or [], field_paths(target)
     before = render_scale(target, live)
@@ -44,7 +50,7 @@ def write_scale(
     return replace(answer, body=render_scale(target, answer.body))
 
 
-def _change(write: Write, before: MutableObject, now: str) -> MutableObject:
+def _change(write: StoredWrite, before: MutableObject, now: str) -> MutableObject:
     """The Scale after the write, with its managedFields."""
     request, kind = write.request, scale_kind()
     if not isinstance(request.body, (dict, list)):

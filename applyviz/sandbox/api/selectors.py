@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.sandbox.parity.status import StatusError, bad_request
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 
 _SET = re.compile(r"\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*\Z")
 _COMPARE = re.compile(r"\s*+([^\s!=<>,()]++)\s*+(==|=|!=|>|<)\s*+([^\s,()]*+)\s*+\Z")
@@ -101,13 +101,13 @@ def read_label_selector(text: str) -> Test:
     return lambda labels: all(test(labels) for test in tests)
 
 
-def _refuse_field(name: str, target: Target) -> StatusError:
+def _refuse_field(name: str, target: ResourceTarget) -> StatusError:
     if target.struct is None or target.plural in _FIELDS:
         return bad_request(f"field label not supported: {name}")
     return bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 
-def read_field_selector(text: str, target: Target) -> Callable[[JSONObject], bool]:
+def read_field_selector(text: str, target: ResourceTarget) -> Callable[[JSONObject], bool]:
     """The test that a field selector describes.
 
     - Raises `StatusError` (400) for a field that cannot be selected.

@@ -15,7 +15,7 @@ from datetime import datetime
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject
 from applyviz.sandbox.api import admission_policies
-from applyviz.sandbox.api.access_reviews import Caller, answer_review
+from applyviz.sandbox.api.access_reviews import RequestUser, answer_review
 from applyviz.sandbox.api.controllers import Controllers
 from applyviz.sandbox.api.deletes import Deleter
 from applyviz.sandbox.api.discovery_documents import find_aggregated, find_document
@@ -26,14 +26,14 @@ from applyviz.sandbox.api.writes import Writer
 from applyviz.sandbox.parity.payloads import Payload
 from applyviz.sandbox.parity.status import StatusError, bad_request, method_not_allowed, no_such_path, not_found
 from applyviz.sandbox.storage import bootstrap
-from applyviz.sandbox.storage.cluster import Cluster
-from applyviz.sandbox.storage.resources import Registry, Target
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import Registry, ResourceTarget
 from applyviz.sandbox.storage.routing import Route, parse_path
 from applyviz.sandbox.storage.scaling import render_scale
 from applyviz.sandbox.storage.store import Store
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_SELF = Caller()
+_SELF = RequestUser()
 
 
 def _new_uid() -> str:
@@ -58,14 +58,14 @@ class Sandbox:
         has_controllers: bool = True,
     ) -> None:
         self.registry = Registry(store)
-        self._cluster = Cluster(store, clock, new_uid, self.registry, has_controllers)
+        self._cluster = SandboxCluster(store, clock, new_uid, self.registry, has_controllers)
         self._writer, self._deleter = Writer(self._cluster), Deleter(self._cluster)
         self._controllers = Controllers(self._cluster, self._deleter)
         self._store = store
         self._is_started = False
 
     def handle(
-        self, request: Request, *, user: str = "", payload: Payload | None = None, caller: Caller = _SELF
+        self, request: Request, *, user: str = "", payload: Payload | None = None, caller: RequestUser = _SELF
     ) -> Answer:
         """Answer one request; `user` names the field manager when the query does not.
 
@@ -107,7 +107,7 @@ class Sandbox:
             self._is_started = True
         self._controllers.run_due()
 
-    def _find_collection(self, request: Request) -> tuple[Route, Target]:
+    def _find_collection(self, request: Request) -> tuple[Route, ResourceTarget]:
         route = parse_path(request.path)
         target = self.registry.find(route) if route is not None else None
         if route is None or target is None or route.name:
@@ -119,7 +119,7 @@ class Sandbox:
         """The aggregated discovery document of `/api` or `/apis`."""
         return find_aggregated(path, self._cluster)
 
-    def _route(self, request: Request, user: str, payload: Payload, caller: Caller) -> Answer:
+    def _route(self, request: Request, user: str, payload: Payload, caller: RequestUser) -> Answer:
         route = parse_path(request.path)
         if route is None:
             document = find_document(request.path, self._cluster)
@@ -142,7 +142,7 @@ class Sandbox:
             return answer
 
     @staticmethod
-    def _check_shape(request: Request, route: Route, target: Target) -> None:
+    def _check_shape(request: Request, route: Route, target: ResourceTarget) -> None:
         """Refuse subresources and verbs that the resource does not have."""
         if route.subresource and route.subresource not in target.resource.subresources:
             raise no_such_path() if target.struct is not None else not_found(target.group, target.plural, route.name)
@@ -154,7 +154,7 @@ class Sandbox:
         if needs_namespace and (request.method != "GET" or route.name):
             raise method_not_allowed(target.group, target.plural)
 
-    def _act(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+    def _act(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
         method = request.method
         if not route.name:
             return self._act_on_collection(request, route, target, user, payload)
@@ -174,7 +174,9 @@ class Sandbox:
             return self._deleter.delete(request, route, target)
         raise method_not_allowed(target.group, target.plural)
 
-    def _act_on_collection(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+    def _act_on_collection(
+        self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload
+    ) -> Answer:
         match request.method:
             case "GET":
                 return list_objects(self._cluster, request, route, target)

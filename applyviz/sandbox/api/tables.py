@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, get_at
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 
 Cell = Callable[[JSONObject], Any]
 Column = tuple[str, str, Cell]
@@ -162,7 +162,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
 }
 
 
-def _custom_columns(target: Target) -> list[Column]:
+def _custom_columns(target: ResourceTarget) -> list[Column]:
     versions = (target.definition or {}).get("spec", {}).get("versions") or ()
     entry: JSONObject = next((v for v in versions if v["name"] == target.gvk.version), {})
     found: list[Column] = []
@@ -177,7 +177,9 @@ def _metadata_of(obj: JSONObject) -> MutableObject:
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
-def render_table(target: Target, body: JSONObject, now: datetime, *, include: str = "Metadata") -> MutableObject:
+def render_table(
+    target: ResourceTarget, body: JSONObject, now: datetime, *, include: str = "Metadata"
+) -> MutableObject:
     """The table of a list or of one object; `include` is Metadata, Object or None."""
     is_list = isinstance(body.get("items"), list)
     items: Sequence[JSONObject] = body["items"] if is_list else [body]

@@ -21,8 +21,8 @@ from applyviz.sandbox.parity.status import (
     forbidden,
     invalid_object,
 )
-from applyviz.sandbox.storage.cluster import Cluster
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.store import StoredChange
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
@@ -61,7 +61,7 @@ def read_timeout(query: Mapping[str, str], most: float) -> float:
     return min(float(wanted), most) if wanted > 0 else most
 
 
-def start_watch(cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str]) -> WatchStep:
+def start_watch(cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str]) -> WatchStep:
     """The first step: the present where the client has seen nothing, else what it has missed.
 
     - Raises `StatusError` for options that make no sense together, and selectors that cannot be read.
@@ -78,7 +78,9 @@ def start_watch(cluster: Cluster, target: Target, namespace: str, query: Mapping
     return WatchStep(tuple(events), revision)
 
 
-def continue_watch(cluster: Cluster, target: Target, namespace: str, query: Mapping[str, str], since: int) -> WatchStep:
+def continue_watch(
+    cluster: SandboxCluster, target: ResourceTarget, namespace: str, query: Mapping[str, str], since: int
+) -> WatchStep:
     """What happened after a revision; an error and the end when the changes since then are compacted."""
     is_chosen = read_selection(target, query)
     reached = max(since, cluster.store.revision())  # read first: nothing up to it is committed later
@@ -90,7 +92,7 @@ def continue_watch(cluster: Cluster, target: Target, namespace: str, query: Mapp
     return WatchStep(tuple(events), max(reached, changes[-1].revision) if changes else reached)
 
 
-def bookmark(target: Target, revision: int, *, is_initial_end: bool = False) -> WatchEvent:
+def bookmark(target: ResourceTarget, revision: int, *, is_initial_end: bool = False) -> WatchEvent:
     """The event that tells how far a watch is: an empty object with that revision."""
     meta: MutableObject = {"resourceVersion": str(revision)}
     if is_initial_end:
@@ -101,7 +103,7 @@ def bookmark(target: Target, revision: int, *, is_initial_end: bool = False) -> 
 
 
 def _find_event(
-    cluster: Cluster, target: Target, change: StoredChange, is_chosen: Callable[[MutableObject], bool]
+    cluster: SandboxCluster, target: ResourceTarget, change: StoredChange, is_chosen: Callable[[MutableObject], bool]
 ) -> WatchEvent | None:
     """The event of a change for who sees only what the selectors choose: an object may come into sight, and leave."""
     before = cluster.read(target, change.before) if change.before is not None else None
@@ -115,7 +117,7 @@ def _find_event(
     return WatchEvent(DELETED, _typed(target, last))
 
 
-def _typed(target: Target, obj: JSONObject) -> JSONObject:
+def _typed(target: ResourceTarget, obj: JSONObject) -> JSONObject:
     return {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version, **obj}
 
 

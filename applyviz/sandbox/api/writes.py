@@ -38,12 +38,12 @@ from applyviz.sandbox.parity.status import (
     not_found,
 )
 from applyviz.sandbox.storage.bodies import Body, check_identity, read_applied, read_body
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.definitions import namespace_key, settle
-from applyviz.sandbox.storage.resources import CRD_PLURAL, Target
+from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.scaling import SCALE, render_scale
-from applyviz.sandbox.storage.service_allocation import allot_service
+from applyviz.sandbox.storage.service_allocation import allocate_service
 from applyviz.sandbox.storage.storage_strategy import prepare_create, prepare_update
 from applyviz.sandbox.validation.objects import validate_create, validate_update
 
@@ -65,12 +65,12 @@ _CREATED_BY_PUT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class StoredWrite:
     """One write request, read: what it is about and how it is to be done."""
 
     request: Request
     route: Route
-    target: Target
+    target: ResourceTarget
     options: WriteOptions
     payload: Payload
 
@@ -81,7 +81,7 @@ class Write:
 
 
 def merge_applied(
-    write: Write, kind: KindSchema, live: JSONObject | None, applied: JSONObject, now: str
+    write: StoredWrite, kind: KindSchema, live: JSONObject | None, applied: JSONObject, now: str
 ) -> MutableObject:
     """The object that an apply makes, with its managedFields.
 
@@ -108,7 +108,7 @@ def merge_applied(
     return result
 
 
-def book(write: Write, kind: KindSchema, live: JSONObject | None, obj: MutableObject, now: str) -> None:
+def book(write: StoredWrite, kind: KindSchema, live: JSONObject | None, obj: MutableObject, now: str) -> None:
     """Put the ownership after a write that is no apply into the object."""
     manager, subresource = write.options.manager, write.route.subresource
     try:
@@ -134,13 +134,13 @@ def _warning(warnings: tuple[str, ...]) -> Iterator[None]:
 class Writer:
     """The writing verbs of a cluster but delete."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: SandboxCluster) -> None:
         self._cluster = cluster
 
-    def create(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+    def create(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
         """POST to a collection."""
         payload.negotiate()
-        write = Write(request, route, target, read_options(request, user), payload)
+        write = StoredWrite(request, route, target, read_options(request, user), payload)
         body = read_body(target, payload, write.options.validation)
         with _warning(body.warnings):
             check_identity(route, target, body.obj, is_create=True)
@@ -150,9 +150,9 @@ class Writer:
             book(write, write.target.kind, None, body.obj, self._cluster.now())
             return self._store_new(write, body)
 
-    def replace(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+    def replace(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
         """PUT of an object or of its status."""
-        write = Write(request, route, target, read_options(request, user), payload)
+        write = StoredWrite(request, route, target, read_options(request, user), payload)
         body = read_body(target, payload, write.options.validation)
         with _warning(body.warnings):
             check_identity(route, target, body.obj)
@@ -167,10 +167,10 @@ class Writer:
             _check_uid(write, body.obj, live)
             return self.store_changed(write, body, live)
 
-    def patch(self, request: Request, route: Route, target: Target, user: str, payload: Payload) -> Answer:
+    def patch(self, request: Request, route: Route, target: ResourceTarget, user: str, payload: Payload) -> Answer:
         """PATCH of any of the four types."""
         check_patch_type(target, request.content_type)
-        write = Write(request, route, target, read_options(request, user), payload)
+        write = StoredWrite(request, route, target, read_options(request, user), payload)
         if request.content_type == APPLY_PATCH:
             return self._apply(write)
         live = self._cluster.get(target, route.namespace, route.name)
@@ -180,7 +180,7 @@ class Writer:
             book(write, write.target.kind, live, body.obj, self._cluster.now())
             return self.store_changed(write, body, live)
 
-    def _apply(self, write: Write) -> Answer:
+    def _apply(self, write: StoredWrite) -> Answer:
         live = self._cluster.find(write.target, write.namespace, write.route.name)
         if live is None and write.route.subresource:
             raise not_found(write.target.group, write.target.plural, write.route.name)
@@ -199,7 +199,7 @@ class Writer:
                 return self._store_new(write, Body(obj, warnings))
             return self.store_changed(write, Body(obj, warnings), live)
 
-    def _check_namespace(self, write: Write, obj: JSONObject) -> None:
+    def _check_namespace(self, write: StoredWrite, obj: JSONObject) -> None:
         if not write.target.resource.is_namespaced:
             return
         namespace = self._cluster.store.get(namespace_key(write.namespace))
@@ -211,7 +211,7 @@ class Writer:
             cause = ("NamespaceTerminating", f"namespace {write.namespace} is being terminated", "metadata.namespace")
             raise forbidden_request(write.target.group, write.target.plural, name, detail, [cause])
 
-    def _store_new(self, write: Write, body: Body) -> Answer:
+    def _store_new(self, write: StoredWrite, body: Body) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
         meta = obj["metadata"]
         self._check_namespace(write, obj)
@@ -235,7 +235,7 @@ class Writer:
         settle(cluster, target, obj)
         return Answer(201, answer, body.warnings)
 
-    def store_changed(self, write: Write, body: Body, live: MutableObject) -> Answer:
+    def store_changed(self, write: StoredWrite, body: Body, live: MutableObject) -> Answer:
         cluster, target, obj = self._cluster, write.target, body.obj
         if target.struct is None and not obj.get("apiVersion"):
             raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
@@ -261,7 +261,7 @@ class Writer:
         settle(cluster, target, obj)
         return Answer(200, answer, body.warnings)
 
-    def _judge(self, write: Write, body: Body, live: JSONObject | None) -> Body:
+    def _judge(self, write: StoredWrite, body: Body, live: JSONObject | None) -> Body:
         """Ask the admission policies; what they warn of comes after the warnings about fields."""
         target, obj, gvk = write.target, body.obj, write.target.gvk
         if write.route.subresource == "scale":
@@ -273,9 +273,9 @@ class Writer:
         )
         return Body(body.obj, (*body.warnings, *judge(attempt, self._cluster.store, self._cluster.registry)))
 
-    def _allot(self, write: Write, obj: MutableObject, live: JSONObject | None) -> None:
+    def _allot(self, write: StoredWrite, obj: MutableObject, live: JSONObject | None) -> None:
         if write.target.plural == "services" and not write.target.group and not write.route.subresource:
-            _refuse_invalid(write, obj, allot_service(obj, live, self._cluster.store))
+            _refuse_invalid(write, obj, allocate_service(obj, live, self._cluster.store))
 
 
 def _keep_sent_entries(obj: MutableObject, payload: Payload) -> None:
@@ -302,7 +302,7 @@ def _without_times(meta: JSONObject) -> list[JSONObject]:
     return [{k: v for k, v in e.items() if k != "time"} for e in meta.get("managedFields") or ()]
 
 
-def _refuse_invalid(write: Write, obj: JSONObject, errors: list[FieldError]) -> None:
+def _refuse_invalid(write: StoredWrite, obj: JSONObject, errors: list[FieldError]) -> None:
     if errors:
         name = obj["metadata"].get("name", "")
         # A custom resource is named by the kind that it says, even where that is what is wrong.
@@ -322,7 +322,7 @@ def _restore_server_fields(obj: MutableObject, live: JSONObject) -> None:
             del meta[name]
 
 
-def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
+def _check_version(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
     wanted = obj["metadata"].get("resourceVersion") or ""
     target = write.target
     if not wanted:
@@ -333,7 +333,7 @@ def _check_version(write: Write, obj: JSONObject, live: JSONObject) -> None:
         raise conflict(target.group, target.plural, write.route.name, MODIFIED)
 
 
-def _check_uid(write: Write, obj: JSONObject, live: JSONObject) -> None:
+def _check_uid(write: StoredWrite, obj: JSONObject, live: JSONObject) -> None:
     """The uid of a PUT is a precondition."""
     wanted, held = obj["metadata"].get("uid"), live["metadata"].get("uid")
     if not wanted or wanted == held:

@@ -126,7 +126,7 @@ define("-", "TT")(lambda a, b: Duration(check_int(a.nanos - b.nanos)))
 def _join(left: Any, right: Any) -> Any:
     """Texts, bytes and lists one after the other; a set and a list with keys take each entry once."""
     if len(left) + len(right) > SIZE_LIMIT:
-        raise CelError("operation cancelled: actual cost limit exceeded")
+        raise CelError("operation canceled: actual cost limit exceeded")
     if not isinstance(left, Entries):
         return [*left, *right] if isinstance(left, list) else left + right
     found = list(left)

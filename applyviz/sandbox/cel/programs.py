@@ -23,7 +23,7 @@ class CostError(CelError):
     """The evaluation would take too long."""
 
     def __init__(self) -> None:
-        super().__init__("operation cancelled: actual cost limit exceeded")
+        super().__init__("operation canceled: actual cost limit exceeded")
 
 
 class Meter:

@@ -55,7 +55,7 @@ def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
 
 def _check_size(size: int) -> None:
     if size > SIZE_LIMIT:
-        raise CelError("operation cancelled: actual cost limit exceeded")
+        raise CelError("operation canceled: actual cost limit exceeded")
 
 
 def _split(text: str, by: str, limit: int) -> list[str]:
@@ -215,7 +215,7 @@ def _distinct(items: list[Any]) -> list[Any]:
 @define("lists.range", "i")
 def _range(count: int) -> list[int]:
     if count > 100_000:
-        raise CelError("operation cancelled: actual cost limit exceeded")
+        raise CelError("operation canceled: actual cost limit exceeded")
     return list(range(count))
 
 

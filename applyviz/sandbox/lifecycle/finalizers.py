@@ -12,10 +12,10 @@ from applyviz.engine.objects.errors import OwnershipError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.ownership import updates
-from applyviz.sandbox.storage.cluster import Cluster
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
-from applyviz.sandbox.storage.store import Key
+from applyviz.sandbox.storage.store import ObjectKey
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _MANAGER = "kube-controller-manager"
@@ -26,7 +26,7 @@ def is_deleted(obj: JSONObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def is_released(target: Target, obj: JSONObject) -> bool:
+def is_released(target: ResourceTarget, obj: JSONObject) -> bool:
     """Whether a deleted object is held by nothing any more: no finalizer, no grace period, no contents."""
     meta = obj["metadata"]
     if not meta.get("deletionTimestamp") or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
@@ -35,14 +35,18 @@ def is_released(target: Target, obj: JSONObject) -> bool:
     return not (is_namespace and (obj.get("spec") or {}).get("finalizers"))
 
 
-def find_target(cluster: Cluster, key: Key, held: JSONObject) -> Target | None:
+def find_target(cluster: SandboxCluster, key: ObjectKey, held: JSONObject) -> ResourceTarget | None:
     """The resource of a stored object at its storage version."""
     gvk = GroupVersionKind.from_object(held)
     return cluster.registry.find(Route(key.group, gvk.version, key.plural))
 
 
 def update_metadata(
-    cluster: Cluster, key: Key, change: Callable[[Target, MutableObject], None], *, subresource: str = ""
+    cluster: SandboxCluster,
+    key: ObjectKey,
+    change: Callable[[ResourceTarget, MutableObject], None],
+    *,
+    subresource: str = "",
 ) -> None:
     """Write an object as a controller does; it is removed when nothing holds it any more."""
     held = cluster.store.get(key)
@@ -70,10 +74,10 @@ def update_metadata(
     cluster.save(target, obj)
 
 
-def release(cluster: Cluster, key: Key, finalizer: str) -> None:
+def release(cluster: SandboxCluster, key: ObjectKey, finalizer: str) -> None:
     """Take one finalizer of an object away."""
 
-    def change(_: Target, obj: MutableObject) -> None:
+    def change(_: ResourceTarget, obj: MutableObject) -> None:
         kept = [f for f in obj["metadata"].get("finalizers") or () if f != finalizer]
         if kept:
             obj["metadata"]["finalizers"] = kept

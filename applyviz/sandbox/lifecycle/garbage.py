@@ -13,12 +13,12 @@ from enum import Enum, auto
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, MutableObject
 from applyviz.sandbox.lifecycle.finalizers import FOREGROUND, ORPHAN, is_deleted, release, update_metadata
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.dependents import list_dependents, list_owners
-from applyviz.sandbox.storage.resources import Target
-from applyviz.sandbox.storage.store import Key, StoredChange
+from applyviz.sandbox.storage.resources import ResourceTarget
+from applyviz.sandbox.storage.store import ObjectKey, StoredChange
 
-Delete = Callable[[Key, str], None]
+Delete = Callable[[ObjectKey, str], None]
 """Deletes the object at a key with a propagation policy, as a request of a controller."""
 
 
@@ -34,7 +34,7 @@ class _Owner(Enum):
 class GarbageCollector:
     """Reacts to changes of owners and dependents."""
 
-    def __init__(self, cluster: Cluster, delete: Delete) -> None:
+    def __init__(self, cluster: SandboxCluster, delete: Delete) -> None:
         self._cluster = cluster
         self._delete = delete
 
@@ -51,7 +51,7 @@ class GarbageCollector:
         for key, _ in list_dependents(self._cluster.store, str(owner["metadata"].get("uid", ""))):
             self._visit(key)
 
-    def _visit_owner(self, key: Key, reference: JSONObject) -> None:
+    def _visit_owner(self, key: ObjectKey, reference: JSONObject) -> None:
         """An owner may wait for the object that has just changed."""
         owner = self._find_owner(key, reference)
         if owner is None:
@@ -60,7 +60,7 @@ class GarbageCollector:
         if held is not None and held["metadata"].get("uid") == reference.get("uid") and is_deleted(held):
             self._visit(owner)
 
-    def _visit(self, key: Key) -> None:
+    def _visit(self, key: ObjectKey) -> None:
         held = self._cluster.store.get(key)
         if held is None or key.plural == "events":
             return
@@ -72,13 +72,13 @@ class GarbageCollector:
         elif FOREGROUND in finalizers:
             self._delete_dependents(key, held)
 
-    def _orphan_dependents(self, key: Key, owner: JSONObject) -> None:
+    def _orphan_dependents(self, key: ObjectKey, owner: JSONObject) -> None:
         uid = str(owner["metadata"]["uid"])
         for dependent, held in list_dependents(self._cluster.store, uid):
             self._keep_owners(dependent, [o for o in list_owners(held) if o.get("uid") != uid])
         release(self._cluster, key, ORPHAN)
 
-    def _delete_dependents(self, key: Key, owner: JSONObject) -> None:
+    def _delete_dependents(self, key: ObjectKey, owner: JSONObject) -> None:
         """Delete them first; those that block the deletion of the owner keep it until they are gone."""
         uid = str(owner["metadata"]["uid"])
         for dependent, held in list_dependents(self._cluster.store, uid):
@@ -88,7 +88,7 @@ class GarbageCollector:
         if not any(o.get("uid") == uid and o.get("blockOwnerDeletion") for o in left):
             release(self._cluster, key, FOREGROUND)
 
-    def _collect(self, key: Key, held: JSONObject) -> None:
+    def _collect(self, key: ObjectKey, held: JSONObject) -> None:
         """Delete an object that has lost its owners, or forget those that it has lost beside others."""
         references = list_owners(held)
         found = [self._classify(key, reference) for reference in references]
@@ -111,7 +111,7 @@ class GarbageCollector:
             key, "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
         )
 
-    def _classify(self, key: Key, reference: JSONObject) -> _Owner:
+    def _classify(self, key: ObjectKey, reference: JSONObject) -> _Owner:
         owner = self._find_owner(key, reference)
         if owner is None:
             return _Owner.UNKNOWN
@@ -121,7 +121,7 @@ class GarbageCollector:
         is_waiting = is_deleted(held) and FOREGROUND in (held["metadata"].get("finalizers") or ())
         return _Owner.WAITING if is_waiting else _Owner.SOLID
 
-    def _find_owner(self, key: Key, reference: JSONObject) -> Key | None:
+    def _find_owner(self, key: ObjectKey, reference: JSONObject) -> ObjectKey | None:
         """Where the owner of an object would be: in the namespace of the object, or in none."""
         gvk = GroupVersionKind.from_object(reference)
         target = self._cluster.registry.find_kind(gvk)
@@ -129,8 +129,8 @@ class GarbageCollector:
             return None
         return target.key(key.namespace, str(reference.get("name", "")))
 
-    def _keep_owners(self, key: Key, owners: list[JSONObject]) -> None:
-        def change(target: Target, obj: MutableObject) -> None:
+    def _keep_owners(self, key: ObjectKey, owners: list[JSONObject]) -> None:
+        def change(target: ResourceTarget, obj: MutableObject) -> None:
             if owners:
                 obj["metadata"]["ownerReferences"] = owners
             else:

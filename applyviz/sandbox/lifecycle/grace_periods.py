@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from applyviz.sandbox.storage.store import Key, Store
+from applyviz.sandbox.storage.store import ObjectKey, Store
 
 _ENDS = "grace-ends"
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
@@ -19,7 +19,7 @@ def shift(moment: str, seconds: int) -> str:
     return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).astimezone(UTC).strftime(_FORM)
 
 
-def note_end(store: Store, key: Key, end: str) -> None:
+def note_end(store: Store, key: ObjectKey, end: str) -> None:
     """Remember when the grace period of an object ends; must be inside a transaction."""
     kept = [e for e in _read(store) if tuple(e[1:]) != key]
     store.put_meta(_ENDS, sorted([*kept, [end, *key]]))
@@ -31,11 +31,11 @@ def has_ended(store: Store, now: datetime) -> bool:
     return any(end <= text for end, *_ in _read(store))
 
 
-def take_ended(store: Store, now: datetime) -> list[Key]:
+def take_ended(store: Store, now: datetime) -> list[ObjectKey]:
     """The objects whose grace periods are over, which are then forgotten; must be inside a transaction."""
     text, ends = now.astimezone(UTC).strftime(_FORM), _read(store)
     store.put_meta(_ENDS, [e for e in ends if e[0] > text])
-    return [Key(*entry) for end, *entry in ends if end <= text]
+    return [ObjectKey(*entry) for end, *entry in ends if end <= text]
 
 
 def _read(store: Store) -> list[list[str]]:

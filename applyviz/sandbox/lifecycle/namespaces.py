@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.sandbox.storage.store import Key
+from applyviz.sandbox.storage.store import ObjectKey
 
 _FINE = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
@@ -23,7 +23,7 @@ _FINE = (
 )
 
 
-def describe_rest(namespace: MutableObject, left: Sequence[tuple[Key, JSONObject]], now: str) -> None:
+def describe_rest(namespace: MutableObject, left: Sequence[tuple[ObjectKey, JSONObject]], now: str) -> None:
     """Write the conditions that tell what a namespace still waits for."""
     fresh = [_condition(kind, "False", reason, message, now) for kind, reason, message in _FINE]
     names = Counter(f"{key.plural}.{key.group}" for key, _ in left)

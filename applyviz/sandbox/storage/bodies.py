@@ -23,7 +23,7 @@ from applyviz.sandbox.parity.payloads import YAML_ERRORS, Payload, UnreadableErr
 from applyviz.sandbox.parity.status import StatusError, bad_request, invalid, invalid_object
 from applyviz.sandbox.schema.custom_resources import read_custom
 from applyviz.sandbox.schema.defaults import apply_defaults
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.routing import Route
 
 SCHEME = "pkg/runtime/scheme.go:111"
@@ -38,7 +38,7 @@ class Body:
     warnings: tuple[str, ...] = ()
 
 
-def materialize(target: Target, obj: JSONObject) -> Decoded:
+def materialize(target: ResourceTarget, obj: JSONObject) -> Decoded:
     """Decode an object and fill its defaults.
 
     - Raises `DecodeError` when it does not fit the kind.
@@ -48,7 +48,7 @@ def materialize(target: Target, obj: JSONObject) -> Decoded:
     return _complete(target, decode(obj, target.struct))
 
 
-def _complete(target: Target, decoded: Decoded) -> Decoded:
+def _complete(target: ResourceTarget, decoded: Decoded) -> Decoded:
     """Conversion and defaults of a built-in kind, in place."""
     if target.struct is not None:
         convert_internally = _CONVERSIONS.get(target.plural)
@@ -94,12 +94,12 @@ _CONVERSIONS: Mapping[str, Callable[[MutableObject], None]] = {
 }
 
 
-def refuse_handling(target: Target, version: str, kind: str, reason: str) -> StatusError:
+def refuse_handling(target: ResourceTarget, version: str, kind: str, reason: str) -> StatusError:
     """400: a body cannot be read as the kind of the path."""
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {target.gvk.kind}: {reason}')
 
 
-def _fill_kind(target: Target, api_version: str, kind: str) -> GroupVersionKind:
+def _fill_kind(target: ResourceTarget, api_version: str, kind: str) -> GroupVersionKind:
     """What a body is of: what it names, and for the rest what its path is about."""
     found = GroupVersionKind.from_object({"apiVersion": api_version, "kind": kind})
     wanted = target.gvk
@@ -109,7 +109,7 @@ def _fill_kind(target: Target, api_version: str, kind: str) -> GroupVersionKind:
     return GroupVersionKind(group, version, kind or wanted.kind)
 
 
-def _recognize(target: Target, payload: Payload, validation: str) -> tuple[JSONObject, str, str]:
+def _recognize(target: ResourceTarget, payload: Payload, validation: str) -> tuple[JSONObject, str, str]:
     """The value of a body with the apiVersion and kind that it names (400 when it is no object of any kind)."""
     try:
         value = payload.read()
@@ -126,7 +126,7 @@ def _recognize(target: Target, payload: Payload, validation: str) -> tuple[JSONO
     return value or {}, api_version, kind
 
 
-def read_body(target: Target, payload: Payload, validation: str) -> Body:
+def read_body(target: ResourceTarget, payload: Payload, validation: str) -> Body:
     """The object of a create or an update.
 
     - Raises `StatusError` when it is no object of the resource, or holds unknown fields under Strict.
@@ -166,7 +166,7 @@ def _list_warnings(strict: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _read_kind(target: Target, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
+def _read_kind(target: ResourceTarget, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
     """A body as the kind that it names, which has to be that of the path (400)."""
     try:
         return _decode_kind(target, gvk, value)
@@ -174,7 +174,7 @@ def _read_kind(target: Target, gvk: GroupVersionKind, value: JSONObject) -> Deco
         raise refuse_handling(target, gvk.version, gvk.kind, str(error)) from error
 
 
-def _decode_kind(target: Target, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
+def _decode_kind(target: ResourceTarget, gvk: GroupVersionKind, value: JSONObject) -> Decoded:
     if target.struct is None:
         if "apiVersion" in value and value["apiVersion"] is None:
             raise DecodeError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
@@ -191,7 +191,8 @@ def _decode_kind(target: Target, gvk: GroupVersionKind, value: JSONObject) -> De
 
 
 def read_patched(
-    target: Target, patched: JSONObject, validation: str, describe: Callable[[], str], *, repeated: Sequence[str] = (),
+    target: ResourceTarget, patched: JSONObject, validation: str,
+    describe: Callable[[], str], *, repeated: Sequence[str] = (),
     is_strategic: bool = False
 ) -> Body:  # fmt: skip
     """The object that a patch made; `describe` gives the text that stands for the patch in an error.
@@ -213,7 +214,7 @@ def read_patched(
     return Body(decoded.obj, tuple(dict.fromkeys(strict)) if validation == "Warn" else ())
 
 
-def _read_strategic(target: Target, patched: JSONObject) -> Decoded:
+def _read_strategic(target: ResourceTarget, patched: JSONObject) -> Decoded:
     if target.struct is None:
         raise LookupError("strategic patches are for built-in kinds")
     decoded = _complete(target, convert(patched, target.struct))
@@ -221,7 +222,7 @@ def _read_strategic(target: Target, patched: JSONObject) -> Decoded:
     return decoded
 
 
-def _read_as_sent(target: Target, patched: JSONObject) -> Decoded:
+def _read_as_sent(target: ResourceTarget, patched: JSONObject) -> Decoded:
     """The result of a JSON patch, which the server reads like a body."""
     api_version, kind = interpret(patched)
     if target.struct is None and not kind:
@@ -234,7 +235,7 @@ def _read_as_sent(target: Target, patched: JSONObject) -> Decoded:
     return decoded
 
 
-def _read_internal(target: Target, patched: JSONObject, kind: str) -> Decoded:
+def _read_internal(target: ResourceTarget, patched: JSONObject, kind: str) -> Decoded:
     """A patched object without apiVersion: Go takes it for the internal type, whose fields have no JSON names."""
     if kind != target.gvk.kind:
         group = f'for the internal version of group "{target.group}"'
@@ -249,7 +250,7 @@ def _read_internal(target: Target, patched: JSONObject, kind: str) -> Decoded:
     return Decoded(_complete(target, whole).obj, found.unknown)
 
 
-def read_applied(target: Target, merged: JSONObject, applied: JSONObject) -> MutableObject:
+def read_applied(target: ResourceTarget, merged: JSONObject, applied: JSONObject) -> MutableObject:
     """The object that a server-side apply made of the applied one; unknown fields were refused before.
 
     - Raises `StatusError` (500) for values that pass the schema and are none of their kind all the same.
@@ -268,7 +269,7 @@ def read_applied(target: Target, merged: JSONObject, applied: JSONObject) -> Mut
         raise StatusError(500, "", message) from error
 
 
-def check_identity(route: Route, target: Target, obj: MutableObject, *, is_create: bool = False) -> None:
+def check_identity(route: Route, target: ResourceTarget, obj: MutableObject, *, is_create: bool = False) -> None:
     """Fill the namespace from the path; refuse another name or namespace than the path's (400)."""
     meta = obj["metadata"]
     if target.resource.is_namespaced:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from applyviz.engine.objects.values import MutableObject
 from applyviz.sandbox.storage.bodies import materialize
-from applyviz.sandbox.storage.cluster import Cluster
+from applyviz.sandbox.storage.cluster import SandboxCluster
 from applyviz.sandbox.storage.routing import Route
 from applyviz.sandbox.storage.storage_strategy import prepare_create
 
@@ -50,7 +50,7 @@ def _objects() -> Iterator[tuple[Route, MutableObject]]:
     )
 
 
-def ensure(cluster: Cluster) -> None:
+def ensure(cluster: SandboxCluster) -> None:
     """Create what is missing in a store that was never used."""
     if cluster.store.get_meta(MARK):
         return

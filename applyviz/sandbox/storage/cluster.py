@@ -14,8 +14,8 @@ from applyviz.sandbox.parity.json_text import settle_numbers
 from applyviz.sandbox.parity.status import not_found
 from applyviz.sandbox.schema.structural import drop_nulls, fill_defaults, prune
 from applyviz.sandbox.storage.dependents import index_change
-from applyviz.sandbox.storage.resources import Registry, Target
-from applyviz.sandbox.storage.store import Key, Store, StoredChange
+from applyviz.sandbox.storage.resources import Registry, ResourceTarget
+from applyviz.sandbox.storage.store import ObjectKey, Store, StoredChange
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -28,7 +28,7 @@ def convert_custom(obj: JSONObject, api_version: str, schema: JSONObject | None)
     return kept
 
 
-def _read_custom(target: Target, held: JSONObject) -> MutableObject:
+def _read_custom(target: ResourceTarget, held: JSONObject) -> MutableObject:
     """Nulls go and defaults come by the schema of the storage version; another version only leaves things out."""
     obj = convert_custom(held, target.storage.api_version, target.storage_schema)
     drop_nulls(obj, target.storage_schema)
@@ -37,7 +37,7 @@ def _read_custom(target: Target, held: JSONObject) -> MutableObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SandboxCluster:
     """One sandbox cluster; `clock` gives aware datetimes, `new_uid` fresh uids.
 
     - `has_controllers`: what controllers of a real cluster do after a delete happens before the next request.
@@ -55,19 +55,19 @@ class Cluster:
         """The present second as metadata holds it."""
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def find(self, target: Target, namespace: str, name: str) -> MutableObject | None:
+    def find(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject | None:
         """A fresh copy of an object at the version of the target."""
         held = self.store.get(target.key(namespace, name))
         return self.read(target, held) if held is not None else None
 
-    def get(self, target: Target, namespace: str, name: str) -> MutableObject:
+    def get(self, target: ResourceTarget, namespace: str, name: str) -> MutableObject:
         """Like `find`; raises `StatusError` (404) when there is none."""
         found = self.find(target, namespace, name)
         if found is None:
             raise not_found(target.group, target.plural, name)
         return found
 
-    def read(self, target: Target, held: JSONObject) -> MutableObject:
+    def read(self, target: ResourceTarget, held: JSONObject) -> MutableObject:
         """A stored object at the version of the target."""
         if target.struct is None:
             return _read_custom(target, held)
@@ -76,13 +76,13 @@ class Cluster:
             obj = convert_autoscaler(obj, target.gvk.version, has_defaults=True)
         return obj
 
-    def write(self, target: Target, obj: MutableObject) -> MutableObject:
+    def write(self, target: ResourceTarget, obj: MutableObject) -> MutableObject:
         """Store an object and give it back as it can be read from now on."""
         self.save(target, obj)
         meta = obj["metadata"]
         return self.get(target, meta.get("namespace", ""), meta["name"])
 
-    def save(self, target: Target, obj: MutableObject) -> None:
+    def save(self, target: ResourceTarget, obj: MutableObject) -> None:
         """Store an object at its storage version with a new revision; must be inside a transaction."""
         revision = self.store.next_revision()
         obj["metadata"]["resourceVersion"] = str(revision)
@@ -97,7 +97,7 @@ class Cluster:
         self.store.put(key, kept)
         self._keep_change(StoredChange(revision, key, before, kept))
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: ObjectKey) -> None:
         """Forget an object, at a revision of its own as etcd counts it; must be inside a transaction."""
         before = self.store.get(key)
         if before is not None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from applyviz.engine.objects.values import JSONObject, MutableObject, clone
 from applyviz.engine.ownership import updates
-from applyviz.sandbox.storage.cluster import Cluster
-from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, Target
-from applyviz.sandbox.storage.store import Key
+from applyviz.sandbox.storage.cluster import SandboxCluster
+from applyviz.sandbox.storage.resources import CRD_GROUP, CRD_PLURAL, ResourceTarget
+from applyviz.sandbox.storage.store import ObjectKey
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _SERVER = "kube-apiserver"
@@ -19,12 +19,12 @@ _APPROVAL = "api-approved.kubernetes.io"
 _NAME_FIELDS = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
 
 
-def namespace_key(name: str) -> Key:
+def namespace_key(name: str) -> ObjectKey:
     """Where a namespace is kept."""
-    return Key("", "namespaces", "", name)
+    return ObjectKey("", "namespaces", "", name)
 
 
-def settle(cluster: Cluster, target: Target, obj: MutableObject) -> None:
+def settle(cluster: SandboxCluster, target: ResourceTarget, obj: MutableObject) -> None:
     """Do what controllers of the server itself would do after a create or an update."""
     if target.group == CRD_GROUP and target.plural == CRD_PLURAL:
         _accept_names(cluster, target, obj)
@@ -34,7 +34,7 @@ def _condition(kind: str, status: str, reason: str, message: str, now: str) -> M
     return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
 
 
-def _find_taken(cluster: Cluster, obj: JSONObject) -> str:
+def _find_taken(cluster: SandboxCluster, obj: JSONObject) -> str:
     """The name that another definition of the group holds already, else empty text."""
     spec = obj["spec"]
     for other in cluster.store.list(CRD_GROUP, CRD_PLURAL):
@@ -58,7 +58,7 @@ def _judge_approval(obj: JSONObject, now: str) -> list[MutableObject]:
     return [_condition(kind, "True", "ApprovedAnnotation", f"approved in {text}", now)]
 
 
-def _accept_names(cluster: Cluster, target: Target, obj: MutableObject) -> None:
+def _accept_names(cluster: SandboxCluster, target: ResourceTarget, obj: MutableObject) -> None:
     before, status, now = clone(obj), obj.setdefault("status", {}), cluster.now()
     names = obj["spec"]["names"]
     taken = _find_taken(cluster, obj)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.sandbox.storage.store import Key, Store, StoredChange
+from applyviz.sandbox.storage.store import ObjectKey, Store, StoredChange
 
 _INDEX = "dependents"
 
@@ -31,9 +31,9 @@ def index_change(store: Store, change: StoredChange) -> None:
     store.put_meta(_INDEX, {uid: entries for uid, entries in index.items() if entries})
 
 
-def list_dependents(store: Store, uid: str) -> list[tuple[Key, JSONObject]]:
+def list_dependents(store: Store, uid: str) -> list[tuple[ObjectKey, JSONObject]]:
     """The objects that name an owner, by their keys."""
-    keys = [Key(*entry) for entry in _read(store).get(uid, ())]
+    keys = [ObjectKey(*entry) for entry in _read(store).get(uid, ())]
     return [(key, held) for key in keys if (held := store.get(key)) is not None]
 
 

@@ -18,14 +18,14 @@ from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import KindSchema, Resource
 from applyviz.sandbox.parity.go_types import GoStruct, go_types
 from applyviz.sandbox.storage.routing import Route
-from applyviz.sandbox.storage.store import Key, Store
+from applyviz.sandbox.storage.store import ObjectKey, Store
 
 CRD_GROUP = "apiextensions.k8s.io"
 CRD_PLURAL = "customresourcedefinitions"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResourceTarget:
     """One served resource at one version; `schema` is the structural schema of a custom one.
 
     - `storage_schema`: the schema of the version at which a custom one is stored.
@@ -59,9 +59,9 @@ class Target:
         """Whether status is written through a subresource of its own."""
         return "status" in self.resource.subresources
 
-    def key(self, namespace: str, name: str) -> Key:
+    def key(self, namespace: str, name: str) -> ObjectKey:
         """Where the store keeps an object of it."""
-        return Key(self.group, self.plural, namespace if self.resource.is_namespaced else "", name)
+        return ObjectKey(self.group, self.plural, namespace if self.resource.is_namespaced else "", name)
 
 
 @cache
@@ -71,7 +71,7 @@ def builtin_resources() -> Mapping[tuple[str, str, str], Resource]:
 
 
 @cache
-def _builtin_target(group: str, version: str, plural: str) -> Target | None:
+def _builtin_target(group: str, version: str, plural: str) -> ResourceTarget | None:
     resource = builtin_resources().get((group, version, plural))
     if resource is None:
         return None
@@ -81,7 +81,7 @@ def _builtin_target(group: str, version: str, plural: str) -> Target | None:
         return None
     is_autoscaler = plural == "horizontalpodautoscalers"
     storage = GroupVersionKind(group, "v2", resource.gvk.kind) if is_autoscaler else resource.gvk
-    return Target(resource, kind, struct, storage)
+    return ResourceTarget(resource, kind, struct, storage)
 
 
 def is_established(definition: JSONObject) -> bool:
@@ -97,24 +97,24 @@ class Registry:
         self._store = store
         self._customs: dict[tuple[str, str], tuple[str, CRDSource, JSONObject]] = {}
 
-    def find(self, route: Route) -> Target | None:
+    def find(self, route: Route) -> ResourceTarget | None:
         """The served resource of a route, None when there is none."""
         target = _builtin_target(route.group, route.version, route.plural)
         return target if target is not None else self._find_custom(route)
 
-    def find_kind(self, gvk: GroupVersionKind) -> Target | None:
+    def find_kind(self, gvk: GroupVersionKind) -> ResourceTarget | None:
         """The served resource of a kind, None when there is none."""
         held = [*builtin_resources().values(), *self.list_customs()]
         found = next((resource for resource in held if resource.gvk == gvk), None)
         return self.find(Route(gvk.group, gvk.version, found.plural)) if found is not None else None
 
-    def _find_custom(self, route: Route) -> Target | None:
-        definition = self._store.get(Key(CRD_GROUP, CRD_PLURAL, "", f"{route.plural}.{route.group}"))
+    def _find_custom(self, route: Route) -> ResourceTarget | None:
+        definition = self._store.get(ObjectKey(CRD_GROUP, CRD_PLURAL, "", f"{route.plural}.{route.group}"))
         if definition is None or not is_established(definition):
             return None
         return self._read_custom(definition, route.version)
 
-    def _read_custom(self, definition: JSONObject, version: str) -> Target | None:
+    def _read_custom(self, definition: JSONObject, version: str) -> ResourceTarget | None:
         source = self._source(definition)
         spec = definition["spec"]
         gvk = GroupVersionKind(spec["group"], version, spec["names"]["kind"])
@@ -125,7 +125,7 @@ class Registry:
         stored = next((v for v in spec["versions"] if v.get("storage")), entry)
         schema, storage_schema = (get_at(v, ("schema", "openAPIV3Schema")) for v in (entry, stored))
         storage = GroupVersionKind(spec["group"], stored["name"], gvk.kind)
-        return Target(resource, kind, None, storage, schema, definition, storage_schema)
+        return ResourceTarget(resource, kind, None, storage, schema, definition, storage_schema)
 
     def _source(self, definition: JSONObject) -> CRDSource:
         meta = definition["metadata"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from applyviz.engine.objects.fieldsets import from_paths
 from applyviz.engine.objects.paths import FieldPath, fields
 from applyviz.engine.objects.values import JSONObject, MutableObject
-from applyviz.engine.ownership.managed_fields import Identity, Managed, Owned, decode, encode
+from applyviz.engine.ownership.managed_fields import Managed, ManagerIdentity, Owned, decode, encode
 
 SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = fields("spec", "replicas")
@@ -50,7 +50,9 @@ def entries_of_parent(
     return encode(result)
 
 
-def _keep(identity: Identity, owned: Owned, path: FieldPath, gained: dict[Identity, Owned]) -> Owned | None:
+def _keep(
+    identity: ManagerIdentity, owned: Owned, path: FieldPath, gained: dict[ManagerIdentity, Owned]
+) -> Owned | None:
     """What an entry keeps; one that shows on the Scale under the same identity keeps everything."""
     if not owned.fields.has(path):
         return owned

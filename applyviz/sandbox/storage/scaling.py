@@ -17,7 +17,7 @@ from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import KindSchema
 from applyviz.sandbox.parity.accessors import AccessError, read_integer, read_text
 from applyviz.sandbox.parity.status import FieldError, bad_request, invalid, invalid_object
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.scale_owners import SCALE_VERSION
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -45,7 +45,7 @@ def _split(path: str) -> tuple[str, ...]:
     return tuple(p for p in path.split(".") if p)
 
 
-def find_paths(target: Target) -> ScalePaths:
+def find_paths(target: ResourceTarget) -> ScalePaths:
     """The paths of a resource that has the subresource."""
     if target.definition is None:
         return ScalePaths()
@@ -72,7 +72,7 @@ def render_selector(selector: JSONObject) -> str:
     return ",".join(parts)
 
 
-def render_scale(target: Target, obj: JSONObject) -> MutableObject:
+def render_scale(target: ResourceTarget, obj: JSONObject) -> MutableObject:
     """The Scale of an object."""
     paths = find_paths(target)
     meta = obj["metadata"]
@@ -97,7 +97,7 @@ def render_scale(target: Target, obj: JSONObject) -> MutableObject:
     }
 
 
-def validate_scale(target: Target, obj: JSONObject, *, has_spec: bool = True) -> Iterator[FieldError]:
+def validate_scale(target: ResourceTarget, obj: JSONObject, *, has_spec: bool = True) -> Iterator[FieldError]:
     """The numbers and the selector of a custom resource that its Scale shows; `has_spec`: the wanted number too."""
     if "scale" not in target.resource.subresources:
         return
@@ -124,7 +124,7 @@ def _validate_number(obj: JSONObject, path: tuple[str, ...]) -> Iterator[FieldEr
         yield invalid(at, value, f"should be less than or equal to {_MOST_REPLICAS}")
 
 
-def field_paths(target: Target) -> dict[str, FieldPath]:
+def field_paths(target: ResourceTarget) -> dict[str, FieldPath]:
     """By apiVersion, where an object of the resource keeps the number."""
     if target.definition is None:
         return {target.gvk.api_version: fields("spec", "replicas")}
@@ -152,7 +152,7 @@ def read_replicas(scale: JSONObject, name: str) -> int:
     return replicas
 
 
-def write_replicas(target: Target, obj: MutableObject, replicas: int) -> None:
+def write_replicas(target: ResourceTarget, obj: MutableObject, replicas: int) -> None:
     """Put the number into the object."""
     *parents, last = find_paths(target).spec
     place = obj

@@ -18,7 +18,7 @@ SERVICE_RANGE = ipaddress.ip_network("10.96.0.0/16")
 NODE_PORTS = range(30000, 32768)
 
 
-class Allotment:
+class ServiceAllocation:
     """The cluster addresses and node ports that Services of a store hold."""
 
     def __init__(self, store: Store) -> None:
@@ -119,7 +119,7 @@ _NEEDED: Mapping[str, Callable[[JSONObject], bool]] = {
 }
 
 
-def allot_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
+def allocate_service(obj: MutableObject, live: JSONObject | None, store: Store) -> list[FieldError]:
     """Give a Service its addresses and ports, or keep those it holds; gives the problems of asked ones."""
     spec, held = obj["spec"], (live or {}).get("spec") or {}
     if live is not None:
@@ -127,7 +127,7 @@ def allot_service(obj: MutableObject, live: JSONObject | None, store: Store) -> 
         _drop_dependents(spec, held)
     if not _needs_address(spec):
         return []
-    allotment = Allotment(store)
+    allotment = ServiceAllocation(store)
     errors = allotment.check(spec, held)
     seed = f"{obj['metadata'].get('namespace')}/{obj['metadata'].get('name')}"
     if _needs_address(held):
@@ -140,11 +140,11 @@ def allot_service(obj: MutableObject, live: JSONObject | None, store: Store) -> 
     is_headless_free = spec["clusterIP"] == "None" and not spec.get("selector")
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if is_headless_free else ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_headless_free else "SingleStack")
-    _allot_ports(spec, held, allotment, seed)
+    _allocate_ports(spec, held, allotment, seed)
     return errors
 
 
-def _allot_ports(spec: MutableObject, held: JSONObject, allotment: Allotment, seed: str) -> None:
+def _allocate_ports(spec: MutableObject, held: JSONObject, allotment: ServiceAllocation, seed: str) -> None:
     wants = spec["type"] == "NodePort" or (
         spec["type"] == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts", True)
     )

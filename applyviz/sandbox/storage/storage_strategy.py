@@ -14,7 +14,7 @@ from applyviz.sandbox.parity.go_texts import read_quantity
 from applyviz.sandbox.parity.go_types import Code, GoStruct, go_types, zero_of
 from applyviz.sandbox.schema.defaults import apply_defaults
 from applyviz.sandbox.storage.bodies import TEMPLATE_GENERATION
-from applyviz.sandbox.storage.resources import CRD_PLURAL, Target
+from applyviz.sandbox.storage.resources import CRD_PLURAL, ResourceTarget
 
 _WITHOUT_GENERATION = frozenset(
     {
@@ -31,12 +31,12 @@ _FIRST_GENERATION = frozenset({"priorityclasses"})
 _STATUS_FROM_CLIENT = frozenset({"nodes", "apiservices"})
 
 
-def has_generation(target: Target) -> bool:
+def has_generation(target: ResourceTarget) -> bool:
     """Whether objects of the resource count their generations."""
     return target.struct is None or target.plural not in _WITHOUT_GENERATION
 
 
-def _reset_status(target: Target, obj: MutableObject) -> None:
+def _reset_status(target: ResourceTarget, obj: MutableObject) -> None:
     if target.struct is None:
         obj.pop("status", None)
         return
@@ -45,7 +45,7 @@ def _reset_status(target: Target, obj: MutableObject) -> None:
         obj["status"] = zero_of(field.code)
 
 
-def prepare_create(target: Target, obj: MutableObject) -> None:
+def prepare_create(target: ResourceTarget, obj: MutableObject) -> None:
     """Bring a new object into the shape in which it is stored; `metadata.uid` is set already."""
     if target.has_status and target.plural != CRD_PLURAL:
         _reset_status(target, obj)
@@ -59,7 +59,7 @@ def prepare_create(target: Target, obj: MutableObject) -> None:
         _store_as_protobuf(target, obj)
 
 
-def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subresource: str) -> None:
+def prepare_update(target: ResourceTarget, obj: MutableObject, live: JSONObject, subresource: str) -> None:
     """Undo what this kind of write may not change, and count the generation."""
     if subresource == "status":
         _keep_all_but_status(target, obj, live)
@@ -73,7 +73,7 @@ def prepare_update(target: Target, obj: MutableObject, live: JSONObject, subreso
         _count_generation(target, obj, live)
 
 
-def _store_as_protobuf(target: Target, obj: MutableObject) -> None:
+def _store_as_protobuf(target: ResourceTarget, obj: MutableObject) -> None:
     """Store values as protobuf does: an empty list comes back as null, a quantity in its canonical form."""
     if target.struct is not None and target.plural != CRD_PLURAL:
         _store_struct(obj, target.struct)
@@ -120,7 +120,7 @@ def _restore(obj: MutableObject, live: JSONObject, name: str) -> None:
         obj.pop(name, None)
 
 
-def _keep_all_but_status(target: Target, obj: MutableObject, live: JSONObject) -> None:
+def _keep_all_but_status(target: ResourceTarget, obj: MutableObject, live: JSONObject) -> None:
     for name in {*obj, *live} - {"status", "metadata", "apiVersion", "kind"}:
         _restore(obj, live, name)
     if target.struct is None:
@@ -132,7 +132,7 @@ def _keep_all_but_status(target: Target, obj: MutableObject, live: JSONObject) -
         _restore(obj["metadata"], live["metadata"], "labels")
 
 
-def _count_generation(target: Target, obj: MutableObject, live: JSONObject) -> None:
+def _count_generation(target: ResourceTarget, obj: MutableObject, live: JSONObject) -> None:
     if not has_generation(target):
         return
     meta, before = obj["metadata"], live["metadata"]

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from applyviz.engine.objects.values import JSONObject, JSONValue, MutableObject, clone
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """The place of one object; `namespace` is empty for cluster-scoped resources."""
 
     group: str
@@ -28,7 +28,7 @@ class StoredChange(NamedTuple):
     """One write of one object at a revision: as it was `before` (None: created), and `after` (None: deleted)."""
 
     revision: int
-    key: Key
+    key: ObjectKey
     before: JSONObject | None
     after: JSONObject | None
 
@@ -49,11 +49,11 @@ class Store(Protocol):
     """
 
     def transaction(self) -> AbstractContextManager[None]: ...
-    def get(self, key: Key) -> JSONObject | None: ...
+    def get(self, key: ObjectKey) -> JSONObject | None: ...
     def list(self, group: str, plural: str, namespace: str | None = None) -> Sequence[JSONObject]: ...
-    def put(self, key: Key, obj: JSONObject) -> None: ...
-    def delete(self, key: Key) -> None: ...
-    def list_keys(self, namespace: str) -> Sequence[Key]: ...
+    def put(self, key: ObjectKey, obj: JSONObject) -> None: ...
+    def delete(self, key: ObjectKey) -> None: ...
+    def list_keys(self, namespace: str) -> Sequence[ObjectKey]: ...
     def revision(self) -> int: ...
     def next_revision(self) -> int: ...
     def keep_change(self, change: StoredChange) -> None: ...
@@ -73,7 +73,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._objects: dict[Key, MutableObject] = {}
+        self._objects: dict[ObjectKey, MutableObject] = {}
         self._meta: dict[str, JSONValue] = {}
         self._revision = self._compacted = 0
         self._changes: tuple[StoredChange, ...] = ()
@@ -89,7 +89,7 @@ class MemoryStore:
                 self._objects, self._meta, self._revision, self._changes, self._compacted = before
                 raise
 
-    def get(self, key: Key) -> JSONObject | None:
+    def get(self, key: ObjectKey) -> JSONObject | None:
         """The object at a key, None when there is none."""
         return self._objects.get(key)
 
@@ -101,15 +101,15 @@ class MemoryStore:
             ]
             return [self._objects[k] for k in sorted(keys)]
 
-    def put(self, key: Key, obj: JSONObject) -> None:
+    def put(self, key: ObjectKey, obj: JSONObject) -> None:
         """Keep a copy of an object at a key."""
         self._objects[key] = clone(obj)
 
-    def delete(self, key: Key) -> None:
+    def delete(self, key: ObjectKey) -> None:
         """Forget the object at a key."""
         self._objects.pop(key, None)
 
-    def list_keys(self, namespace: str) -> Sequence[Key]:
+    def list_keys(self, namespace: str) -> Sequence[ObjectKey]:
         """The keys of everything in one namespace, of any resource."""
         with self._lock:
             return sorted(k for k in self._objects if k.namespace == namespace)

@@ -23,7 +23,7 @@ from applyviz.sandbox.schema import structural
 from applyviz.sandbox.schema.ratcheting import find_child
 from applyviz.sandbox.schema.schema_rules import check_rules
 from applyviz.sandbox.schema.structural_rules import validate_embedded, validate_lists
-from applyviz.sandbox.storage.resources import Target
+from applyviz.sandbox.storage.resources import ResourceTarget
 from applyviz.sandbox.storage.scaling import validate_scale
 from applyviz.sandbox.validation import autoscaling, config, discovery, limits, network, storage, workloads
 
@@ -67,12 +67,12 @@ _WHOLE_ON_UPDATE = frozenset(
 )
 
 
-def _name_problems(target: Target, name: str) -> list[str]:
+def _name_problems(target: ResourceTarget, name: str) -> list[str]:
     rule = _NAME_RULES.get(target.plural, subdomain_problems) if target.struct is not None else subdomain_problems
     return rule(name) if name else []
 
 
-def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+def _validate_custom(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
     errors = [
         *structural.validate(obj, target.schema),
         *validate_scale(target, obj),
@@ -82,14 +82,14 @@ def _validate_custom(target: Target, obj: JSONObject) -> Iterator[FieldError]:
 
 
 def _validate_changed_custom(
-    target: Target, obj: JSONObject, live: JSONObject, subresource: str
+    target: ResourceTarget, obj: JSONObject, live: JSONObject, subresource: str
 ) -> Iterator[FieldError]:
     errors = list(_validate_changed_structure(target, obj, live, subresource))
     yield from chain(errors, check_rules(obj, target.schema, live, errors))
 
 
 def _validate_changed_structure(
-    target: Target, obj: JSONObject, live: JSONObject, subresource: str
+    target: ResourceTarget, obj: JSONObject, live: JSONObject, subresource: str
 ) -> Iterator[FieldError]:
     """What stays as it was is not refused; where entries of the live lists repeat, those of the new may."""
     if subresource == "status":
@@ -105,18 +105,18 @@ def _validate_changed_structure(
         yield from validate_lists(obj, target.schema)
 
 
-def _validate_structure(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+def _validate_structure(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
     yield from validate_embedded(obj, target.schema)
     yield from validate_lists(obj, target.schema)
 
 
-def _validate_type(target: Target, obj: JSONObject) -> list[FieldError]:
+def _validate_type(target: ResourceTarget, obj: JSONObject) -> list[FieldError]:
     """A custom resource of another kind than the path's is not asked about what its schema says."""
     wanted = {"kind": target.gvk.kind, "apiVersion": target.gvk.api_version}
     return [invalid(n, obj.get(n, ""), f"must be {w}") for n, w in wanted.items() if obj.get(n, "") != w]
 
 
-def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
+def validate_create(target: ResourceTarget, obj: JSONObject) -> Iterator[FieldError]:
     """The problems of a new object."""
     meta = obj["metadata"]
     if target.struct is None and (wrong := _validate_type(target, obj)):
@@ -132,7 +132,9 @@ def validate_create(target: Target, obj: JSONObject) -> Iterator[FieldError]:
         yield from rule(obj)
 
 
-def validate_update(target: Target, obj: JSONObject, live: JSONObject, subresource: str) -> Iterator[FieldError]:
+def validate_update(
+    target: ResourceTarget, obj: JSONObject, live: JSONObject, subresource: str
+) -> Iterator[FieldError]:
     """The problems of a changed object, those of the change included."""
     meta = obj["metadata"]
     is_custom = target.struct is None

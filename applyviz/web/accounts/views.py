@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from applyviz import audit_origin
 from applyviz.web.accounts.forms import NewPasswordForm, PasswordForm, ProofForm, SignInForm
 from applyviz.web.frame import reauthentication
-from applyviz.web.frame.view_guard import PageRequest, needs, render_refusal
+from applyviz.web.frame.view_guard import PageRequest, render_refusal, requires
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotValidError, WorkflowError
 from applyviz.workflow.people import claims, sessions
@@ -58,13 +58,13 @@ class _SignIn(LoginView):
 sign_in = _SignIn.as_view()
 
 
-@needs(Action.USE_ACCOUNT, "GET", "POST")
-def prove(request: PageRequest) -> HttpResponse:
+@requires(Action.USE_ACCOUNT, "GET", "POST")
+def reauthenticate(request: PageRequest) -> HttpResponse:
     """Ask for the password before something dangerous, then go back there."""
     form = ProofForm(request.POST or None, initial={"next": request.GET.get("next", "")})
     back = form.read_back(request.get_host(), reverse("home"))
     if request.method == "POST" and form.is_valid():
-        wrong = reauthentication.prove(request, form.cleaned_data["password"])
+        wrong = reauthentication.reauthenticate(request, form.cleaned_data["password"])
         if not wrong:
             return redirect(back)
         form.add_error("password", wrong)
@@ -72,14 +72,14 @@ def prove(request: PageRequest) -> HttpResponse:
     return render(request, "accounts/reauthenticate.html", context, status=422 if request.method == "POST" else 200)
 
 
-@needs(Action.USE_ACCOUNT)
+@requires(Action.USE_ACCOUNT)
 def show_account(request: PageRequest) -> HttpResponse:
     """One's own account: where one is signed in, and the way to a new password."""
     context = {"sessions": sessions.list_open(request.user), "here": request.session.session_key}
     return render(request, "accounts/account.html", context)
 
 
-@needs(Action.USE_ACCOUNT, "POST")
+@requires(Action.USE_ACCOUNT, "POST")
 def end_sessions(request: PageRequest) -> HttpResponse:
     """Sign out everywhere but here."""
     count = sessions.sign_out_others(request.user, keep=request.session.session_key or "")
@@ -88,7 +88,7 @@ def end_sessions(request: PageRequest) -> HttpResponse:
     return redirect("account")
 
 
-@needs(Action.USE_ACCOUNT, "GET", "POST")
+@requires(Action.USE_ACCOUNT, "GET", "POST")
 def change_password(request: PageRequest) -> HttpResponse:
     """Set a new password; every other session of the account ends."""
     form = PasswordForm(request.POST or None)
@@ -100,7 +100,7 @@ def change_password(request: PageRequest) -> HttpResponse:
 
 
 def _change(request: PageRequest, form: PasswordForm) -> bool:
-    wrong = reauthentication.prove(request, form.cleaned_data["password"])
+    wrong = reauthentication.reauthenticate(request, form.cleaned_data["password"])
     if wrong:
         form.add_error("password", wrong)
         return False

@@ -13,7 +13,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
 from applyviz.records.models import Cluster
 from applyviz.sources.bundle import SourceBundle
-from applyviz.web.api.problems import Problem, ProblemsError
+from applyviz.web.api.problems import ProblemsError, SourceProblem
 from applyviz.web.reviews.forms.reviews import MODES
 from applyviz.workflow.plans.intake import Given, read_manifests
 
@@ -73,7 +73,7 @@ class FilesForm(_TextForm):
     kustomization = forms.CharField(required=False, max_length=500)
 
 
-class DigestForm(_TextForm):
+class APIDigestForm(_TextForm):
     """The digest that was read: what else is there now does not run."""
 
     digest = forms.CharField(max_length=80)
@@ -92,12 +92,12 @@ class WaitForm(forms.Form):
     count = forms.IntegerField(required=False, min_value=0, max_value=500)
 
 
-def _list_parts(given: Any, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
+def _list_parts(given: Any, problems: list[SourceProblem]) -> Iterator[tuple[str, bytes]]:
     for place, file in enumerate(given):
         name = file.get("name") if isinstance(file, dict) else None
         content = file.get("content") if isinstance(file, dict) else None
         if not isinstance(name, str) or not name or not isinstance(content, str):
-            problems.append(Problem("a file has a name and its content as text", field=f"files[{place}]"))
+            problems.append(SourceProblem("a file has a name and its content as text", field=f"files[{place}]"))
         else:
             yield name, content.encode()
 
@@ -106,22 +106,22 @@ def read_files(given: JSONObject, kustomization: str = "") -> SourceBundle:
     """The manifests of a JSON body, frozen and read once; raises `ProblemsError` with every problem and its line."""
     listed = given.get("files")
     if not isinstance(listed, list) or not listed or len(listed) > MOST_FILES:
-        raise ProblemsError([Problem(f"bring 1 to {MOST_FILES} files: [{{name, content}}]", field="files")])
-    problems: list[Problem] = []
+        raise ProblemsError([SourceProblem(f"bring 1 to {MOST_FILES} files: [{{name, content}}]", field="files")])
+    problems: list[SourceProblem] = []
     parts = list(_list_parts(listed, problems))
     if problems:
         raise ProblemsError(problems)
     try:
         taken = read_manifests(Given(files=tuple(parts), kustomization=kustomization))
     except SourceError as error:
-        raise ProblemsError([Problem(str(error), field="files")]) from error
+        raise ProblemsError([SourceProblem(str(error), field="files")]) from error
     found = [
-        Problem(p.reason, file=p.position.file, line=p.position.line, column=p.position.column)
+        SourceProblem(p.reason, file=p.position.file, line=p.position.line, column=p.position.column)
         for file in taken.files
         for p in file.problems
     ]
     if not found and not taken.has_objects:
-        found = [Problem("the files hold no object", field="files")]
+        found = [SourceProblem("the files hold no object", field="files")]
     if found:
         raise ProblemsError(found)
     return taken.bundle
@@ -131,5 +131,5 @@ def find_cluster(clusters: QuerySet[Cluster], chosen: Mapping[str, Any]) -> Clus
     """The cluster that a form names, of those that somebody sees; raises `ProblemsError`."""
     found = clusters.filter(slug=chosen["cluster"]).first()
     if found is None:
-        raise ProblemsError([Problem(f"there is no cluster {chosen['cluster']}", field="cluster")])
+        raise ProblemsError([SourceProblem(f"there is no cluster {chosen['cluster']}", field="cluster")])
     return found

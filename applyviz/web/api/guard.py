@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.web.api.problems import Problem, ProblemsError
+from applyviz.web.api.problems import ProblemsError, SourceProblem
 from applyviz.web.frame import concurrent_writes, reauthentication
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import WorkflowError
@@ -47,7 +47,7 @@ ApiView = Callable[Concatenate[HttpRequest, Caller, P], HttpResponseBase]
 """A view of the API: it is told who asks."""
 
 
-def refuse(status: int, message: str, problems: Iterable[Problem] = ()) -> JsonResponse:
+def refuse(status: int, message: str, problems: Iterable[SourceProblem] = ()) -> JsonResponse:
     """One refusal; its code is a slug, one per status."""
     listed = [problem.to_json() for problem in problems] or [{"message": message}]
     code = _CODES.get(status, "error")
@@ -78,12 +78,12 @@ def _answer(request: HttpRequest, action: Action, view: Callable[[Caller], HttpR
     except OperationalError as error:
         if not concurrent_writes.is_collision(error):
             raise
-        return refuse(concurrent_writes.STATUS, concurrent_writes.tell())
+        return refuse(concurrent_writes.STATUS, concurrent_writes.describe_collision())
     except (RequestDataTooBig, UnreadablePostError):
         return refuse(413, "the body is larger than what is taken, or broke off")
 
 
-def asks(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[..., HttpResponseBase]]:
+def requires(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[..., HttpResponseBase]]:
     """Declare the right that a view of the API needs and the methods it takes."""
     taken = methods or ("GET",)
 
@@ -110,7 +110,7 @@ def asks(action: Action, *methods: str) -> Callable[[ApiView[P]], Callable[..., 
 
 
 def _raise_unreadable(message: str, status: int = 400, **place: Any) -> NoReturn:
-    raise ProblemsError([Problem(message, **place)], status)
+    raise ProblemsError([SourceProblem(message, **place)], status)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -141,7 +141,7 @@ def check(form: Form) -> dict[str, Any]:
     """What a form read; raises `ProblemsError` with every field that is not good."""
     if not form.is_valid():
         raise ProblemsError(
-            Problem(str(message), field="" if name == "__all__" else name)
+            SourceProblem(str(message), field="" if name == "__all__" else name)
             for name, messages in form.errors.items()
             for message in messages
         )

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SourceProblem:
     """One thing that is wrong, with its place: a field of what was sent, or a line of a manifest."""
 
     message: str
@@ -29,13 +29,13 @@ class Problem:
 class ProblemsError(NotValidError):
     """What was sent cannot be used; every problem of it."""
 
-    def __init__(self, problems: Iterable[Problem], status: int = 422) -> None:
+    def __init__(self, problems: Iterable[SourceProblem], status: int = 422) -> None:
         self.problems = tuple(problems)
         self.status = status
         super().__init__("; ".join(problem.message for problem in self.problems))
 
 
-def collect(read: Callable[[], T]) -> tuple[T | None, tuple[Problem, ...]]:
+def collect(read: Callable[[], T]) -> tuple[T | None, tuple[SourceProblem, ...]]:
     """What reading a part gives, or its problems, so that those of other parts are found as well."""
     try:
         return read(), ()

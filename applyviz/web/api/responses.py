@@ -18,7 +18,7 @@ from applyviz.engine.objects.values import JSONObject, canonical_json
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.sentences import render_hazard
+from applyviz.engine.risks.sentences import render_risk
 from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, ObjectChange, ObjectResult, Plan, Review
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
@@ -30,7 +30,7 @@ from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.plans.live_values import LiveView, hidden_positions, show_result, show_run, view_of
 
 
-class Status(StrEnum):
+class APIStatus(StrEnum):
     """Where a plan stands, for who waits for it."""
 
     PLANNING = "planning"
@@ -46,30 +46,30 @@ class Status(StrEnum):
     SUPERSEDED = "superseded"
 
 
-def _find_run_status(run: ApplyRun) -> Status:
+def _find_run_status(run: ApplyRun) -> APIStatus:
     if run.state in RunState.unfinished():
-        return Status.APPLYING
-    return Status.APPLIED if run.state == RunState.SUCCEEDED else Status.NOT_APPLIED
+        return APIStatus.APPLYING
+    return APIStatus.APPLIED if run.state == RunState.SUCCEEDED else APIStatus.NOT_APPLIED
 
 
-def find_status(plan: Plan, run: ApplyRun | None, blockers: tuple[str, ...], missing: int) -> Status:
+def find_status(plan: Plan, run: ApplyRun | None, blockers: tuple[str, ...], missing: int) -> APIStatus:
     """The one word; what ended comes before what blocks."""
     if run is not None:
         return _find_run_status(run)
     if plan.state == PlanState.PLANNING:
-        return Status.PLANNING
+        return APIStatus.PLANNING
     latest = plan.review.latest_plan
     if latest is not None and latest.pk != plan.pk:
-        return Status.SUPERSEDED
+        return APIStatus.SUPERSEDED
     if plan.review.state == ReviewState.CLOSED:
-        return Status.CLOSED
+        return APIStatus.CLOSED
     if plan.state == PlanState.FAILED:
-        return Status.FAILED
+        return APIStatus.FAILED
     if len(blockers) == 1 and not hidden_positions(plan) and not plan.changes.filter(has_effect=True).exists():
-        return Status.NOTHING
+        return APIStatus.NOTHING
     if blockers:
-        return Status.BLOCKED
-    return Status.WAITING if missing else Status.APPROVED
+        return APIStatus.BLOCKED
+    return APIStatus.WAITING if missing else APIStatus.APPROVED
 
 
 def _present_review(review: Review, root: str) -> JSONObject:
@@ -137,7 +137,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
         "sentence": present_sentence(plan),
         "impact": list(present_impact(plan)) if plan.state == PlanState.COMPLETE else [],
         "counts": _count(plan),
-        "risks": {kind.value: count for kind, count in policies.list_dangers(plan, policy, hidden=hidden).items()},
+        "risks": {kind.value: count for kind, count in policies.count_high_risks(plan, policy, hidden=hidden).items()},
         "blockers": list(blockers),
         "problems": list(plan.problems),
         "error": plan.error,
@@ -148,7 +148,7 @@ def present_plan(plan: Plan, *, for_user: Person, root: str) -> JSONObject:
     return {**document, "mark": _mark(document)}
 
 
-def _present_fields(change: engine.ObjectChange, options: ApplyOptions) -> list[JSONObject]:
+def _present_fields(change: engine.PlannedObject, options: ApplyOptions) -> list[JSONObject]:
     sections = present_sections(
         change,
         mode=options.mode,
@@ -186,7 +186,7 @@ def _present_object(row: ObjectChange, options: ApplyOptions, view: LiveView) ->
         "certainty": row.certainty,
         "certainty_reason": change.certainty_reason,
         "error": row.error,
-        "risks": [{"kind": h.kind.value, "level": h.severity.value, "text": render_hazard(h)} for h in change.hazards],
+        "risks": [{"kind": h.kind.value, "level": h.level.value, "text": render_risk(h)} for h in change.risks],
         "conflicts": [
             {"field": render_path(c.path), "field_manager": c.manager, "operation": c.operation}
             for c in change.conflicts

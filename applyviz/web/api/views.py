@@ -14,8 +14,8 @@ from django.http.response import HttpResponseBase
 from applyviz.engine.objects.values import JSONObject
 from applyviz.records.models import Plan
 from applyviz.web.api import responses
-from applyviz.web.api.forms import DigestForm, FilesForm, NothingForm, ReviewForm, WaitForm, find_cluster, read_files
-from applyviz.web.api.guard import asks, check, read_body, show
+from applyviz.web.api.forms import APIDigestForm, FilesForm, NothingForm, ReviewForm, WaitForm, find_cluster, read_files
+from applyviz.web.api.guard import check, read_body, requires, show
 from applyviz.web.api.problems import ProblemsError, collect
 from applyviz.web.frame import streams
 from applyviz.workflow import runs
@@ -32,7 +32,7 @@ def _root(request: HttpRequest) -> str:
     return settings.APPLYVIZ_URL.rstrip("/") or request.build_absolute_uri("/").rstrip("/")
 
 
-@asks(Action.LOOK)
+@requires(Action.VIEW)
 def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """As whom a program is known, and until when."""
     token = caller.token
@@ -47,7 +47,7 @@ def show_caller(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     )
 
 
-@asks(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     """Open a review of some files; its first plan is being made."""
     given = read_body(request)
@@ -71,7 +71,7 @@ def add_review(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     return show(_show_plan(made, request, caller), 201)
 
 
-@asks(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
     """Plan again: the same files, or new ones."""
     given = read_body(request)
@@ -83,7 +83,7 @@ def add_plan(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     return show(_show_plan(found, request, caller), 201)
 
 
-@asks(Action.LOOK)
+@requires(Action.VIEW)
 def show_latest(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
     """The plan of a review that counts."""
     latest = reviews.get_review(number, for_user=caller.person).latest_plan
@@ -92,7 +92,7 @@ def show_latest(request: HttpRequest, caller: Caller, number: int) -> HttpRespon
     return _wait_for_plan(request, caller, number, latest.number)
 
 
-@asks(Action.LOOK)
+@requires(Action.VIEW)
 def show_plan(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
     """One plan, at once or as soon as it is otherwise than what was seen."""
     return _wait_for_plan(request, caller, number, plan)
@@ -131,16 +131,16 @@ def _show_plan(plan: Plan, request: HttpRequest, caller: Caller) -> JSONObject:
     return responses.present_plan(plan, for_user=caller.person, root=_root(request))
 
 
-@asks(Action.APPLY, "POST")
+@requires(Action.APPLY, "POST")
 def start_run(request: HttpRequest, caller: Caller, number: int, plan: int) -> HttpResponseBase:
     """Run an approved plan by the digest that was read; 409 with everything that blocks."""
     found = planner.get_plan(plan, review_number=number, for_user=caller.person)
-    chosen = check(DigestForm(read_body(request)))
+    chosen = check(APIDigestForm(read_body(request)))
     run = runs.start_run(found, by=caller.person, digest=chosen["digest"])
     return show(responses.present_run(run, root=_root(request)), 201)
 
 
-@asks(Action.LOOK)
+@requires(Action.VIEW)
 def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
     """What came out of a run, at once or as soon as it is otherwise than what was seen."""
 
@@ -150,7 +150,7 @@ def show_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseB
     return _wait(request, look, lambda document: document)
 
 
-@asks(Action.APPLY, "POST")
+@requires(Action.APPLY, "POST")
 def cancel_run(request: HttpRequest, caller: Caller, number: int) -> HttpResponseBase:
     """Ask a run to stop."""
     found = runs.get_run(number, for_user=caller.person)

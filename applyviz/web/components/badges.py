@@ -13,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.model.plan import Certainty, Operation
-from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.model import RiskLevel
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Appearance:
     """Shape, word and tone of one meaning."""
 
     glyph: str
@@ -25,37 +25,37 @@ class Look:
     tone: str
 
 
-OBJECT_LOOKS: dict[Operation, Look] = {
-    Operation.CREATE: Look("+", _("create"), "add"),
-    Operation.UPDATE: Look("~", _("update"), "change"),
-    Operation.UNCHANGED: Look("=", _("unchanged"), "calm"),
-    Operation.RECREATE: Look("±", _("replace"), "remove"),
-    Operation.PRUNE: Look("−", _("prune"), "remove"),  # noqa: RUF001 the minus sign is drawn
-    Operation.REFUSED: Look("!", _("blocked"), "warn"),
-    Operation.WITHHELD: Look("?", _("not shown"), "calm"),
-    Operation.ERROR: Look("×", _("error"), "remove"),  # noqa: RUF001 the cross is drawn
+OBJECT_STYLES: dict[Operation, Appearance] = {
+    Operation.CREATE: Appearance("+", _("create"), "add"),
+    Operation.UPDATE: Appearance("~", _("update"), "change"),
+    Operation.UNCHANGED: Appearance("=", _("unchanged"), "calm"),
+    Operation.REPLACE: Appearance("±", _("replace"), "remove"),
+    Operation.PRUNE: Appearance("−", _("prune"), "remove"),  # noqa: RUF001 the minus sign is drawn
+    Operation.BLOCKED: Appearance("!", _("blocked"), "warn"),
+    Operation.WITHHELD: Appearance("?", _("not shown"), "calm"),
+    Operation.ERROR: Appearance("×", _("error"), "remove"),  # noqa: RUF001 the cross is drawn
 }
 
-FIELD_LOOKS: dict[FieldOperation, Look] = {
-    FieldOperation.SET: Look("+", _("set"), "add"),
-    FieldOperation.CHANGED: Look("~", _("changed"), "change"),
-    FieldOperation.CLEARED: Look("−", _("removed"), "remove"),  # noqa: RUF001 the minus sign is drawn
-    FieldOperation.KEPT: Look("·", _("kept"), "keep"),
-    FieldOperation.DEFAULTED: Look("◦", _("defaulted"), "calm"),
-    FieldOperation.UNCHANGED: Look("=", _("unchanged"), "calm"),
-    FieldOperation.CONFLICT: Look("!", _("conflict"), "warn"),
-    FieldOperation.NOT_REMOVED: Look("≠", _("removal blocked"), "keep"),
+FIELD_STYLES: dict[FieldOperation, Appearance] = {
+    FieldOperation.SET: Appearance("+", _("set"), "add"),
+    FieldOperation.CHANGED: Appearance("~", _("changed"), "change"),
+    FieldOperation.CLEARED: Appearance("−", _("removed"), "remove"),  # noqa: RUF001 the minus sign is drawn
+    FieldOperation.KEPT: Appearance("·", _("kept"), "keep"),
+    FieldOperation.DEFAULTED: Appearance("◦", _("defaulted"), "calm"),
+    FieldOperation.UNCHANGED: Appearance("=", _("unchanged"), "calm"),
+    FieldOperation.CONFLICT: Appearance("!", _("conflict"), "warn"),
+    FieldOperation.NOT_REMOVED: Appearance("≠", _("removal blocked"), "keep"),
 }
 
-SEVERITY_LOOKS: dict[Severity, Look] = {
-    Severity.DANGER: Look("!", _("high risk"), "remove"),
-    Severity.WARNING: Look("!", _("medium risk"), "warn"),
-    Severity.INFO: Look("i", _("info"), "calm"),
+LEVEL_STYLES: dict[RiskLevel, Appearance] = {
+    RiskLevel.HIGH: Appearance("!", _("high risk"), "remove"),
+    RiskLevel.MEDIUM: Appearance("!", _("medium risk"), "warn"),
+    RiskLevel.INFO: Appearance("i", _("info"), "calm"),
 }
 
-CERTAINTY_LOOKS: dict[Certainty, Look] = {
-    Certainty.CONFIRMED: Look("✓", _("confirmed"), "add"),
-    Certainty.ESTIMATED: Look("≈", _("estimated"), "calm"),
-    Certainty.NONE: Look("!", _("no result"), "warn"),
-    Certainty.UNKNOWN: Look("?", _("unknown"), "warn"),
+CERTAINTY_STYLES: dict[Certainty, Appearance] = {
+    Certainty.CONFIRMED: Appearance("✓", _("confirmed"), "add"),
+    Certainty.ESTIMATED: Appearance("≈", _("estimated"), "calm"),
+    Certainty.NONE: Appearance("!", _("no result"), "warn"),
+    Certainty.UNKNOWN: Appearance("?", _("unknown"), "warn"),
 }

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.utils.functional import Promise
 
-from applyviz.web.components.badges import Look
+from applyviz.web.components.badges import Appearance
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class AlikeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class HazardAct:
+class AcknowledgeAction:
     """What can be done about one risk of an object; addresses are empty where it cannot be done.
 
     - `alike`: the other objects with this risk, each shown with it: only those are acknowledged together.
@@ -57,7 +57,7 @@ Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class PlanFact:
     """A labelled fact in small print."""
 
     label: Text
@@ -71,14 +71,14 @@ class Fact:
 class Notice:
     """Something the page has to say by itself."""
 
-    look: Look
+    look: Appearance
     title: Text
     text: Text = ""
     lines: tuple[Text, ...] = ()
     url: str = ""
     link: Text = ""
     anchor: str = ""
-    act: HazardAct | None = None
+    act: AcknowledgeAction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext, gettext_lazy
 from applyviz.engine.explain.reasons import FieldReason
 from applyviz.engine.explain.sentences import find_sentence
 from applyviz.engine.risks import sentences
-from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.workflow.people.teams import Scope
 
@@ -30,9 +30,9 @@ def say_scope(scope: Scope) -> str:
     return gettext("%(clusters)s: %(namespaces)s") % facts
 
 
-def say_hazard(hazard: Hazard) -> str:
+def describe_risk(risk: Risk) -> str:
     """What a reviewer must know, with its field in front."""
-    return sentences.render_hazard(hazard, gettext)
+    return sentences.render_risk(risk, gettext)
 
 
 METHODS = {
@@ -62,11 +62,11 @@ def say_certainty(reason: str) -> str:
     return gettext(reason) if reason else ""
 
 
-def title_hazard(hazard: Hazard) -> str:
-    """A few words for one hazard."""
-    return gettext(sentences.title_of(hazard))
+def title_risk(risk: Risk) -> str:
+    """A few words for one risk."""
+    return gettext(sentences.title_of(risk))
 
 
-def title_kind(kind: HazardKind) -> str:
-    """A few words for a kind of hazards."""
+def title_kind(kind: RiskKind) -> str:
+    """A few words for a kind of risks."""
     return gettext(sentences.title(kind))

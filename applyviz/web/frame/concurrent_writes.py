@@ -19,6 +19,6 @@ def is_collision(error: OperationalError) -> bool:
     return getattr(error.__cause__, "sqlstate", "") in _GIVEN_UP
 
 
-def tell() -> str:
+def describe_collision() -> str:
     """What people are told."""
     return _("someone else changed this at the same time. Nothing was saved; try again")

@@ -15,7 +15,7 @@ from applyviz.workflow.foundation.errors import NotAllowedError
 from applyviz.workflow.people import sign_in
 from applyviz.workflow.policies import risks
 
-__all__ = ["find_address", "is_asked_for", "is_fresh", "prove", "remember"]
+__all__ = ["find_address", "is_asked_for", "is_fresh", "reauthenticate", "remember"]
 _KEY = "proved_at"
 
 
@@ -24,7 +24,7 @@ def remember(request: HttpRequest) -> None:
     request.session[_KEY] = clock.now().timestamp()
 
 
-def prove(request: HttpRequest, password: str) -> str:
+def reauthenticate(request: HttpRequest, password: str) -> str:
     """Take a password that was given once more; gives the sentence of an error, "" when it is right.
 
     - Raises `NotAllowedError` after ten wrong ones: this session has ended. Raises `TooOftenError` for one too early.
@@ -32,7 +32,7 @@ def prove(request: HttpRequest, password: str) -> str:
     key = request.session.session_key or ""
     if not isinstance(request.user, Person):
         raise NotAllowedError(_("you are not signed in"))
-    found = sign_in.prove(request.user, password, find_address(request), session=key)
+    found = sign_in.reauthenticate(request.user, password, find_address(request), session=key)
     if found is sign_in.Proof.RIGHT:
         remember(request)
         return ""

@@ -30,11 +30,11 @@ LIFETIME, PAUSE, SILENCE = 25.0, 0.2, 5.0
 RETRY_MILLISECONDS = 500
 WAITING_PAUSE = 0.7
 PIECE = 128 * 1024
-SEATS = threading.BoundedSemaphore(64)
+STREAM_SLOTS = threading.BoundedSemaphore(64)
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """One event: what it is called, one line of data, and the place that a later look goes on from.
 
     - `is_last` ends the stream; the page does not come again.
@@ -49,12 +49,12 @@ class Event:
         return f"id: {self.place}\nevent: {self.name}\ndata: {self.data}\n\n"
 
 
-Look = Callable[[str], "Event | None"]
+Poll = Callable[[str], "StreamEvent | None"]
 """Given the place of the last event ("" for none), what moved since, or None; reads the database."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class StreamClock:
     """The clock of a stream; tests put their own in its place."""
 
     now: Callable[[], float] = time.monotonic
@@ -80,8 +80,8 @@ def do_and_let_go(do: Callable[[], T]) -> T:
                 connection.close()
 
 
-async def _tell(look: Look, place: str, pace: Pace) -> AsyncIterator[str]:
-    if not SEATS.acquire(blocking=False):
+async def _stream_events(look: Poll, place: str, pace: StreamClock) -> AsyncIterator[str]:
+    if not STREAM_SLOTS.acquire(blocking=False):
         return
     try:
         yield f"retry: {RETRY_MILLISECONDS}\n\n"
@@ -98,15 +98,17 @@ async def _tell(look: Look, place: str, pace: Pace) -> AsyncIterator[str]:
                 yield ": still here\n\n"  # a connection that broke is noticed by writing to it
             await pace.sleep(pace.pause)
     finally:
-        SEATS.release()
+        STREAM_SLOTS.release()
 
 
-def tell(request: HttpRequest, look: Look, *, pace: Pace | None = None) -> HttpResponseBase:
+def stream_events(request: HttpRequest, look: Poll, *, pace: StreamClock | None = None) -> HttpResponseBase:
     """Answer with a stream of events, or with 204, on which a browser comes no more, where none can be told."""
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)
     place = request.headers.get("Last-Event-ID") or request.GET.get("after", "")
-    response = StreamingHttpResponse(_tell(look, place[:200], pace or Pace()), content_type="text/event-stream")
+    response = StreamingHttpResponse(
+        _stream_events(look, place[:200], pace or StreamClock()), content_type="text/event-stream"
+    )
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     response["Content-Encoding"] = "identity"  # packed, events would wait for one another
@@ -120,9 +122,9 @@ async def _wait(
     look: Callable[[], Document],
     is_enough: Callable[[Document], bool],
     finish: Callable[[Document], Document],
-    pace: Pace,
+    pace: StreamClock,
 ) -> AsyncIterator[bytes]:
-    has_seat = SEATS.acquire(blocking=False)
+    has_seat = STREAM_SLOTS.acquire(blocking=False)
     try:
         began = spoke = pace.now()
         document = await sync_to_async(do_and_let_go)(look)
@@ -137,7 +139,7 @@ async def _wait(
         yield json.dumps({"error": {"code": "forbidden", "message": str(error)}}).encode()
     finally:
         if has_seat:
-            SEATS.release()
+            STREAM_SLOTS.release()
 
 
 def answer_when(
@@ -147,7 +149,7 @@ def answer_when(
     is_enough: Callable[[Document], bool],
     finish: Callable[[Document], Document],
     seconds: float,
-    pace: Pace | None = None,
+    pace: StreamClock | None = None,
 ) -> HttpResponseBase:
     """Answer with JSON as soon as it says something new, at the latest after some seconds.
 
@@ -157,7 +159,7 @@ def answer_when(
     document = look()
     if not seconds or is_enough(document) or not isinstance(request, ASGIRequest):
         return JsonResponse(dict(finish(document)))
-    chosen = pace or Pace(lifetime=min(seconds, LIFETIME), pause=WAITING_PAUSE)
+    chosen = pace or StreamClock(lifetime=min(seconds, LIFETIME), pause=WAITING_PAUSE)
     response = StreamingHttpResponse(_wait(look, is_enough, finish, chosen), content_type="application/json")
     response["Content-Encoding"] = "identity"
     return response

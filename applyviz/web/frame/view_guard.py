@@ -22,7 +22,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
-from applyviz.records.models import Errand
+from applyviz.records.models import WorkerRequest
 from applyviz.web.frame import concurrent_writes
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation import access
@@ -43,7 +43,7 @@ class PageRequest(HttpRequest):
 PageView = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
-def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
+def requires(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
     """Declare the right that a view needs and the methods it takes (GET alone when none is named)."""
 
     def decorate(view: PageView[P]) -> View[P]:
@@ -70,7 +70,7 @@ def needs(action: Action, *methods: str) -> Callable[[PageView[P]], View[P]]:
             except OperationalError as error:
                 if not concurrent_writes.is_collision(error):
                     raise
-                response = render_refusal(request, concurrent_writes.STATUS, concurrent_writes.tell())
+                response = render_refusal(request, concurrent_writes.STATUS, concurrent_writes.describe_collision())
             patch_vary_headers(response, ["HX-Request", "Cookie"])
             return response
 
@@ -88,33 +88,35 @@ def is_fragment(request: HttpRequest) -> bool:
     return headers.get("HX-Request") == "true" and headers.get("HX-History-Restore-Request") != "true"
 
 
-def seen_errand(request: HttpRequest) -> int:
-    """The errand whose answer this person saw already and asks anew ("Ask again" names it); 0 when there is none."""
+def visible_worker_request(request: HttpRequest) -> int:
+    """The worker request that this person saw answered and repeats ("Ask again" names it); 0 when there is none."""
     number = request.GET.get("again", "")
     return int(number) if number.isdecimal() and len(number) < 16 else 0
 
 
-def _ask_again(request: HttpRequest, errand: Errand) -> str:
-    """The same address, naming the errand; "" for what was sent by a form."""
+def _ask_again(request: HttpRequest, worker_request: WorkerRequest) -> str:
+    """The same address, naming the worker request; "" for what was sent by a form."""
     if request.method not in ("GET", "HEAD"):
         return ""
     query = request.GET.copy()
-    query["again"] = str(errand.pk)
+    query["again"] = str(worker_request.pk)
     return f"{request.path}?{query.urlencode()}"
 
 
 def _render_unfinished(request: HttpRequest, error: worker_requests.UnfinishedError) -> HttpResponse:
     """A page that waits for a worker; what a form sent waits under an address of its own."""
     if request.method not in ("GET", "HEAD"):
-        return redirect("errands:show-errand", error.errand.pk)
-    return render_errand(request, error, again_url=_ask_again(request, error.errand))
+        return redirect("worker-requests:show-worker-request", error.worker_request.pk)
+    return render_worker_request(request, error, again_url=_ask_again(request, error.worker_request))
 
 
-def render_errand(request: HttpRequest, error: worker_requests.UnfinishedError, *, again_url: str) -> HttpResponse:
+def render_worker_request(
+    request: HttpRequest, error: worker_requests.UnfinishedError, *, again_url: str
+) -> HttpResponse:
     """Busy, or nobody answered; as a page, or as the part of one that asks again by itself."""
     is_waiting = isinstance(error, worker_requests.WaitingError)
     context = {
-        "errand": error.errand,
+        "worker_request": error.worker_request,
         "is_waiting": is_waiting,
         "reason": str(error),
         "here": request.get_full_path(),
@@ -127,5 +129,5 @@ def render_errand(request: HttpRequest, error: worker_requests.UnfinishedError, 
 def render_refusal(request: HttpRequest, status: int, reason: str) -> HttpResponse:
     """A refusal as a page or as a fragment."""
     name = "frame/_refusal.html" if is_fragment(request) else "frame/refusal.html"
-    is_outsider = request.user.is_authenticated and not access.can(request.user, Action.LOOK)
+    is_outsider = request.user.is_authenticated and not access.can(request.user, Action.VIEW)
     return render(request, name, {"status": status, "reason": reason, "is_outsider": is_outsider}, status=status)

@@ -20,7 +20,7 @@ from applyviz.engine.diff.yaml_text import render_yaml
 from applyviz.guide import library
 from applyviz.guide.answers import Answers, compute_answers
 from applyviz.guide.opening import unfold
-from applyviz.guide.pages import Block, Example, Part
+from applyviz.guide.pages import Block, Example, PagePart
 from applyviz.web.playground.pages import example_url
 from applyviz.workflow.foundation.errors import NotVisibleError
 
@@ -109,16 +109,16 @@ def list_entries(current: str = "") -> tuple[EntryLink, ...]:
 
 def _label(block: Block) -> str:
     labels = {
-        Part.MANIFEST: _("manifest"),
-        Part.LAST_APPLIED: _("last applied"),
-        Part.LIVE: _("live"),
-        Part.DEFINITION: _("CRD"),
-        Part.SET: _("set"),
-        Part.CLUSTER: _("live objects"),
-        Part.COMMAND: _("command"),
-        Part.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
-        Part.UPDATE: _("updates"),
-        Part.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},
+        PagePart.MANIFEST: _("manifest"),
+        PagePart.LAST_APPLIED: _("last applied"),
+        PagePart.LIVE: _("live"),
+        PagePart.DEFINITION: _("CRD"),
+        PagePart.SET: _("set"),
+        PagePart.CLUSTER: _("live objects"),
+        PagePart.COMMAND: _("command"),
+        PagePart.APPLY: _("applies (force)") if "force" in block.words else _("applies"),
+        PagePart.UPDATE: _("updates"),
+        PagePart.MIGRATE: _("takes over the fields of %(names)s") % {"names": ", ".join(block.words[1:])},
     }
     return labels[block.part]
 
@@ -133,7 +133,7 @@ def _present_answers(example: Example, answers: Answers) -> Iterator[TextBlock]:
     if answers.patch is not None:
         yield TextBlock(_("patch sent"), json.dumps(answers.patch, indent=2, ensure_ascii=False))
     if answers.after is not None:
-        label = _("objects that kubectl reads") if example.find(Part.READ) else _("after apply")
+        label = _("objects that kubectl reads") if example.find(PagePart.READ) else _("after apply")
         yield TextBlock(label, render_yaml(None, answers.after).rstrip("\n"))
     if answers.prints:
         yield TextBlock(_("kubectl output"), "\n".join(answers.prints))

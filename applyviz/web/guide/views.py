@@ -5,18 +5,18 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.guide import pages as presenter
 from applyviz.workflow.foundation.access import Action
 
 
-@needs(Action.EXPLORE)
+@requires(Action.EXPLORE)
 def show_guide(request: PageRequest) -> HttpResponse:
     """All pages, by the question that each answers."""
     return render(request, "guide/guide.html", {"entries": presenter.list_entries()})
 
 
-@needs(Action.EXPLORE)
+@requires(Action.EXPLORE)
 def show_page(request: PageRequest, page: str) -> HttpResponse:
     """One rule with its worked examples."""
     return render(request, "guide/page.html", {"page": presenter.present_guide_page(page)})

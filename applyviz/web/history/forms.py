@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from applyviz.records.enums import AuditAction
 from applyviz.web.components.choices import offer_choices
-from applyviz.workflow.audit.chain import Head
+from applyviz.workflow.audit.chain import Checkpoint
 from applyviz.workflow.audit.checkpoints import read_pasted
 from applyviz.workflow.audit.retention import ALWAYS_KEPT, SHORTEST_DAYS
 from applyviz.workflow.evidence.report import Period
@@ -70,7 +70,7 @@ class VerificationForm(forms.Form):
     after = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
     checked = forms.IntegerField(required=False, min_value=0, max_value=2**62, widget=forms.HiddenInput)
 
-    def clean_head(self) -> tuple[Head, ...]:
+    def clean_head(self) -> tuple[Checkpoint, ...]:
         """The heads; of signed ones the signature is checked."""
         try:
             return read_pasted(self.cleaned_data["head"])

@@ -13,13 +13,13 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState, RunState
-from applyviz.records.models import ApplyRun, Approval, Objection, Plan, Review
+from applyviz.records.models import ApplyRun, Approval, ChangeRequest, Plan, Review
 from applyviz.web.clusters.pages.findings import DriftRow, present_drifted
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.reviews.pages.review_header import count_effects
 from applyviz.web.reviews.pages.review_list import ReviewRow, present_review, show_newest, with_latest_plan
-from applyviz.web.runs.pages.run_page import STATE_LOOKS
+from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import acknowledgements, approving, quorum, viewed_objects
 from applyviz.workflow.foundation import access, clock
@@ -30,7 +30,7 @@ from applyviz.workflow.runs import emergency_apply
 
 OPEN_SHOWN = 50
 LAST_SHOWN = 8
-GLASS_SHOWN = timedelta(days=7)
+EMERGENCIES_SHOWN = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RunRow:
     url: str
     title: str
     target: str
-    look: Look
+    look: Appearance
     started_by: str
     count: int
     at: datetime
@@ -60,7 +60,7 @@ class RunRow:
 class Home:
     """Everything that the page prints."""
 
-    glass: tuple[Notice, ...]
+    emergency: tuple[Notice, ...]
     waiting: tuple[Waiting, ...]
     others: tuple[Waiting, ...]
     running: tuple[RunRow, ...]
@@ -71,7 +71,7 @@ class Home:
 
 
 def _name_blocker(plan: Plan) -> str:
-    refused, broken = plan.counts.get(Operation.REFUSED, 0), plan.counts.get(Operation.ERROR, 0)
+    refused, broken = plan.counts.get(Operation.BLOCKED, 0), plan.counts.get(Operation.ERROR, 0)
     if plan.state == PlanState.FAILED:
         return _("plan failed")
     if refused:
@@ -87,7 +87,7 @@ class _Said:
     """What people said of the latest plans of open reviews."""
 
     agreed: frozenset[int]
-    objections: dict[int, tuple[str, ...]]
+    change_requests: dict[int, tuple[str, ...]]
     approved_by: dict[int, tuple[int, ...]]
     has_teams: bool
 
@@ -96,13 +96,13 @@ class _Said:
         """Read it for all of them at once; what was said of another digest does not count."""
         digests = {(p.review_id, p.digest): p.pk for p in plans if p.digest}
         reviews_of = {p.review_id for p in plans}
-        objections: dict[int, tuple[str, ...]] = {}
+        change_requests: dict[int, tuple[str, ...]] = {}
         approved: dict[int, tuple[int, ...]] = {}
-        asked = Objection.objects.filter(plan__review__in=reviews_of, withdrawn_at=None)
+        asked = ChangeRequest.objects.filter(plan__review__in=reviews_of, withdrawn_at=None)
         for review_id, digest, name in asked.values_list("plan__review_id", "digest", "by__username"):
             if (review_id, digest) in digests:
                 pk = digests[(review_id, digest)]
-                objections[pk] = (*objections.get(pk, ()), name)
+                change_requests[pk] = (*change_requests.get(pk, ()), name)
         given = Approval.objects.filter(plan__review__in=reviews_of, revoked_at=None, spent_at=None)
         given = given.exclude(expires_at__lte=clock.now())
         for review_id, digest, by in given.values_list("plan__review_id", "digest", "by_id"):
@@ -110,9 +110,9 @@ class _Said:
                 pk = digests[(review_id, digest)]
                 approved[pk] = (*approved.get(pk, ()), by)
         has_teams = any(
-            row.rules.get("approving_team") or row.rules.get("for_dangers") for row in policies.list_in_force()
+            row.rules.get("approving_team") or row.rules.get("for_risks") for row in policies.list_in_force()
         )
-        return cls(quorum.find_agreed(plans), objections, approved, has_teams)
+        return cls(quorum.find_agreed(plans), change_requests, approved, has_teams)
 
 
 def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool, said: _Said) -> tuple[str, bool]:
@@ -128,7 +128,7 @@ def _what_waits(review: Review, plan: Plan, person: Person, *, can_approve: bool
         return blocker, is_author
     if review.applied_by:
         return _("applied by %(tool)s · verify afterwards") % {"tool": review.get_applied_by_display()}, is_author
-    if asked := said.objections.get(plan.pk):
+    if asked := said.change_requests.get(plan.pk):
         return _("changes requested by %(names)s") % {"names": ", ".join(asked)}, is_author
     if plan.pk in said.agreed:
         closed = approving.find_start_blockers(plan, policies.find_policy(plan))
@@ -146,7 +146,7 @@ def _who_approves(plan: Plan, person: Person, *, is_able: bool, said: _Said) -> 
     if not is_able:
         return _("needs approval"), False
     open_risks = acknowledgements.find_open(plan)
-    if blockers := approving.find_plan_blockers(plan, hazards=open_risks, hidden=hidden_positions(plan)):
+    if blockers := approving.find_plan_blockers(plan, risks=open_risks, hidden=hidden_positions(plan)):
         # Who may approve may acknowledge risks too; everything else is for an author or an administrator.
         return blockers[0], set(blockers) == set(acknowledgements.name_open(open_risks))
     if lacking := approving.find_approver_blockers(plan, for_user=person):
@@ -180,7 +180,7 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
             url=reverse("runs:show-run", args=[run.number]),
             title=run.plan.review.title,
             target=run.plan.target.cluster.name,
-            look=STATE_LOOKS[RunState(run.state)],
+            look=STATE_STYLES[RunState(run.state)],
             started_by=run.requested_by.get_username(),
             count=count_effects(run.plan),
             at=run.finished_at or run.started_at or run.created_at,
@@ -189,13 +189,13 @@ def present_runs(runs: Iterable[ApplyRun], *, for_user: Visitor) -> tuple[RunRow
     )
 
 
-def _present_glass(person: Person) -> tuple[Notice, ...]:
-    """Runs without consent of the last days, for everybody who sees them."""
-    since = clock.now() - GLASS_SHOWN
+def _present_emergency(person: Person) -> tuple[Notice, ...]:
+    """Runs without approval of the last days, for everybody who sees them."""
+    since = clock.now() - EMERGENCIES_SHOWN
     found = emergency_apply.list_broken(for_user=person).filter(created_at__gte=since)
     return tuple(
         Notice(
-            OBJECT_LOOKS[Operation.ERROR],
+            OBJECT_STYLES[Operation.ERROR],
             _("%(name)s ran an emergency apply of plan %(plan)d of “%(title)s”")
             % {"name": row.by_name, "plan": row.plan.number, "title": row.plan.review.title},
             f"{row.reason} ({row.ticket})",
@@ -213,7 +213,7 @@ def present_home(person: Person) -> Home:
     running = present_runs(found.filter(state__in=RunState.unfinished()), for_user=person)
     is_planning = any(w.review.state == str(PlanState.PLANNING.label) for w in others)
     return Home(
-        glass=_present_glass(person),
+        emergency=_present_emergency(person),
         waiting=tuple(mine),
         others=tuple(others),
         running=running,

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.home.forms import ThemeForm
 from applyviz.web.home.pages import present_home
 from applyviz.workflow.foundation.access import Action
@@ -15,14 +15,14 @@ from applyviz.workflow.foundation.access import Action
 YEAR = 365 * 24 * 3600
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_home(request: PageRequest) -> HttpResponse:
     """The first page after signing in."""
     name = "home/_home.html" if is_fragment(request) else "home/home.html"
     return render(request, name, {"home": present_home(request.user)})
 
 
-@needs(Action.LOOK, "POST")
+@requires(Action.VIEW, "POST")
 def set_theme(request: PageRequest) -> HttpResponse:
     """Remember light or dark in a cookie; the way of the toggle without script."""
     form = ThemeForm(request.POST)

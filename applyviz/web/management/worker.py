@@ -51,9 +51,9 @@ class EmbeddedWorker:
     def _tick(self) -> None:
         pruned = 0.0
         while True:
-            queue.send(TaskName.SWEEP)
+            queue.send(TaskName.RECOVER)
             if not pruned or time.monotonic() - pruned > _PRUNE_SECONDS:
                 pruned = time.monotonic()
                 queue.send(TaskName.PRUNE_HISTORY)
-            if self._stopping.wait(settings.APPLYVIZ_SWEEP_SECONDS):
+            if self._stopping.wait(settings.APPLYVIZ_RECOVERY_SECONDS):
                 return

@@ -7,13 +7,13 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.records.enums import Event
-from applyviz.workflow.notifications.choices import CHOSEN, Ways
+from applyviz.records.enums import NotificationKind
+from applyviz.workflow.notifications.choices import CHOSEN, NotificationChannels
 from applyviz.workflow.notifications.webhooks import SHORTEST_SECRET
 
 _LABELS = [(event.value, event.label) for event in CHOSEN]
 # Programs alone are told of heads.
-_OF_WEBHOOKS = [*_LABELS, (Event.HEAD_PUBLISHED.value, Event.HEAD_PUBLISHED.label)]
+_OF_WEBHOOKS = [*_LABELS, (NotificationKind.CHECKPOINT_PUBLISHED.value, NotificationKind.CHECKPOINT_PUBLISHED.label)]
 
 
 class ChoicesForm(forms.Form):
@@ -22,10 +22,10 @@ class ChoicesForm(forms.Form):
     shown = forms.MultipleChoiceField(choices=_LABELS, required=False)
     mailed = forms.MultipleChoiceField(choices=_LABELS, required=False)
 
-    def read(self) -> dict[Event, Ways]:
+    def read(self) -> dict[NotificationKind, NotificationChannels]:
         """The choices of every event."""
         shown, mailed = self.cleaned_data["shown"], self.cleaned_data["mailed"]
-        return {event: Ways(event.value in shown, event.value in mailed) for event in CHOSEN}
+        return {event: NotificationChannels(event.value in shown, event.value in mailed) for event in CHOSEN}
 
 
 class ReadForm(forms.Form):

@@ -10,32 +10,32 @@ from urllib.parse import urlsplit
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz.records.enums import DeliveryState, Event
+from applyviz.records.enums import DeliveryState, NotificationKind
 from applyviz.records.models import Delivery, Notification, Webhook
-from applyviz.web.components.badges import Look
-from applyviz.workflow.notifications.choices import ALWAYS_SHOWN, Ways
+from applyviz.web.components.badges import Appearance
+from applyviz.workflow.notifications.choices import ALWAYS_SHOWN, NotificationChannels
 from applyviz.workflow.notifications.deliveries import MOST_ATTEMPTS
 from applyviz.workflow.notifications.texts import render_sentence
 
 _TONES = {
-    Event.NEEDS_YOU: ("▸", "change"),
-    Event.APPROVED: ("✓", "add"),
-    Event.CHANGES_REQUESTED: ("!", "warn"),
-    Event.APPROVALS_DROPPED: ("!", "warn"),
-    Event.APPROVALS_EXPIRING: ("!", "warn"),
-    Event.RUN_STARTED: ("▸", "change"),
-    Event.RUN_FINISHED: ("✓", "add"),
-    Event.RUN_FAILED: ("×", "remove"),  # noqa: RUF001 the cross is drawn
-    Event.RUN_ATTENTION: ("!", "warn"),
-    Event.RUN_STALE: ("!", "warn"),
-    Event.GLASS_BROKEN: ("!", "remove"),
-    Event.HEAD_PUBLISHED: ("✓", "calm"),
-    Event.WEBHOOK_TRIED: ("·", "calm"),
+    NotificationKind.NEEDS_YOU: ("▸", "change"),
+    NotificationKind.APPROVED: ("✓", "add"),
+    NotificationKind.CHANGES_REQUESTED: ("!", "warn"),
+    NotificationKind.APPROVALS_DROPPED: ("!", "warn"),
+    NotificationKind.APPROVALS_EXPIRING: ("!", "warn"),
+    NotificationKind.RUN_STARTED: ("▸", "change"),
+    NotificationKind.RUN_FINISHED: ("✓", "add"),
+    NotificationKind.RUN_FAILED: ("×", "remove"),  # noqa: RUF001 the cross is drawn
+    NotificationKind.RUN_ATTENTION: ("!", "warn"),
+    NotificationKind.RUN_STALE: ("!", "warn"),
+    NotificationKind.EMERGENCY_APPLIED: ("!", "remove"),
+    NotificationKind.CHECKPOINT_PUBLISHED: ("✓", "calm"),
+    NotificationKind.WEBHOOK_TRIED: ("·", "calm"),
 }
-_DELIVERY_LOOKS = {
-    DeliveryState.WAITING: Look("·", DeliveryState.WAITING.label, "calm"),
-    DeliveryState.DELIVERED: Look("✓", DeliveryState.DELIVERED.label, "add"),
-    DeliveryState.GIVEN_UP: Look("×", DeliveryState.GIVEN_UP.label, "remove"),  # noqa: RUF001 the cross is drawn
+_DELIVERY_STYLES = {
+    DeliveryState.WAITING: Appearance("·", DeliveryState.WAITING.label, "calm"),
+    DeliveryState.DELIVERED: Appearance("✓", DeliveryState.DELIVERED.label, "add"),
+    DeliveryState.GIVEN_UP: Appearance("×", DeliveryState.GIVEN_UP.label, "remove"),  # noqa: RUF001 the cross is drawn
 }
 
 
@@ -43,7 +43,7 @@ _DELIVERY_LOOKS = {
 class NoticeRow:
     """One notification; `url` marks it as read and leads to what it is about."""
 
-    look: Look
+    look: Appearance
     text: str
     cluster: str
     at: datetime
@@ -73,14 +73,14 @@ class WebhookRow:
     by: str
     at: datetime
     url: str
-    last: Look | None
+    last: Appearance | None
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     """One line of the log of deliveries."""
 
-    look: Look
+    look: Appearance
     event: str
     text: str
     identifier: str
@@ -91,19 +91,19 @@ class DeliveryRow:
     again_url: str
 
 
-def _look(event: Event) -> Look:
+def _look(event: NotificationKind) -> Appearance:
     glyph, tone = _TONES[event]
-    return Look(glyph, event.label, tone)
+    return Appearance(glyph, event.label, tone)
 
 
 def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
     """Rows of the list."""
     return [
         NoticeRow(
-            look=_look(Event(one.happening.event)),
-            text=render_sentence(one.happening),
-            cluster=str(one.happening.facts.get("cluster", "")),
-            at=one.happening.at,
+            look=_look(NotificationKind(one.notification_event.event)),
+            text=render_sentence(one.notification_event),
+            cluster=str(one.notification_event.facts.get("cluster", "")),
+            at=one.notification_event.at,
             url=reverse("notifications:open-notification", args=[one.pk]),
             is_unread=one.read_at is None,
         )
@@ -111,7 +111,7 @@ def present_notices(notifications: Iterable[Notification]) -> list[NoticeRow]:
     ]
 
 
-def present_choices(choices: dict[Event, Ways]) -> list[ChoiceRow]:
+def present_choices(choices: dict[NotificationKind, NotificationChannels]) -> list[ChoiceRow]:
     """Rows of the form."""
     return [
         ChoiceRow(event.value, str(event.label), ways.is_shown, ways.is_mailed, event in ALWAYS_SHOWN)
@@ -121,7 +121,7 @@ def present_choices(choices: dict[Event, Ways]) -> list[ChoiceRow]:
 
 def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRow:
     """One webhook."""
-    labels = [str(Event(event).label) for event in webhook.events]
+    labels = [str(NotificationKind(event).label) for event in webhook.events]
     return WebhookRow(
         name=webhook.name,
         host=urlsplit(webhook.url).netloc,
@@ -130,7 +130,7 @@ def present_webhook(webhook: Webhook, last: Delivery | None = None) -> WebhookRo
         by=webhook.created_by.get_username(),
         at=webhook.created_at,
         url=reverse("settings:show-webhook", args=[webhook.pk]),
-        last=_DELIVERY_LOOKS[DeliveryState(last.state)] if last else None,
+        last=_DELIVERY_STYLES[DeliveryState(last.state)] if last else None,
     )
 
 
@@ -144,9 +144,9 @@ def _present_delivery(one: Delivery) -> DeliveryRow:
     again = reverse("settings:deliver-again", args=[one.webhook_id, one.pk]) if is_over else ""
     answer = _("responded %(status)d") % {"status": one.status} if one.status else one.error
     return DeliveryRow(
-        look=_DELIVERY_LOOKS[DeliveryState(one.state)],
-        event=str(Event(one.happening.event).label),
-        text=render_sentence(one.happening),
+        look=_DELIVERY_STYLES[DeliveryState(one.state)],
+        event=str(NotificationKind(one.notification_event.event).label),
+        text=render_sentence(one.notification_event),
         identifier=str(one.identifier),
         attempts=_("%(number)d of %(all)d") % {"number": one.attempts, "all": MOST_ATTEMPTS},
         answer=answer,

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.notifications.forms import ChoicesForm, ReadForm
 from applyviz.web.notifications.pages import present_choices, present_notices
 from applyviz.workflow.foundation.access import Action
@@ -19,14 +19,14 @@ from applyviz.workflow.notifications.texts import find_path
 _PER_PAGE = 50
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_bell(request: PageRequest) -> HttpResponse:
     """How many are unread; asked by every page after it is there."""
     count = inbox.count_unread(for_user=request.user)
     return never_cache(render)(request, "notifications/_bell.html", {"count": count})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_notifications(request: PageRequest) -> HttpResponse:
     """All of them, newest first."""
     found = inbox.list_notifications(for_user=request.user)
@@ -38,13 +38,13 @@ def list_notifications(request: PageRequest) -> HttpResponse:
     return render(request, "notifications/list.html", context)
 
 
-@needs(Action.LOOK, "POST")
+@requires(Action.VIEW, "POST")
 def open_notification(request: PageRequest, number: int) -> HttpResponse:
     """Mark one as read and go where it leads."""
-    return redirect(find_path(inbox.read_one(number, by=request.user).happening))
+    return redirect(find_path(inbox.read_one(number, by=request.user).notification_event))
 
 
-@needs(Action.LOOK, "POST")
+@requires(Action.VIEW, "POST")
 def read_all(request: PageRequest) -> HttpResponse:
     """Mark as read what the page showed."""
     form = ReadForm(request.POST)
@@ -53,7 +53,7 @@ def read_all(request: PageRequest) -> HttpResponse:
     return redirect("notifications:list-notifications")
 
 
-@needs(Action.LOOK, "GET", "POST")
+@requires(Action.VIEW, "GET", "POST")
 def edit_choices(request: PageRequest) -> HttpResponse:
     """What this person wants to be told of, and how."""
     form = ChoicesForm(request.POST or None)

@@ -8,14 +8,14 @@ from functools import lru_cache
 
 from django.urls import reverse
 
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.guide import library, limited, playground
 from applyviz.guide.given import Given, GivenError
 from applyviz.guide.opening import open_example
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema
 from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, present_pane
-from applyviz.web.reviews.pane.resolutions import show_settlement
+from applyviz.web.reviews.pane.resolutions import show_conflicts
 from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleError
 from applyviz.workflow.live.field_details import facts_at
 from applyviz.workflow.ops import playgrounds
@@ -25,7 +25,7 @@ EXAMPLES_AT = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlaygroundQuestion:
     """A question with an address: an example of the guide, or one that somebody put."""
 
     key: str
@@ -42,7 +42,7 @@ class Question:
         return reverse("playground:show-answer", args=[self.key])
 
     @property
-    def change(self) -> ObjectChange:
+    def change(self) -> PlannedObject:
         """The answer; raises `NotPossibleError` when it cannot be calculated now.
 
         - Examples are texts of ours; what people bring is computed outside of this process.
@@ -79,12 +79,12 @@ def example_url(name: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def explain_example(given: Given, now: str) -> ObjectChange:
+def explain_example(given: Given, now: str) -> PlannedObject:
     """The answer to an example; it is not computed again for each of its pages."""
     return playground.explain(given, now=now)
 
 
-def find_question(key: str, *, pool: limited.Pool) -> Question:
+def find_question(key: str, *, pool: limited.Pool) -> PlaygroundQuestion:
     """What an address asks.
 
     - Raises `NotVisibleError` when there is none, or no longer.
@@ -93,13 +93,13 @@ def find_question(key: str, *, pool: limited.Pool) -> Question:
     if example is not None:
         page = key.rpartition("-")[0]
         url = f"{reverse('guide:show-page', args=[page])}#{key}"
-        return Question(key, open_example(example), EXAMPLES_AT, example.title, url)
+        return PlaygroundQuestion(key, open_example(example), EXAMPLES_AT, example.title, url)
     kept = playgrounds.open_input(key)
     given = Given.from_json(kept.content)
-    return Question(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
+    return PlaygroundQuestion(key, given, kept.created_at.strftime(TIME), expires_at=kept.expires_at, pool=pool)
 
 
-def present_answer(question: Question, choice: PaneChoice) -> Pane:
+def present_answer(question: PlaygroundQuestion, choice: PaneChoice) -> Pane:
     """The pane of the answer with the chosen tab."""
     options = playground.options_of(question.given)
     return present_pane(
@@ -108,11 +108,11 @@ def present_answer(question: Question, choice: PaneChoice) -> Pane:
         choice=choice,
         url_of=lambda tab: reverse("playground:show-tab", args=[question.key, tab.value]),
         field_url_of=lambda index: reverse("playground:show-field", args=[question.key, index]),
-        settlement=show_settlement(question.change, you=options.field_manager),
+        settlement=show_conflicts(question.change, you=options.field_manager),
     )
 
 
-def present_question_field(question: Question, index: int) -> FieldSchema:
+def present_question_field(question: PlaygroundQuestion, index: int) -> FieldSchema:
     """What the schema says of one field of the answer."""
     fields = question.change.fields
     if index >= len(fields):

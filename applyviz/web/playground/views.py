@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz.guide import limited
 from applyviz.guide.given import Given, GivenError
 from applyviz.web.frame.reauthentication import find_address
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.playground import pages as presenter
 from applyviz.web.playground.forms import PlaygroundForm
 from applyviz.web.reviews.forms.reviews import PaneForm
@@ -56,7 +56,7 @@ def _ask_later(request: PageRequest, form: PlaygroundForm, until: datetime) -> H
     return answer
 
 
-@needs(Action.EXPLORE, "GET", "HEAD", "POST")
+@requires(Action.EXPLORE, "GET", "HEAD", "POST")
 def ask(request: PageRequest) -> HttpResponse:
     """An empty playground, or a question to it: it is kept, and its answer has an address."""
     form = PlaygroundForm(request.POST or None)
@@ -74,13 +74,13 @@ def ask(request: PageRequest) -> HttpResponse:
     return render(request, "playground/playground.html", context, status=422 if form.errors else 200)
 
 
-@needs(Action.EXPLORE)
+@requires(Action.EXPLORE)
 def show_answer(request: PageRequest, key: str) -> HttpResponse:
     """A question and its answer."""
     return _show(request, key, Tab.CHANGES)
 
 
-@needs(Action.EXPLORE)
+@requires(Action.EXPLORE)
 def show_tab(request: PageRequest, key: str, tab: str) -> HttpResponse:
     """A question and its answer in one of its views."""
     if tab not in set(Tab):
@@ -99,7 +99,7 @@ def _show(request: PageRequest, key: str, tab: Tab) -> HttpResponse:
     return render(request, "playground/playground.html", context)
 
 
-@needs(Action.EXPLORE)
+@requires(Action.EXPLORE)
 def show_field(request: PageRequest, key: str, index: int) -> HttpResponse:
     """What the schema says of one field of an answer."""
     about = presenter.present_question_field(presenter.find_question(key, pool=_pool_of(request)), index)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web.frame import streams
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.runs.forms import ShownForm
 from applyviz.web.runs.pages.run_events import find_moves
 from applyviz.web.runs.pages.run_page import present_pane, present_run
@@ -20,7 +20,7 @@ from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation.access import Action
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_run(request: PageRequest, number: int) -> HttpResponse:
     """One run; a fragment while it goes on."""
     run = use_cases.get_run(number, for_user=request.user)
@@ -31,14 +31,14 @@ def show_run(request: PageRequest, number: int) -> HttpResponse:
     return render(request, "runs/_progress.html", {"page": page, "has_moved": page.pane.mark != seen})
 
 
-@needs(Action.LOOK)
-def tell_moves(request: PageRequest, number: int) -> HttpResponseBase:
+@requires(Action.VIEW)
+def stream_moves(request: PageRequest, number: int) -> HttpResponseBase:
     """That something of a run moved, as server-sent events."""
     run = use_cases.get_run(number, for_user=request.user)
-    return streams.tell(request, partial(find_moves, run.pk))
+    return streams.stream_events(request, partial(find_moves, run.pk))
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_result(request: PageRequest, number: int, position: int) -> HttpResponse:
     """What was sent for one object and what was answered, masked."""
     run = use_cases.get_run(number, for_user=request.user)
@@ -47,7 +47,7 @@ def show_result(request: PageRequest, number: int, position: int) -> HttpRespons
     return render(request, "runs/run.html", {"page": present_run(run, for_user=request.user, position=position)})
 
 
-@needs(Action.APPLY, "POST")
+@requires(Action.APPLY, "POST")
 def cancel(request: PageRequest, number: int) -> HttpResponse:
     """Ask a run to stop after the object that is being written."""
     run = use_cases.get_run(number, for_user=request.user)
@@ -56,7 +56,7 @@ def cancel(request: PageRequest, number: int) -> HttpResponse:
     return redirect("runs:show-run", number)
 
 
-@needs(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def undo(request: PageRequest, number: int) -> HttpResponse:
     """Open a review of what would undo a finished run; nothing is applied by it."""
     run = use_cases.get_run(number, for_user=request.user)

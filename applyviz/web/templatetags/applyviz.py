@@ -108,6 +108,6 @@ def breakable(value: object) -> SafeString:
 
 
 @register.filter
-def humps(value: object) -> SafeString:
+def wrap_camel_case(value: object) -> SafeString:
     """As `visible`, and a line may break inside a word before a capital letter."""
     return _break_lines(_BEFORE_CAPITAL, visible(value))

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.risks.rules import needs_acknowledgement
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
 from applyviz.records.models import Acknowledgement, ObjectChange, Plan
@@ -24,21 +24,21 @@ from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.plans import changes
-from applyviz.workflow.policies import Policy, risks
+from applyviz.workflow.policies import PolicyRules, risks
 
 PLAN_ITSELF = -1
 
 
 @dataclass(frozen=True, slots=True)
-class OpenHazard:
+class OpenRisk:
     """One kind of risk of one object (its `position` in the plan, or `PLAN_ITSELF`) that needs an acknowledgement."""
 
     position: int
     object_key: str
     effect: str
-    kind: HazardKind
+    kind: RiskKind
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -46,12 +46,12 @@ class OpenHazard:
         return self.object_key, self.effect, self.kind.value
 
 
-def find_kinds(hazards: Iterable[Hazard]) -> tuple[HazardKind, ...]:
+def find_kinds(risks: Iterable[Risk]) -> tuple[RiskKind, ...]:
     """The kinds among risks that must be acknowledged."""
-    return tuple(dict.fromkeys(hazard.kind for hazard in hazards if needs_acknowledgement(hazard)))
+    return tuple(dict.fromkeys(risk.kind for risk in risks if needs_acknowledgement(risk)))
 
 
-def list_required(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHazard, ...]:
+def list_required(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[OpenRisk, ...]:
     """Every risk of a plan that must be acknowledged, whether somebody did or not, in the order of the plan."""
     many = (policy or policies.find_policy(plan)).many_objects
     found = [risk for risk in risks.list_risks(plan, many=many) if risk.needs_acknowledgement]
@@ -60,12 +60,12 @@ def list_required(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHaza
     wanted = {position for risk in found if not risk.is_of_plan for position in risk.positions}
     rows = {row.position: row for row in plan.changes.filter(position__in=wanted).defer("document", "sealed")}
     required = [
-        OpenHazard(position, name_object(rows[position]), rows[position].effect, risk.kind)
+        OpenRisk(position, name_object(rows[position]), rows[position].effect, risk.kind)
         for risk in found
         if not risk.is_of_plan
         for position in risk.positions
     ]
-    required += [OpenHazard(PLAN_ITSELF, "", plan.digest, risk.kind) for risk in found if risk.is_of_plan]
+    required += [OpenRisk(PLAN_ITSELF, "", plan.digest, risk.kind) for risk in found if risk.is_of_plan]
     return tuple(sorted(required, key=lambda one: (one.position == PLAN_ITSELF, one.position)))
 
 
@@ -76,21 +76,21 @@ def list_standing(plan: Plan) -> list[Acknowledgement]:
 
 
 def name_standing(rows: Iterable[Acknowledgement]) -> set[tuple[str, str, str]]:
-    """What acknowledgements hold for, as `OpenHazard.identity` says it."""
-    return {(row.object_key, row.effect, row.hazard) for row in rows}
+    """What acknowledgements hold for, as `OpenRisk.identity` says it."""
+    return {(row.object_key, row.effect, row.risk) for row in rows}
 
 
-def find_open(plan: Plan, *, policy: Policy | None = None) -> tuple[OpenHazard, ...]:
+def find_open(plan: Plan, *, policy: PolicyRules | None = None) -> tuple[OpenRisk, ...]:
     """The risks of a finished plan that still block its approval; empty when all are acknowledged."""
     if plan.state != PlanState.COMPLETE:
         return ()
     required = list_required(plan, policy=policy)
     known = name_standing(list_standing(plan)) if required else set()
-    return tuple(hazard for hazard in required if hazard.identity not in known)
+    return tuple(risk for risk in required if risk.identity not in known)
 
 
 def _require_open(plan: Plan) -> None:
-    review = hold_review(plan.review_id)  # no run is started between the look and what follows
+    review = lock_review(plan.review_id)  # no run is started between the look and what follows
     if review.state != ReviewState.OPEN:
         facts = {"state": review.get_state_display()}
         raise NotPossibleError(_("the review is %(state)s; there is nothing to acknowledge") % facts)
@@ -101,8 +101,8 @@ def _require_open(plan: Plan) -> None:
         )
 
 
-def _subject(plan: Plan, row: ObjectChange | None) -> trail.Subject:
-    return trail.Subject(
+def _subject(plan: Plan, row: ObjectChange | None) -> trail.AuditSubject:
+    return trail.AuditSubject(
         cluster=plan.target.cluster.slug,
         review=plan.review.number,
         plan=plan.number,
@@ -111,23 +111,23 @@ def _subject(plan: Plan, row: ObjectChange | None) -> trail.Subject:
     )
 
 
-def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -> None:
+def _keep(plan: Plan, risks: Iterable[OpenRisk], *, by: Person, note: str) -> None:
     rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
     kept: dict[tuple[str, str, str], Acknowledgement] = {}
-    for hazard in hazards:
-        kept[hazard.identity] = Acknowledgement(
+    for risk in risks:
+        kept[risk.identity] = Acknowledgement(
             plan=plan,
             review=plan.review,
-            effect=hazard.effect,
-            object_key=hazard.object_key,
-            hazard=hazard.kind.value,
+            effect=risk.effect,
+            object_key=risk.object_key,
+            risk=risk.kind.value,
             by=by,
             note=note,
             created_at=timezone.now(),
         )
-        detail = {"hazard": hazard.kind.value, "note": note}
-        about = _subject(plan, rows.get(hazard.position))
-        trail.record(AuditAction.HAZARD_ACKNOWLEDGED, by=by, about=about, detail=detail)
+        detail = {"risk": risk.kind.value, "note": note}
+        about = _subject(plan, rows.get(risk.position))
+        trail.record(AuditAction.RISK_ACKNOWLEDGED, by=by, about=about, detail=detail)
     try:
         with transaction.atomic():
             Acknowledgement.objects.bulk_create(kept.values())
@@ -135,8 +135,8 @@ def _keep(plan: Plan, hazards: Iterable[OpenHazard], *, by: Person, note: str) -
         raise NotPossibleError(_("you already acknowledged this")) from error
 
 
-def acknowledge_hazards(
-    plan: Plan, kind: HazardKind, *, by: Person, positions: Collection[int] | None = None, note: str = ""
+def acknowledge_risks(
+    plan: Plan, kind: RiskKind, *, by: Person, positions: Collection[int] | None = None, note: str = ""
 ) -> int:
     """Acknowledge one kind of risk of some objects (None: of all that have it); returns for how many.
 
@@ -148,14 +148,14 @@ def acknowledge_hazards(
         _require_open(plan)
         mine = name_standing(a for a in list_standing(plan) if a.by_id == by.pk)
         wanted = [h for h in list_required(plan) if h.kind is kind and (positions is None or h.position in positions)]
-        chosen = [hazard for hazard in wanted if hazard.identity not in mine]
+        chosen = [risk for risk in wanted if risk.identity not in mine]
         if not chosen:
             raise NotPossibleError(_("this risk does not exist, or you already acknowledged it"))
         _keep(plan, chosen, by=by, note=note)
     return len(chosen)
 
 
-def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, position: int) -> None:
+def withdraw_acknowledgement(plan: Plan, kind: RiskKind, *, by: Person, position: int) -> None:
     """Undo one's own acknowledgement.
 
     - Raises `NotPossibleError` when there is none of this person, or the review is no longer open.
@@ -172,7 +172,7 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
             review=plan.review_id,
             effect=row.effect if row is not None else plan.digest,
             object_key=name_object(row) if row is not None else "",
-            hazard=kind.value,
+            risk=kind.value,
             by=by,
             withdrawn_at=None,
         )
@@ -182,12 +182,12 @@ def withdraw_acknowledgement(plan: Plan, kind: HazardKind, *, by: Person, positi
             AuditAction.ACKNOWLEDGEMENT_WITHDRAWN,
             by=by,
             about=_subject(plan, row),
-            detail={"hazard": kind.value},
+            detail={"risk": kind.value},
         )
 
 
-def name_open(hazards: Sequence[OpenHazard]) -> tuple[str, ...]:
+def name_open(risks: Sequence[OpenRisk]) -> tuple[str, ...]:
     """What risks that nobody acknowledged mean for who approves; those of one kind count once, as they are shown."""
-    count = len({hazard.kind for hazard in hazards})
+    count = len({risk.kind for risk in risks})
     text = ngettext("%(n)d risk to acknowledge", "%(n)d risks to acknowledge", count)
     return (text % {"n": count},) if count else ()

@@ -1,4 +1,4 @@
-"""Approvals: one person's consent to one plan digest, never one's own, revocable until spent, spent once.
+"""Approvals: one person's approval to one plan digest, never one's own, revocable until spent, spent once.
 
 `find_blockers` is the one list of what stands in the way; pages show it and the use cases enforce it. The
 database refuses the same again (`records/guards.py`).
@@ -14,20 +14,20 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.records.enums import AuditAction, PlanState, ReviewState
-from applyviz.records.models import Approval, ObjectChange, Objection, Plan
+from applyviz.records.models import Approval, ChangeRequest, ObjectChange, Plan
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import acknowledgements, quorum, viewed_objects
-from applyviz.workflow.approvals.acknowledgements import OpenHazard
+from applyviz.workflow.approvals.acknowledgements import OpenRisk
 from applyviz.workflow.approvals.quorum import list_standing
 from applyviz.workflow.audit import approval_macs, trail
 from applyviz.workflow.clusters import impersonation, permissions, states
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError
-from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.people import humans
 from applyviz.workflow.plans import conflict_rules
-from applyviz.workflow.policies import Policy
+from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.policies.windows import find_closed
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "find_start_blockers",
     "find_timing_blockers",
     "find_unsafe",
-    "list_objections",
+    "list_change_requests",
     "list_standing",
     "name_unopened",
     "request_changes",
@@ -59,9 +59,9 @@ def name_broken(count: int) -> str:
     return ngettext("%(n)d object has errors", "%(n)d objects have errors", count) % {"n": count}
 
 
-def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -> Iterator[str]:
+def _find_object_blockers(plan: Plan, policy: PolicyRules, hidden: Collection[int]) -> Iterator[str]:
     changes = plan.changes.exclude(position__in=hidden)
-    refused = changes.filter(operation=Operation.REFUSED.value).count()
+    refused = changes.filter(operation=Operation.BLOCKED.value).count()
     if refused:
         yield name_conflicting(refused)
     broken = changes.filter(operation=Operation.ERROR.value).count()
@@ -86,7 +86,7 @@ def _find_object_blockers(plan: Plan, policy: Policy, hidden: Collection[int]) -
         yield _("nothing to apply")
 
 
-def _find_policy_blockers(plan: Plan, policy: Policy) -> Iterator[str]:
+def _find_policy_blockers(plan: Plan, policy: PolicyRules) -> Iterator[str]:
     mine = humans.list_teams([plan.requested_by])[plan.requested_by_id] if policy.asking else frozenset()
     for teams in policy.asking:
         if mine.isdisjoint(teams):
@@ -104,7 +104,7 @@ def _name_problems(plan: Plan) -> tuple[str, ...]:
     return (text % {"n": count},) if count else ()
 
 
-def find_unsafe(plan: Plan, policy: Policy, hidden: Collection[int] = ()) -> tuple[str, ...]:
+def find_unsafe(plan: Plan, policy: PolicyRules, hidden: Collection[int] = ()) -> tuple[str, ...]:
     """Why a plan cannot be run whoever agrees: it is not complete, or no longer the one that counts."""
     if plan.state == PlanState.PLANNING:
         return (_("planning is not finished"),)
@@ -131,34 +131,35 @@ def find_unsafe(plan: Plan, policy: Policy, hidden: Collection[int] = ()) -> tup
 def find_plan_blockers(
     plan: Plan,
     *,
-    policy: Policy | None = None,
-    hazards: Sequence[OpenHazard] | None = None,
+    policy: PolicyRules | None = None,
+    risks: Sequence[OpenRisk] | None = None,
     hidden: Collection[int] = (),
 ) -> tuple[str, ...]:
     """Why nobody can approve this plan now; empty when it can be approved.
 
     - `hidden`: for showing alone, positions of objects of which a reader must not learn how they stand.
-    - `policy` and `hazards`: the policy of the plan and its open hazards, where the caller has just read them.
+    - `policy` and `hazards`: the policy of the plan and its open risks, where the caller has just read them.
     """
     policy = policy or policies.find_policy(plan)
     blockers = list(find_unsafe(plan, policy, hidden))
     if plan.state != PlanState.COMPLETE:
         return tuple(blockers)
     blockers += _find_policy_blockers(plan, policy)
-    found = acknowledgements.find_open(plan, policy=policy) if hazards is None else hazards
-    blockers += acknowledgements.name_open([hazard for hazard in found if hazard.position not in hidden])
+    found = acknowledgements.find_open(plan, policy=policy) if risks is None else risks
+    blockers += acknowledgements.name_open([risk for risk in found if risk.position not in hidden])
     blockers += [
-        _("%(name)s requests changes") % {"name": objection.by.get_username()} for objection in list_objections(plan)
+        _("%(name)s requests changes") % {"name": change_request.by.get_username()}
+        for change_request in list_change_requests(plan)
     ]
     return tuple(blockers)
 
 
-def find_timing_blockers(policy: Policy) -> tuple[str, ...]:
+def find_timing_blockers(policy: PolicyRules) -> tuple[str, ...]:
     """Why nothing may run under a policy at this moment; empty when it may."""
     return find_closed(policy.windows, policy.freezes, clock.now())
 
 
-def find_start_blockers(plan: Plan, policy: Policy) -> tuple[str, ...]:
+def find_start_blockers(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
     """Return why no run of this plan may start at this moment: its cluster is paused or archived, or by the policy."""
     return (*states.find_stop(plan.target.cluster), *find_timing_blockers(policy))
 
@@ -195,7 +196,7 @@ def count_missing(plan: Plan) -> int:
 
 def _lock(plan: Plan) -> Plan:
     """The plan anew, in a transaction that no edit of its review can pass."""
-    hold_review(plan.review_id)
+    lock_review(plan.review_id)
     return Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
 
 
@@ -216,7 +217,7 @@ def _check(plan: Plan, *, by: Person, digest: str) -> None:
 
 
 def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Approval:
-    """Consent to a plan by naming its digest.
+    """Approval to a plan by naming its digest.
 
     - Raises `NotAllowedError` for one's own plan, `NotPossibleError` when anything blocks or the digest is
       not the plan's, or when this person approved it already.
@@ -242,7 +243,7 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
         )
         detail = {"note": note, **({"sole administrator": True} if made.is_sole else {})}
         approval_macs.vouch(
-            made, trail.record(AuditAction.APPROVAL_GIVEN, by=by, about=trail.Subject.of_plan(plan), detail=detail)
+            made, trail.record(AuditAction.APPROVAL_GIVEN, by=by, about=trail.AuditSubject.of_plan(plan), detail=detail)
         )
         try:
             with transaction.atomic():
@@ -254,28 +255,28 @@ def approve_plan(plan: Plan, *, by: Person, digest: str, note: str = "") -> Appr
 
 def revoke_approval(approval: Approval, *, by: Person) -> None:
     """Take one's own approval back; impossible once it is spent."""
-    access.require(by, Action.LOOK, access.places_of(approval.plan.review))
+    access.require(by, Action.VIEW, access.places_of(approval.plan.review))
     if approval.by_id != by.pk:
         raise NotAllowedError(_("you can only revoke your own approval"))
     with transaction.atomic():
-        hold_review(approval.plan.review_id)
+        lock_review(approval.plan.review_id)
         revoked = Approval.objects.filter(pk=approval.pk, revoked_at=None, spent_at=None).update(revoked_at=clock.now())
         if not revoked:
             raise NotPossibleError(_("this approval was already used or revoked"))
-        trail.record(AuditAction.APPROVAL_REVOKED, by=by, about=trail.Subject.of_plan(approval.plan))
+        trail.record(AuditAction.APPROVAL_REVOKED, by=by, about=trail.AuditSubject.of_plan(approval.plan))
 
 
-def list_objections(plan: Plan) -> list[Objection]:
+def list_change_requests(plan: Plan) -> list[ChangeRequest]:
     """Who asks for changes of what this plan's digest does, while they may approve."""
     if not plan.digest:
         return []
-    rows = Objection.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
+    rows = ChangeRequest.objects.filter(plan__review=plan.review_id, digest=plan.digest, withdrawn_at=None)
     found = list(rows.select_related("by", "plan"))
     places = policies.list_places(plan) if found else ()
-    return [objection for objection in found if access.can(objection.by, Action.APPROVE, places)]
+    return [change_request for change_request in found if access.can(change_request.by, Action.APPROVE, places)]
 
 
-def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Objection:
+def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> ChangeRequest:
     """Say that a plan must not run as it is, and why; it blocks every plan with this digest until it is withdrawn.
 
     - An approval that this person gave is revoked with it.
@@ -289,23 +290,27 @@ def request_changes(plan: Plan, *, by: Person, digest: str, note: str) -> Object
         _check_digest(plan, digest)
         if plan.review.state != ReviewState.OPEN or plan.state != PlanState.COMPLETE:
             raise NotPossibleError(_("changes can only be requested on the complete plan of an open review"))
-        if any(objection.by_id == by.pk for objection in list_objections(plan)):
+        if any(change_request.by_id == by.pk for change_request in list_change_requests(plan)):
             raise NotPossibleError(_("you already requested changes"))
         for approval in quorum.list_given(plan):
             if approval.by_id == by.pk:
                 revoke_approval(approval, by=by)
-        trail.record(AuditAction.CHANGES_REQUESTED, by=by, about=trail.Subject.of_plan(plan), detail={"note": note})
-        return Objection.objects.create(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
+        trail.record(
+            AuditAction.CHANGES_REQUESTED, by=by, about=trail.AuditSubject.of_plan(plan), detail={"note": note}
+        )
+        return ChangeRequest.objects.create(plan=plan, digest=digest, by=by, note=note.strip(), created_at=clock.now())
 
 
-def withdraw_request(objection: Objection, *, by: Person) -> None:
+def withdraw_request(change_request: ChangeRequest, *, by: Person) -> None:
     """Take one's own request for changes back."""
-    access.require(by, Action.LOOK, access.places_of(objection.plan.review))
-    if objection.by_id != by.pk:
+    access.require(by, Action.VIEW, access.places_of(change_request.plan.review))
+    if change_request.by_id != by.pk:
         raise NotAllowedError(_("you can only withdraw your own request for changes"))
     with transaction.atomic():
-        hold_review(objection.plan.review_id)
-        withdrawn = Objection.objects.filter(pk=objection.pk, withdrawn_at=None).update(withdrawn_at=clock.now())
+        lock_review(change_request.plan.review_id)
+        withdrawn = ChangeRequest.objects.filter(pk=change_request.pk, withdrawn_at=None).update(
+            withdrawn_at=clock.now()
+        )
         if not withdrawn:
             raise NotPossibleError(_("it is already withdrawn"))
-        trail.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=trail.Subject.of_plan(objection.plan))
+        trail.record(AuditAction.REQUEST_WITHDRAWN, by=by, about=trail.AuditSubject.of_plan(change_request.plan))

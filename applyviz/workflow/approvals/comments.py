@@ -65,7 +65,7 @@ def add_comment(
         trail.record(
             AuditAction.COMMENT_ADDED,
             by=by,
-            about=trail.Subject(
+            about=trail.AuditSubject(
                 cluster=plan.target.cluster.slug,
                 review=plan.review.number,
                 plan=plan.number,
@@ -86,7 +86,7 @@ def get_comment(number: int, *, review_number: int, for_user: Visitor) -> Commen
     missing = NotVisibleError(f"there is no comment {number} in review {review_number}")
     rows = Comment.objects.select_related("review", "plan__target__cluster", "by")
     comment = rows.filter(pk=number, review__number=review_number).first()
-    if comment is None or not access.can(for_user, Action.LOOK, access.places_of(comment.review)):
+    if comment is None or not access.can(for_user, Action.VIEW, access.places_of(comment.review)):
         raise missing
     return comment
 
@@ -102,7 +102,7 @@ def find_position(comment: Comment, plan: Plan) -> int | None:
 
 def _record(action: AuditAction, comment: Comment, *, by: Person) -> None:
     plan = comment.plan
-    about = trail.Subject(
+    about = trail.AuditSubject(
         cluster=plan.target.cluster.slug if plan else "",
         review=comment.review.number,
         plan=plan.number if plan else None,

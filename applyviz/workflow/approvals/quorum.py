@@ -1,4 +1,4 @@
-"""How far a plan is agreed upon: what its policy asks for, whose consent stands, what is missing.
+"""How far a plan is agreed upon: what its policy asks for, whose approval stands, what is missing.
 
 An approval stands while it is neither revoked, spent nor expired, while who gave it still may, and while they had
 no hand in the plan under any account. It belongs to a digest: a re-plan that does the same keeps it.
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.utils.translation import ngettext
 
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Role
-from applyviz.records.models import Approval, Decision, Grant, Plan
+from applyviz.records.models import Approval, Grant, Plan, Resolution
 from applyviz.workflow import policies
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.scopes import holds_at
 from applyviz.workflow.people import humans as people
-from applyviz.workflow.policies import Demand, Policy
+from applyviz.workflow.policies import Demand, PolicyRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Need:
 class Quorum:
     """What a plan needs and what it has."""
 
-    policy: Policy
-    dangers: dict[HazardKind, int]
+    policy: PolicyRules
+    high_risks: dict[RiskKind, int]
     standing: tuple[Approval, ...]
     needs: tuple[Need, ...]
 
@@ -69,7 +69,7 @@ class Quorum:
 def find_involved(plan: Plan) -> frozenset[int]:
     """The accounts that had a hand in a plan: wrote, edited, decided or requested."""
     requesters = Plan.objects.filter(review=plan.review_id).values_list("requested_by_id", flat=True)
-    deciders = Decision.objects.filter(review=plan.review_id).values_list("by_id", flat=True)
+    deciders = Resolution.objects.filter(review=plan.review_id).values_list("by_id", flat=True)
     return frozenset({plan.review.author_id, plan.revision.created_by_id, *requesters, *deciders})
 
 
@@ -113,7 +113,7 @@ def keep_distinct(plan: Plan, given: Iterable[Approval]) -> list[Approval]:
     return kept
 
 
-def keep_counted(policy: Policy, given: Iterable[Approval]) -> list[Approval]:
+def keep_counted(policy: PolicyRules, given: Iterable[Approval]) -> list[Approval]:
     """Return the approvals that a policy lets count: it may refuse those that rest on the sole administrator."""
     return [approval for approval in given if not (policy.refuses_sole and approval.is_sole)]
 
@@ -131,12 +131,12 @@ def meet(demands: Iterable[Demand], standing: Iterable[Approval]) -> tuple[Need,
     return tuple(Need(d, tuple(a.by_name for a in standing if not d.team or d.team in teams[a.by_id])) for d in demands)
 
 
-def count_quorum(plan: Plan, policy: Policy | None = None) -> Quorum:
+def count_quorum(plan: Plan, policy: PolicyRules | None = None) -> Quorum:
     """What a plan needs by its policy, and what it has."""
     policy = policy or policies.find_policy(plan)
-    dangers = policies.list_dangers(plan, policy)
+    high_risks = policies.count_high_risks(plan, policy)
     standing = keep_counted(policy, list_standing(plan))
-    return Quorum(policy, dangers, tuple(standing), meet(policies.list_demands(policy, dangers), standing))
+    return Quorum(policy, high_risks, tuple(standing), meet(policies.list_demands(policy, high_risks), standing))
 
 
 def would_count(found: Quorum, person: Person) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange, Plan, ViewedObject
 from applyviz.workflow.foundation.access import Action, Person, Visitor, places_of, require
 from applyviz.workflow.plans.changes import ref_of
@@ -26,7 +26,7 @@ def record_viewed(row: ObjectChange, plan: Plan, *, by: Person) -> bool:
     - Nothing is kept while the plan has no digest, and nothing for an object that stays as it is.
     - Two requests at once leave one tick.
     """
-    require(by, Action.LOOK, places_of(plan.review))
+    require(by, Action.VIEW, places_of(plan.review))
     if not plan.digest or row.operation == Operation.UNCHANGED:
         return False
     key = name_object(row)
@@ -46,8 +46,8 @@ def list_viewed(plan: Plan, *, by: Visitor) -> frozenset[str]:
 
 def find_unopened(plan: Plan, *, by: Visitor) -> tuple[ObjectChange, ...]:
     """The objects with a high risk that a person has not opened: who approves has seen each of them."""
-    rows = plan.changes.filter(worst_hazard=Severity.DANGER.value, has_effect=True).defer("document", "sealed")
-    rows = rows.exclude(operation=Operation.REFUSED.value)
+    rows = plan.changes.filter(highest_risk=RiskLevel.HIGH.value, has_effect=True).defer("document", "sealed")
+    rows = rows.exclude(operation=Operation.BLOCKED.value)
     found = list(rows)
     seen = list_viewed(plan, by=by) if found else frozenset()
     return tuple(row for row in found if name_object(row) not in seen)

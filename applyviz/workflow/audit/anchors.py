@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditHead
+from applyviz.records.models import ChainEnd
 from applyviz.workflow.audit import trail
 
 EVERY = timedelta(minutes=1)
@@ -21,25 +21,25 @@ _MOST = 500
 
 
 def _find_loose(before: datetime | None) -> list[int]:
-    loose = AuditHead.objects.exclude(chain=trail.GLOBAL).filter(sequence__gt=F("anchored"))
+    loose = ChainEnd.objects.exclude(chain=trail.GLOBAL).filter(sequence__gt=F("anchored"))
     if before is not None:
         loose = loose.filter(Q(anchored_at=None) | Q(anchored_at__lt=before))
     return list(loose.order_by("chain").values_list("chain", flat=True)[:_MOST])
 
 
-def has_loose() -> bool:
+def has_pending() -> bool:
     """Whether any chain of a run went on since it was last named."""
-    return AuditHead.objects.exclude(chain=trail.GLOBAL).filter(sequence__gt=F("anchored")).exists()
+    return ChainEnd.objects.exclude(chain=trail.GLOBAL).filter(sequence__gt=F("anchored")).exists()
 
 
 def _tie(chains: list[int]) -> None:
     with transaction.atomic():
-        heads = {str(head.chain): f"{head.sequence}:{head.hash}" for head in map(trail.hold_head, chains)}
-        trail.record(AuditAction.HISTORY_ANCHORED, by=None, about=trail.Subject(), detail={"heads": heads})
-        AuditHead.objects.filter(chain__in=chains).update(anchored=F("sequence"), anchored_at=timezone.now())
+        heads = {str(head.chain): f"{head.sequence}:{head.hash}" for head in map(trail.lock_chain, chains)}
+        trail.record(AuditAction.HISTORY_ANCHORED, by=None, about=trail.AuditSubject(), detail={"heads": heads})
+        ChainEnd.objects.filter(chain__in=chains).update(anchored=F("sequence"), anchored_at=timezone.now())
 
 
-def tie_loose(*, older_than: timedelta | None = None) -> int:
+def anchor_pending(*, older_than: timedelta | None = None) -> int:
     """Name the heads of all chains that went on since they were last named; gives how many those were.
 
     - `older_than` leaves out chains that were named less long ago.

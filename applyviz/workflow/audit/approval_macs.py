@@ -16,10 +16,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Approval, AuditEntry, BreakGlass
+from applyviz.records.models import Approval, AuditEntry, EmergencyApply
 
-_ACTIONS = {Approval: AuditAction.APPROVAL_GIVEN, BreakGlass: AuditAction.GLASS_BROKEN}
-Given = Approval | BreakGlass
+_ACTIONS = {Approval: AuditAction.APPROVAL_GIVEN, EmergencyApply: AuditAction.EMERGENCY_APPLIED}
+Given = Approval | EmergencyApply
 
 
 def _make(row: Given, entry: AuditEntry, key: str) -> str:
@@ -80,7 +80,7 @@ class Forged:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MACResult:
     """How many approvals and emergency applies there are, and which of them are forged."""
 
     approvals: int
@@ -95,12 +95,12 @@ def _list_forged(what: str, rows: Iterable[Given]) -> Iterator[Forged]:
             yield Forged(what, row.pk, row.by_name, row.plan.review.number, row.plan.number, fault)
 
 
-def check_all() -> Verdict:
+def check_all() -> MACResult:
     """Return the verdict over every approval and emergency apply that is stored."""
     approvals = Approval.objects.select_related("entry", "plan__review").order_by("pk")
-    emergencies = BreakGlass.objects.select_related("entry", "plan__review").order_by("pk")
+    emergencies = EmergencyApply.objects.select_related("entry", "plan__review").order_by("pk")
     forged = (
         *_list_forged("approval", approvals.iterator(chunk_size=2_000)),
         *_list_forged("emergency apply", emergencies.iterator(chunk_size=2_000)),
     )
-    return Verdict(approvals.count(), emergencies.count(), forged)
+    return MACResult(approvals.count(), emergencies.count(), forged)

@@ -22,11 +22,11 @@ from django.db.models import Count, Exists, OuterRef, Sum
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import AuditEntry, AuditHead
+from applyviz.records.models import AuditEntry, ChainEnd
 from applyviz.workflow.audit import anchors
-from applyviz.workflow.audit.chain_verifier import BadEntry, Walk
+from applyviz.workflow.audit.chain_verifier import BadEntry, ChainVerifier
 from applyviz.workflow.audit.parallel_verification import Segment, check_in_turn, check_side_by_side
-from applyviz.workflow.audit.stored_rows import Stand, cut
+from applyviz.workflow.audit.stored_rows import ChainPosition, cut
 from applyviz.workflow.audit.trail import GENESIS, GLOBAL
 from applyviz.workflow.foundation.errors import NotValidError
 
@@ -34,7 +34,7 @@ _CHUNK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Checkpoint:
     """The end of the global chain as published: `sequence:hash`."""
 
     sequence: int = 0
@@ -76,24 +76,24 @@ class ChainReport:
         return self.bad is None
 
 
-def find_head() -> Head:
+def find_checkpoint() -> Checkpoint:
     """The end of the global chain now."""
-    row = AuditHead.objects.filter(chain=GLOBAL).first()
+    row = ChainEnd.objects.filter(chain=GLOBAL).first()
     if row is None or row.sequence == 0:
-        return Head()
+        return Checkpoint()
     at = AuditEntry.objects.filter(chain=GLOBAL, sequence=row.sequence).values_list("at", flat=True).first()
-    return Head(row.sequence, row.hash, at)
+    return Checkpoint(row.sequence, row.hash, at)
 
 
 def count_entries() -> int:
     """How many entries there are in all chains, as their heads say."""
-    return AuditHead.objects.aggregate(all=Sum("sequence"))["all"] or 0
+    return ChainEnd.objects.aggregate(all=Sum("sequence"))["all"] or 0
 
 
-def publish_head() -> Head:
+def publish_checkpoint() -> Checkpoint:
     """The end of the global chain, after the chains of all runs were tied to it."""
-    anchors.tie_loose()
-    return find_head()
+    anchors.anchor_pending()
+    return find_checkpoint()
 
 
 def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
@@ -112,18 +112,18 @@ def _find_removal_fault(removed: Mapping[int, int]) -> BadEntry | None:
 def _find_beyond() -> AuditEntry | None:
     """The first entry behind the head of its chain, or of a chain that has none."""
     further = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence__gt=OuterRef("sequence"))
-    short = AuditHead.objects.filter(Exists(further)).order_by("chain").first()
+    short = ChainEnd.objects.filter(Exists(further)).order_by("chain").first()
     if short is not None:
         beyond = AuditEntry.objects.filter(chain=short.chain, sequence__gt=short.sequence)
     else:
-        beyond = AuditEntry.objects.filter(~Exists(AuditHead.objects.filter(chain=OuterRef("chain"))))
+        beyond = AuditEntry.objects.filter(~Exists(ChainEnd.objects.filter(chain=OuterRef("chain"))))
     return beyond.order_by("chain", "sequence").first()
 
 
-def _find_end_fault(published: Head | None) -> BadEntry | None:
+def _find_end_fault(published: Checkpoint | None) -> BadEntry | None:
     """Whether every chain ends where the row of its head says."""
     ends = AuditEntry.objects.filter(chain=OuterRef("chain"), sequence=OuterRef("sequence"), hash=OuterRef("hash"))
-    lost = AuditHead.objects.filter(~Exists(ends), sequence__gt=0).order_by("chain").first()
+    lost = ChainEnd.objects.filter(~Exists(ends), sequence__gt=0).order_by("chain").first()
     if lost is not None:
         last = AuditEntry.objects.filter(chain=lost.chain).order_by("-sequence").first()
         if last is None or last.sequence < lost.sequence:
@@ -133,14 +133,14 @@ def _find_end_fault(published: Head | None) -> BadEntry | None:
     beyond = _find_beyond()
     if beyond is not None:
         return BadEntry(beyond.chain, beyond.sequence, "it stands behind the head of its chain", beyond.pk)
-    last_sequence = find_head().sequence
+    last_sequence = find_checkpoint().sequence
     if published is not None and last_sequence < published.sequence:
         reason = f"entries up to the published head {published.sequence} are missing"
         return BadEntry(GLOBAL, last_sequence + 1, reason)
     return None
 
 
-def _check_end(report: ChainReport, published: Head | None) -> ChainReport:
+def _check_end(report: ChainReport, published: Checkpoint | None) -> ChainReport:
     bad = _find_end_fault(published)
     pruned = AuditEntry.objects.filter(pruned_by__isnull=False).order_by()
     removed = dict(pruned.values_list("pruned_by").annotate(count=Count("id")))
@@ -148,7 +148,7 @@ def _check_end(report: ChainReport, published: Head | None) -> ChainReport:
 
 
 def _check(
-    bounds: Iterator[tuple[int, int]], published: Stand | None, processes: int
+    bounds: Iterator[tuple[int, int]], published: ChainPosition | None, processes: int
 ) -> Generator[Segment, None, None]:
     """The stretches, by several processes when there are enough of them."""
     first = list(islice(bounds, processes + 1))
@@ -164,7 +164,7 @@ def verify_chain(
     *,
     after: int = 0,
     limit: int | None = None,
-    published: Head | None = None,
+    published: Checkpoint | None = None,
     processes: int = 1,
     on_progress: Callable[[int], None] | None = None,
 ) -> ChainReport:
@@ -174,9 +174,9 @@ def verify_chain(
     - `entries` counts those of this call, which `on_progress` is told of now and then.
     - `processes` check a long history side by side; not for a process that has threads or children of its own.
     """
-    stand = (published.sequence, published.hash) if published else None
-    walk = Walk(after, stand)
-    with closing(_check(cut(after, _CHUNK, limit), stand, processes)) as segments:
+    position = (published.sequence, published.hash) if published else None
+    walk = ChainVerifier(after, position)
+    with closing(_check(cut(after, _CHUNK, limit), position, processes)) as segments:
         for segment in segments:
             bad = None if walk.take_segment(segment) else walk.take_each(segment.first, segment.last)
             if bad is not None:
@@ -188,5 +188,5 @@ def verify_chain(
     return _check_end(report, published) if is_finished else report
 
 
-def _report(walk: Walk, bad: BadEntry | None) -> ChainReport:
-    return ChainReport(walk.entries, walk.stand(GLOBAL)[1], walk.last, walk.runs, dict(walk.removed), bad)
+def _report(walk: ChainVerifier, bad: BadEntry | None) -> ChainReport:
+    return ChainReport(walk.entries, walk.position(GLOBAL)[1], walk.last, walk.runs, dict(walk.removed), bad)

@@ -13,10 +13,10 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.audit.parallel_verification import Segment
 from applyviz.workflow.audit.stored_rows import (
-    Stand,
+    ChainPosition,
     StoredRow,
+    find_chain_positions,
     find_content_fault,
-    find_heads,
     read_between,
     read_late,
 )
@@ -40,28 +40,28 @@ class BadEntry:
         return f"{where} is bad: {self.reason}"
 
 
-def _forget(kept: dict[int, Stand] | dict[int, str]) -> None:
+def _forget(kept: dict[int, ChainPosition] | dict[int, str]) -> None:
     """The half that was met the longest ago."""
     for chain in list(kept)[: len(kept) // 2]:
         del kept[chain]
 
 
-class Walk:
+class ChainVerifier:
     """What is known behind the entry numbered `last`; `published` is a head of the global chain to be held to.
 
     - `entries` counts those that were taken, `runs` the chains that began among them.
     """
 
-    def __init__(self, after: int, published: Stand | None) -> None:
+    def __init__(self, after: int, published: ChainPosition | None) -> None:
         self.last, self.published = after, published
         self.entries = 0
         self.runs = 0
         self.removed: dict[int, int] = {}
-        self._stands: dict[int, Stand] = {}
+        self._stands: dict[int, ChainPosition] = {}
         self._starts: dict[int, str] = {}
         self._has_earlier = after > 0
 
-    def stand(self, chain: int) -> Stand:
+    def position(self, chain: int) -> ChainPosition:
         """Place and hash of the last entry of a chain that was read, here, in an earlier slice, or forgotten since."""
         if chain not in self._stands:
             row = None
@@ -80,10 +80,10 @@ class Walk:
             return False
         for run, hashed in segment.starts.items():
             self._starts.setdefault(run, hashed)
-        if any(self.stand(chain) != stand for chain, stand in segment.needs.items()):
+        if any(self.position(chain) != position for chain, position in segment.needs.items()):
             return False
-        for chain, stand in segment.stands.items():
-            self._move(chain, stand, is_new=segment.needs[chain][0] == 0)
+        for chain, position in segment.stands.items():
+            self._move(chain, position, is_new=segment.needs[chain][0] == 0)
         for told_by, count in segment.removed.items():
             self.removed[told_by] = self.removed.get(told_by, 0) + count
         self.entries, self.last = self.entries + segment.entries, segment.last
@@ -105,9 +105,9 @@ class Walk:
         self._stay_small()
         return None
 
-    def _move(self, chain: int, stand: Stand, *, is_new: bool) -> None:
+    def _move(self, chain: int, position: ChainPosition, *, is_new: bool) -> None:
         self._stands.pop(chain, None)  # those that moved last are remembered the longest
-        self._stands[chain] = stand
+        self._stands[chain] = position
         self.runs += is_new and chain != GLOBAL
 
     def _stay_small(self) -> None:
@@ -121,7 +121,7 @@ class Walk:
         bad = self._catch_up(row.chain, row.sequence - 1, row.id)
         if bad is not None:
             return bad
-        sequence, before = self.stand(row.chain)
+        sequence, before = self.position(row.chain)
         if row.sequence != sequence + 1:
             return BadEntry(row.chain, sequence + 1, "it is missing")
         if row.previous_hash != before:
@@ -132,11 +132,11 @@ class Walk:
 
     def _catch_up(self, chain: int, until: int, number: int) -> BadEntry | None:
         """Read what was committed only after the walk had passed its number: its transaction was long."""
-        sequence = self.stand(chain)[0]
+        sequence = self.position(chain)[0]
         if sequence >= until:
             return None
         for row in read_late(chain, sequence, until, number):
-            if row.sequence != self.stand(chain)[0] + 1:
+            if row.sequence != self.position(chain)[0] + 1:
                 break
             bad = self._find_fault(row)
             if bad is not None:
@@ -150,12 +150,12 @@ class Walk:
             return ""
         if self.published is not None and row.sequence == self.published[0]:
             return "" if row.hash == self.published[1] else "it is not the published head"
-        heads = find_heads(row) if row.action in _TIES else {}
+        heads = find_chain_positions(row) if row.action in _TIES else {}
         if heads is None:
             return "the heads that it names cannot be read"
         for chain, head in heads.items():
             self._catch_up(chain, head[0], row.id)
-            if self.stand(chain) != head:
+            if self.position(chain) != head:
                 return f"it names {head[0]} entries of run {chain}, which are not there as written"
         return ""
 

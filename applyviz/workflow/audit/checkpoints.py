@@ -28,7 +28,7 @@ from applyviz.engine.objects.values import canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry, Webhook
 from applyviz.workflow.audit import anchors, approval_macs, chain, trail
-from applyviz.workflow.audit.chain import Head
+from applyviz.workflow.audit.chain import Checkpoint
 from applyviz.workflow.audit.chain_verifier import BadEntry
 from applyviz.workflow.foundation import digests
 from applyviz.workflow.foundation.access import Person
@@ -41,10 +41,10 @@ _MOST_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class SignedHead:
+class SignedCheckpoint:
     """A head as this installation vouched for it at a moment; key and signature are hexadecimal."""
 
-    head: Head
+    head: Checkpoint
     at: datetime
     key: str
     signature: str
@@ -60,7 +60,7 @@ class SignedHead:
         try:
             told = json.loads(line)
             return cls(
-                Head.parse(str(told["head"])),
+                Checkpoint.parse(str(told["head"])),
                 datetime.fromisoformat(told["at"]),
                 str(told["key"]),
                 str(told["signature"]),
@@ -79,7 +79,7 @@ class SignedHead:
         return hmac.compare_digest(self.key, public_key())
 
 
-def _message(head: Head, at: datetime) -> bytes:
+def _message(head: Checkpoint, at: datetime) -> bytes:
     return f"{_TITLE}\n{head}\n{at.isoformat()}\n".encode()
 
 
@@ -97,19 +97,19 @@ def public_key() -> str:
     return _private_key().public_key().public_bytes_raw().hex()
 
 
-def sign(head: Head, at: datetime) -> SignedHead:
+def sign(head: Checkpoint, at: datetime) -> SignedCheckpoint:
     """Vouch for a head."""
-    return SignedHead(head, at, public_key(), _private_key().sign(_message(head, at)).hex())
+    return SignedCheckpoint(head, at, public_key(), _private_key().sign(_message(head, at)).hex())
 
 
 def _find_last() -> AuditEntry | None:
     return AuditEntry.objects.filter(action=AuditAction.HISTORY_PUBLISHED).order_by("-id").first()
 
 
-def find_published() -> SignedHead | None:
+def find_published() -> SignedCheckpoint | None:
     """The head that was published last, as the history tells it."""
     last = _find_last()
-    return SignedHead.parse(canonical_json(last.detail)) if last is not None and last.detail else None
+    return SignedCheckpoint.parse(canonical_json(last.detail)) if last is not None and last.detail else None
 
 
 def _is_due(now: datetime) -> bool:
@@ -117,31 +117,31 @@ def _is_due(now: datetime) -> bool:
     last = _find_last()
     if last is None:
         return True
-    if last.at > now - timedelta(minutes=settings.APPLYVIZ_HEAD_MINUTES):
+    if last.at > now - timedelta(minutes=settings.APPLYVIZ_CHECKPOINT_MINUTES):
         return False
-    return chain.find_head().sequence > last.sequence or anchors.has_loose()
+    return chain.find_checkpoint().sequence > last.sequence or anchors.has_pending()
 
 
-def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bool = False) -> SignedHead | None:
+def publish(*, by: Person | None, now: datetime | None = None, only_when_due: bool = False) -> SignedCheckpoint | None:
     """Tie everything to the global chain, check every approval, sign its head and tell of it.
 
     - It is told in the history, in the file and at webhooks; the verdict over approvals is an entry that it covers.
 
-    - The line is added to `APPLYVIZ_HEAD_FILE` after the commit; webhooks get it with the entry that tells of it.
+    - The line is added to `APPLYVIZ_CHECKPOINT_FILE` after the commit; webhooks get it with the entry that tells of it.
     - `only_when_due`: None when it is too early, or nothing happened; of several workers one publishes.
     """
     at = now or timezone.now()
     if only_when_due and not _is_due(at):
         return None
-    anchors.tie_loose()
+    anchors.anchor_pending()
     with transaction.atomic():
-        trail.hold_head(trail.GLOBAL)
+        trail.lock_chain(trail.GLOBAL)
         if only_when_due and not _is_due(at):
             return None
         _record_verdict(by)
-        head = chain.find_head()
-        signed = sign(Head(head.sequence, head.hash), at)
-        trail.record(AuditAction.HISTORY_PUBLISHED, by=by, about=trail.Subject(), detail=json.loads(str(signed)))
+        head = chain.find_checkpoint()
+        signed = sign(Checkpoint(head.sequence, head.hash), at)
+        trail.record(AuditAction.HISTORY_PUBLISHED, by=by, about=trail.AuditSubject(), detail=json.loads(str(signed)))
         transaction.on_commit(lambda: _write_down(signed))
     return signed
 
@@ -157,11 +157,11 @@ def _record_verdict(by: Person | None) -> None:
         "forged": [str(one) for one in found.forged[:_MOST_NAMED]],
         "forged in all": len(found.forged),
     }
-    trail.record(AuditAction.APPROVALS_CHECKED, by=by, about=trail.Subject(), detail=detail)
+    trail.record(AuditAction.APPROVALS_CHECKED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
-def _write_down(signed: SignedHead) -> None:
-    path = settings.APPLYVIZ_HEAD_FILE
+def _write_down(signed: SignedCheckpoint) -> None:
+    path = settings.APPLYVIZ_CHECKPOINT_FILE
     if not path:
         return
     try:
@@ -173,25 +173,25 @@ def _write_down(signed: SignedHead) -> None:
         _log.error("the head of the history could not be written to %s: %s", path, error)
 
 
-def publish_due(*, now: datetime) -> SignedHead | None:
+def publish_due(*, now: datetime) -> SignedCheckpoint | None:
     """The sweep's part: publish now and then, where somebody would notice."""
-    if not settings.APPLYVIZ_HEAD_MINUTES:
+    if not settings.APPLYVIZ_CHECKPOINT_MINUTES:
         return None
-    if not settings.APPLYVIZ_HEAD_FILE and not Webhook.objects.filter(is_enabled=True, retired_at=None).exists():
+    if not settings.APPLYVIZ_CHECKPOINT_FILE and not Webhook.objects.filter(is_enabled=True, archived_at=None).exists():
         return None
     return publish(by=None, now=now, only_when_due=True)
 
 
-def read_published(lines: Iterable[str]) -> list[SignedHead]:
+def read_published(lines: Iterable[str]) -> list[SignedCheckpoint]:
     """The heads of a file; raises `NotValidError` for one that this installation did not sign."""
-    found = [SignedHead.parse(line) for line in lines if line.strip()]
+    found = [SignedCheckpoint.parse(line) for line in lines if line.strip()]
     foreign = next((one for one in found if not one.is_ours), None)
     if foreign is not None:
         raise NotValidError(_("checkpoint %(head)s was not signed by this installation") % {"head": foreign.head})
     return found
 
 
-def read_pasted(text: str) -> tuple[Head, ...]:
+def read_pasted(text: str) -> tuple[Checkpoint, ...]:
     """Heads as people keep them, one a line: signed, or `sequence:hash` alone; raises `NotValidError` for the first
     line that is none."""
     found = []
@@ -199,13 +199,13 @@ def read_pasted(text: str) -> tuple[Head, ...]:
         told = line.strip()
         try:
             if told:
-                found.append(read_published([told])[0].head if told.startswith("{") else Head.parse(told))
+                found.append(read_published([told])[0].head if told.startswith("{") else Checkpoint.parse(told))
         except NotValidError as error:
             raise NotValidError(f"line {number}: {error}") from error
     return tuple(found)
 
 
-def find_contradiction(published: Iterable[Head]) -> BadEntry | None:
+def find_contradiction(published: Iterable[Checkpoint]) -> BadEntry | None:
     """The first entry of the global chain that is not as a published head says, or is missing."""
     heads = sorted((one.sequence, one.hash) for one in published if one.sequence)
     rows = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=[sequence for sequence, _hash in heads])

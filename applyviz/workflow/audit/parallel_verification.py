@@ -17,7 +17,13 @@ from typing import TypeAlias
 import django
 
 from applyviz.records.enums import AuditAction
-from applyviz.workflow.audit.stored_rows import Stand, StoredRow, find_content_fault, find_heads, read_between
+from applyviz.workflow.audit.stored_rows import (
+    ChainPosition,
+    StoredRow,
+    find_chain_positions,
+    find_content_fault,
+    read_between,
+)
 
 GLOBAL = 0
 # How many stretches wait for each process: enough that none idles, few enough that memory stays as it is.
@@ -39,16 +45,16 @@ class Segment:
     last: int
     entries: int = 0
     is_clean: bool = True
-    needs: dict[int, Stand] = field(default_factory=dict)
-    stands: dict[int, Stand] = field(default_factory=dict)
+    needs: dict[int, ChainPosition] = field(default_factory=dict)
+    stands: dict[int, ChainPosition] = field(default_factory=dict)
     starts: dict[int, str] = field(default_factory=dict)
     removed: dict[int, int] = field(default_factory=dict)
 
-    def _stands_at(self, chain: int, stand: Stand) -> bool:
+    def _stands_at(self, chain: int, stand: ChainPosition) -> bool:
         """Return whether a chain has this hash now, as far as this segment knows."""
         return (self.stands.get(chain) or self.needs.setdefault(chain, stand)) == stand
 
-    def add(self, row: StoredRow, published: Stand | None) -> bool:
+    def add(self, row: StoredRow, published: ChainPosition | None) -> bool:
         """Take the next entry; False when something does not fit."""
         if find_content_fault(row) or not self._stands_at(row.chain, (row.sequence - 1, row.previous_hash)):
             return False
@@ -62,16 +68,16 @@ class Segment:
         self.entries += 1
         return True
 
-    def _holds_promises(self, row: StoredRow, published: Stand | None) -> bool:
+    def _holds_promises(self, row: StoredRow, published: ChainPosition | None) -> bool:
         if published is not None and row.sequence == published[0] and row.hash != published[1]:
             return False
         if row.action not in _TIES:
             return True
-        heads = find_heads(row)
+        heads = find_chain_positions(row)
         return heads is not None and all(self._stands_at(chain, stand) for chain, stand in heads.items())
 
 
-def check(rows: Iterable[StoredRow], first: int, last: int, published: Stand | None = None) -> Segment:
+def check(rows: Iterable[StoredRow], first: int, last: int, published: ChainPosition | None = None) -> Segment:
     """Check a stretch; the first thing that does not fit ends it."""
     segment = Segment(first, last)
     for row in rows:
@@ -81,17 +87,17 @@ def check(rows: Iterable[StoredRow], first: int, last: int, published: Stand | N
     return segment
 
 
-def check_between(first: int, last: int, published: Stand | None = None) -> Segment:
+def check_between(first: int, last: int, published: ChainPosition | None = None) -> Segment:
     """Check the entries with these numbers."""
     return check(read_between(first, last), first, last, published)
 
 
-def check_in_turn(bounds: Bounds, published: Stand | None) -> Iterator[Segment]:
+def check_in_turn(bounds: Bounds, published: ChainPosition | None) -> Iterator[Segment]:
     """Check stretch by stretch, in this process."""
     return (check_between(first, last, published) for first, last in bounds)
 
 
-def check_side_by_side(bounds: Bounds, published: Stand | None, processes: int) -> Iterator[Segment]:
+def check_side_by_side(bounds: Bounds, published: ChainPosition | None, processes: int) -> Iterator[Segment]:
     """Check several stretches at once, each process with its own connection; they come in their order.
 
     - Only what is committed is seen. Processes are started afresh: a fork would share this one's connection.

@@ -32,7 +32,7 @@ ALWAYS_KEPT = frozenset({*KEPT_ACTIONS, AuditAction.RETENTION_CHANGED, AuditActi
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class PrunedBodies:
     """The result of applying a policy once."""
 
     policy: str
@@ -46,7 +46,7 @@ class Removal:
 
 def list_policies(*, for_user: Visitor) -> QuerySet[RetentionPolicy]:
     """All policies, those that ended too."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     return RetentionPolicy.objects.order_by("-is_active", "name")
 
 
@@ -55,11 +55,12 @@ def list_active() -> QuerySet[RetentionPolicy]:
     return RetentionPolicy.objects.filter(is_active=True)
 
 
-def list_removals(removed: Mapping[int, int]) -> list[Removal]:
+def list_removals(removed: Mapping[int, int]) -> list[PrunedBodies]:
     """Who told of the bodies that are gone, by the global sequences of those entries."""
     told = AuditEntry.objects.filter(chain=trail.GLOBAL, sequence__in=list(removed)).order_by("id")
     return [
-        Removal(str(entry.detail.get("policy", "")), removed[entry.sequence], told_by=entry.sequence) for entry in told
+        PrunedBodies(str(entry.detail.get("policy", "")), removed[entry.sequence], told_by=entry.sequence)
+        for entry in told
     ]
 
 
@@ -71,7 +72,7 @@ def _tell_change(policy: RetentionPolicy, by: Person) -> None:
         "requests": policy.has_requests,
         "active": policy.is_active,
     }
-    trail.record(AuditAction.RETENTION_CHANGED, by=by, about=trail.Subject(), detail=detail)
+    trail.record(AuditAction.RETENTION_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
 def add_policy(*, name: str, days: int, actions: Iterable[str] = (), has_requests: bool, by: Person) -> RetentionPolicy:
@@ -140,14 +141,14 @@ def _remove_requests(before: datetime) -> int:
     return JournalEntry.objects.filter(pk__in=ids).update(**gone)
 
 
-def _prune_once(policy: RetentionPolicy, before: datetime) -> Removal:
+def _prune_once(policy: RetentionPolicy, before: datetime) -> PrunedBodies:
     with transaction.atomic():
         # Held first: two sweeps at once would tell of the same bodies twice.
-        trail.hold_head(trail.GLOBAL)
+        trail.lock_chain(trail.GLOBAL)
         ids = list(_find_due(policy, before).order_by("id").values_list("pk", flat=True)[:_BATCH])
         requests = _remove_requests(before) if policy.has_requests else 0
         if not ids and not requests:
-            return Removal(policy.name)
+            return PrunedBodies(policy.name)
         detail: dict[str, Any] = {
             "policy": policy.name,
             "days": policy.days,
@@ -156,20 +157,20 @@ def _prune_once(policy: RetentionPolicy, before: datetime) -> Removal:
             "entries": len(ids),
             "requests": requests,
         }
-        told = trail.record(AuditAction.HISTORY_PRUNED, by=None, about=trail.Subject(), detail=detail)
+        told = trail.record(AuditAction.HISTORY_PRUNED, by=None, about=trail.AuditSubject(), detail=detail)
         _remove_bodies(ids, told)
-    return Removal(policy.name, len(ids), requests, told.sequence)
+    return PrunedBodies(policy.name, len(ids), requests, told.sequence)
 
 
-def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> Removal:
+def prune(policy: RetentionPolicy, *, now: datetime | None = None) -> PrunedBodies:
     """Remove what the policy no longer keeps, some at a time; each time an entry tells of it first."""
     before, entries, requests = _before(policy, now or timezone.now()), 0, 0
     told_by = None
     while (removed := _prune_once(policy, before)).told_by is not None:
         entries, requests, told_by = entries + removed.entries, requests + removed.requests, removed.told_by
-    return Removal(policy.name, entries, requests, told_by)
+    return PrunedBodies(policy.name, entries, requests, told_by)
 
 
-def prune_all(*, now: datetime | None = None) -> list[Removal]:
+def prune_all(*, now: datetime | None = None) -> list[PrunedBodies]:
     """Apply every active policy; the sweep's part."""
     return [prune(policy, now=now) for policy in list_active()]

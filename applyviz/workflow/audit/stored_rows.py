@@ -21,7 +21,7 @@ from applyviz.records.triggers import KEPT_ACTIONS
 from applyviz.workflow.audit.trail import HASHED, SEARCHED
 
 # Place and hash of the last entry of a chain.
-Stand: TypeAlias = tuple[int, str]
+ChainPosition: TypeAlias = tuple[int, str]
 _FETCHED = 500
 _NOT_AS_WRITTEN, _BODY = "its content is not what was written", "its body is not what was written"
 _WORDS = "its search text is not made of its content"
@@ -146,7 +146,7 @@ def find_content_fault(row: StoredRow) -> str:
         return _NOT_AS_WRITTEN
 
 
-def find_heads(row: StoredRow) -> dict[int, Stand] | None:
+def find_chain_positions(row: StoredRow) -> dict[int, ChainPosition] | None:
     """Where the chains of runs stand that an entry of the global chain names; None when it cannot be read."""
     try:
         heads = json.loads(row.detail).get("heads") or {}
@@ -155,6 +155,6 @@ def find_heads(row: StoredRow) -> dict[int, Stand] | None:
         return None
 
 
-def _parse(head: str) -> Stand:
+def _parse(head: str) -> ChainPosition:
     sequence, _colon, hashed = head.partition(":")
     return int(sequence), hashed

@@ -24,7 +24,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.records.enums import AuditAction
 from applyviz.records.full_text import collect_words
-from applyviz.records.models import ApplyRun, AuditEntry, AuditHead, Plan
+from applyviz.records.models import ApplyRun, AuditEntry, ChainEnd, Plan
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.scopes import is_everywhere
@@ -34,7 +34,7 @@ GENESIS = "0" * 64
 GLOBAL = 0
 _MOST_ROLES = 400
 # What a person does about a run, and its end, stand in the global chain.
-_OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED})
+_OF_RUN_BUT_GLOBAL = frozenset({AuditAction.RUN_STARTED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED})
 HASHED = (
     "chain", "sequence", "action", "actor_id", "actor_name", "roles", "session", "address", "agent",
     "request_id", "cluster", "review", "plan", "run", "group", "kind", "namespace", "name", "field_manager",
@@ -50,7 +50,7 @@ SEARCHED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AuditSubject:
     """What an entry is about: slug of the cluster, numbers of review, plan and run, object, digest."""
 
     cluster: str = ""
@@ -62,14 +62,14 @@ class Subject:
     plan_digest: str = ""
 
     @classmethod
-    def of_plan(cls, plan: Plan) -> Subject:
+    def of_plan(cls, plan: Plan) -> AuditSubject:
         """Return what an entry about a plan names."""
         return cls(
             cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, plan_digest=plan.digest
         )
 
     @classmethod
-    def of_run(cls, run: ApplyRun) -> Subject:
+    def of_run(cls, run: ApplyRun) -> AuditSubject:
         """Return what an entry about a run names: its plan as well."""
         return replace(cls.of_plan(run.plan), run=run.number)
 
@@ -102,12 +102,12 @@ def find_start(run: int) -> str:
     return started.order_by("id").values_list("hash", flat=True).first() or GENESIS
 
 
-def hold_head(chain: int) -> AuditHead:
+def lock_chain(chain: int) -> ChainEnd:
     """The end of a chain, locked until the surrounding transaction ends; a run's before the global one's."""
-    head = AuditHead.objects.select_for_update().filter(chain=chain).first()
+    head = ChainEnd.objects.select_for_update().filter(chain=chain).first()
     if head is None:
-        AuditHead.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
-        head = AuditHead.objects.select_for_update().get(chain=chain)
+        ChainEnd.objects.get_or_create(chain=chain, defaults={"hash": find_start(chain) if chain else GENESIS})
+        head = ChainEnd.objects.select_for_update().get(chain=chain)
     return head
 
 
@@ -142,22 +142,22 @@ def _person_columns(by: Person | None) -> dict[str, Any]:
     }
 
 
-def _choose_chain(action: AuditAction, about: Subject) -> int:
+def _choose_chain(action: AuditAction, about: AuditSubject) -> int:
     return GLOBAL if about.run is None or action in _OF_RUN_BUT_GLOBAL else about.run
 
 
-def _tell_end(action: AuditAction, about: Subject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
+def _tell_end(action: AuditAction, about: AuditSubject, detail: Mapping[str, Any] | None) -> dict[str, Any]:
     """The end of a run names the head of its chain, which from then on the global chain vouches for."""
     told = dict(detail or {})
     if action is AuditAction.RUN_FINISHED and about.run is not None:
-        head = hold_head(about.run)
+        head = lock_chain(about.run)
         told["heads"] = {str(about.run): f"{head.sequence}:{head.hash}"}
-        AuditHead.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=timezone.now())
+        ChainEnd.objects.filter(chain=about.run).update(anchored=head.sequence, anchored_at=timezone.now())
     return told
 
 
 def record(
-    action: AuditAction, *, by: Person | None, about: Subject, detail: Mapping[str, Any] | None = None
+    action: AuditAction, *, by: Person | None, about: AuditSubject, detail: Mapping[str, Any] | None = None
 ) -> AuditEntry:
     """Add one entry; it becomes part of the surrounding transaction.
 
@@ -166,7 +166,7 @@ def record(
     """
     with transaction.atomic(savepoint=False):  # whoever cannot tell must not act: the whole transaction goes
         told = _tell_end(action, about, detail)
-        head = hold_head(_choose_chain(action, about))
+        head = lock_chain(_choose_chain(action, about))
         entry = AuditEntry(
             chain=head.chain,
             sequence=head.sequence + 1,
@@ -186,7 +186,7 @@ def record(
         )
         seal(entry)
         entry.save(force_insert=True)
-        AuditHead.objects.filter(chain=head.chain).update(sequence=entry.sequence, hash=entry.hash)
+        ChainEnd.objects.filter(chain=head.chain).update(sequence=entry.sequence, hash=entry.hash)
     return entry
 
 

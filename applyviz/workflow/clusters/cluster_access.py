@@ -15,7 +15,7 @@ from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import Request
 from applyviz.records.models import Cluster
 from applyviz.workflow.clusters import impersonation
-from applyviz.workflow.clusters.permissions import Need, is_allowed
+from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
@@ -68,7 +68,7 @@ class ClusterState:
 
 
 def _read_rights(reader: ClusterReader, namespace: str) -> tuple[KindRights, ...]:
-    asked = [Need(verb, group, plural, namespace).ask() for group, plural in KINDS for verb in VERBS]
+    asked = [RequiredAccess(verb, group, plural, namespace).ask() for group, plural in KINDS for verb in VERBS]
     answers = [is_allowed(answer) for answer in reader.try_send_all(asked)]
     width = len(VERBS)
     rows = (tuple(answers[start : start + width]) for start in range(0, len(answers), width))
@@ -102,7 +102,7 @@ def _read_state(reader: ClusterReader, cluster: Cluster, namespace: str) -> Clus
 
 def read_state(cluster: Cluster, *, for_user: Visitor, namespace: str = "") -> ClusterState:
     """How the cluster is and what a person may do there as whom they are mapped to, in one namespace or ("") in all."""
-    person = access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.VIEW)
     try:
         identity = impersonation.find_identity(person, cluster)
         with connect.open_reader(cluster, identity) as reader:

@@ -24,7 +24,7 @@ from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.foundation.locks import hold_cluster
+from applyviz.workflow.foundation.locks import lock_cluster
 from applyviz.workflow.foundation.sequences import next_number
 from applyviz.workflow.people import humans as people
 
@@ -68,7 +68,7 @@ def find_identity(person: Person, cluster: Cluster) -> Identity:
     - Raises `NotPossibleError` when their teams are mapped to different identities, or a mapping gives none.
     """
     mine = Q(person=person) | Q(person=None, team=None)
-    mine |= Q(team__members__person=person, team__members__ended_at=None, team__retired_at=None)
+    mine |= Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
     rows = list(_in_force(cluster).filter(mine).distinct().select_related("team"))
     for chosen in (
         [row for row in rows if row.person_id],
@@ -129,7 +129,7 @@ def find_moved(plan: Plan) -> tuple[str, ...]:
 
 def list_mappings(*, for_user: Visitor) -> QuerySet[IdentityMapping]:
     """All mappings, those that ended too, by cluster and newest first; for administrators and auditors."""
-    access.require(for_user, Action.OVERSEE)
+    access.require(for_user, Action.VIEW_ACCOUNTS)
     return IdentityMapping.objects.select_related("cluster", "person", "team", "by", "ended_by").order_by(
         "cluster__slug", "-number"
     )
@@ -181,7 +181,7 @@ def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> Identi
     access.require(by, Action.MANAGE)
     _check_draft(draft, by)
     with transaction.atomic():
-        hold_cluster(cluster.pk)  # mappings of a cluster are numbered in one order
+        lock_cluster(cluster.pk)  # mappings of a cluster are numbered in one order
         before = _in_force(cluster).filter(person=draft.person, team=draft.team).first()
         if before is not None:
             _end(before, by)
@@ -197,7 +197,7 @@ def map_identity(cluster: Cluster, draft: MappingDraft, *, by: Person) -> Identi
             by=by,
         )
         detail = _describe(draft, made.number) | ({"instead of": before.number} if before else {})
-        trail.record(AuditAction.IDENTITY_MAPPED, by=by, about=trail.Subject(cluster=cluster.slug), detail=detail)
+        trail.record(AuditAction.IDENTITY_MAPPED, by=by, about=trail.AuditSubject(cluster=cluster.slug), detail=detail)
     return made
 
 
@@ -209,5 +209,5 @@ def end_mapping(mapping: IdentityMapping, *, by: Person) -> None:
     draft = MappingDraft(mapping.user, tuple(mapping.groups), mapping.person, mapping.team, mapping.note)
     with transaction.atomic():
         _end(mapping, by)
-        about = trail.Subject(cluster=mapping.cluster.slug)
+        about = trail.AuditSubject(cluster=mapping.cluster.slug)
         trail.record(AuditAction.IDENTITY_ENDED, by=by, about=about, detail=_describe(draft, mapping.number))

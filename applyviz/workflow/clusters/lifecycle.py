@@ -27,7 +27,7 @@ from applyviz.workflow.clusters.registration import get_cluster
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
-from applyviz.workflow.foundation.locks import hold_cluster
+from applyviz.workflow.foundation.locks import lock_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def _require(by: Person | None, cluster: Cluster) -> None:
 
 
 def _record(cluster: Cluster, by: Person | None, **detail: Any) -> None:
-    trail.record(AuditAction.CLUSTER_CHANGED, by=by, about=trail.Subject(cluster=cluster.slug), detail=detail)
+    trail.record(AuditAction.CLUSTER_CHANGED, by=by, about=trail.AuditSubject(cluster=cluster.slug), detail=detail)
 
 
 def describe_account(account: dict[str, Any]) -> str:
@@ -103,7 +103,7 @@ def prepare_credential(
 
 def _replace(cluster: Cluster, changed: Cluster, by: Person | None) -> Cluster:
     with transaction.atomic():
-        before = hold_cluster(cluster.pk)
+        before = lock_cluster(cluster.pk)
         if before.uid and before.uid != changed.uid:
             raise NotPossibleError(_("someone else changed the cluster at the same time; try again"))
         Cluster.objects.filter(pk=cluster.pk).update(
@@ -122,7 +122,7 @@ def _replace(cluster: Cluster, changed: Cluster, by: Person | None) -> Cluster:
             account=accounts,
             plans="stay good" if before.account == changed.account else "are made anew",
         )
-        return hold_cluster(cluster.pk)
+        return lock_cluster(cluster.pk)
 
 
 def prepare_upload(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Person) -> Callable[[], Cluster]:
@@ -140,7 +140,7 @@ def rename_cluster(cluster: Cluster, *, name: str, by: Person | None) -> None:
     if not name or len(name) > 120:
         raise NotValidError(_("a name has 1 to 120 characters"))
     with transaction.atomic():
-        before = hold_cluster(cluster.pk)
+        before = lock_cluster(cluster.pk)
         Cluster.objects.filter(pk=cluster.pk).update(name=name)
         _record(cluster, by, change="renamed", name=[before.name, name])
 
@@ -169,7 +169,7 @@ def archive_cluster(cluster: Cluster, *, by: Person | None) -> None:
     """Take a cluster out of every form; its reviews, runs and history stay. Refused while a run is not finished."""
     _require(by, cluster)
     with transaction.atomic():
-        hold_cluster(cluster.pk)
+        lock_cluster(cluster.pk)
         unfinished = ApplyRun.objects.filter(plan__target__cluster=cluster, state__in=RunState.unfinished())
         if unfinished.exists():
             raise NotPossibleError(_("a run on this cluster is not finished: wait or cancel it"))

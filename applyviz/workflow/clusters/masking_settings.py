@@ -45,7 +45,7 @@ def mask_credentials(cluster: Cluster, *, is_on: bool, by: Person | None) -> boo
         changed = Cluster.objects.filter(pk=cluster.pk, masks_credentials=not is_on).update(masks_credentials=is_on)
         if changed:
             word = "masked" if is_on else "shown"
-            about = trail.Subject(cluster=cluster.slug)
+            about = trail.AuditSubject(cluster=cluster.slug)
             trail.record(AuditAction.CLUSTER_CHANGED, by=by, about=about, detail={"credentials in plain fields": word})
     cluster.masks_credentials = is_on
     return bool(changed)

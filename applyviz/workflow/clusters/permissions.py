@@ -25,7 +25,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Need:
+class RequiredAccess:
     """One thing that must be allowed; without a name it is asked of all objects of the resource."""
 
     verb: str
@@ -55,18 +55,18 @@ class Need:
         return Request("POST", REVIEWS, {"dryRun": "All"}, "application/json", body, purpose="access")
 
 
-def list_needs(requests: Iterable[Request]) -> tuple[Need, ...]:
+def list_needs(requests: Iterable[Request]) -> tuple[RequiredAccess, ...]:
     """What must be allowed so that writes go through, each named once.
 
     - Applying an object that is not there needs `create` besides `patch`, as the server asks it.
     """
-    found: dict[Need, None] = {}
+    found: dict[RequiredAccess, None] = {}
     for request in requests:
         route = parse_path(request.path) if request.is_write else None
         if route is None:
             continue
         resource = f"{route.plural}/{route.subresource}" if route.subresource else route.plural
-        need = Need(_VERBS[request.method], route.group, resource, route.namespace, route.name)
+        need = RequiredAccess(_VERBS[request.method], route.group, resource, route.namespace, route.name)
         found[need] = None
         if request.content_type == APPLY_PATCH and _is_absent(request):
             found[replace(need, verb="create", name="")] = None
@@ -84,7 +84,7 @@ def is_allowed(answer: Answer) -> bool | None:
     return allowed if isinstance(allowed, bool) else None
 
 
-def find_denied(reader: ClusterReader, needs: Sequence[Need]) -> tuple[Need, ...]:
+def find_denied(reader: ClusterReader, needs: Sequence[RequiredAccess]) -> tuple[RequiredAccess, ...]:
     """Those that the identity of a reader may not do, in order.
 
     - First asked of all objects of a resource, and by name where that is denied: a role may name objects.
@@ -97,13 +97,13 @@ def find_denied(reader: ClusterReader, needs: Sequence[Need]) -> tuple[Need, ...
     return tuple(sorted(need for need in doubtful if by_name.get(need, False) is False))
 
 
-def _ask(reader: ClusterReader, needs: Sequence[Need]) -> list[bool | None]:
+def _ask(reader: ClusterReader, needs: Sequence[RequiredAccess]) -> list[bool | None]:
     return [is_allowed(answer) for answer in reader.try_send_all([need.ask() for need in needs])]
 
 
-def describe_denied(denied: Iterable[Need]) -> list[str]:
+def describe_denied(denied: Iterable[RequiredAccess]) -> list[str]:
     """What is denied, for a plan to keep: one text per verb, resource and namespace, with the name where it is one."""
-    groups: dict[Need, list[Need]] = {}
+    groups: dict[RequiredAccess, list[RequiredAccess]] = {}
     for need in denied:
         groups.setdefault(replace(need, name=""), []).append(need)
     return [str(found[0] if len(found) == 1 else whole) for whole, found in groups.items()]

@@ -35,7 +35,7 @@ def _record_added(cluster: Cluster, by: Person | None) -> None:
     trail.record(
         AuditAction.CLUSTER_ADDED,
         by=by,
-        about=trail.Subject(cluster=cluster.slug),
+        about=trail.AuditSubject(cluster=cluster.slug),
         detail={"name": cluster.name, "kind": cluster.kind, "server": cluster.server, "uid": cluster.uid},
     )
 
@@ -137,7 +137,7 @@ def prepare_upload(*, slug: str, name: str, kubeconfig: bytes, context: str, by:
 
 def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
     """One cluster by its slug."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     found = Cluster.objects.filter(slug=slug).first() if access.sees_cluster(for_user, slug) else None
     if found is None:
         raise NotVisibleError(f"there is no cluster {slug}")
@@ -146,7 +146,7 @@ def get_cluster(slug: str, *, for_user: Visitor) -> Cluster:
 
 def list_clusters(*, for_user: Visitor) -> QuerySet[Cluster]:
     """The clusters that this person may see, archived ones too."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     found = Cluster.objects.defer("credential")
     seen = [slug for slug in found.values_list("slug", flat=True) if access.sees_cluster(for_user, slug)]
     return found.filter(slug__in=seen)

@@ -12,7 +12,7 @@ from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, read_t
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, Place
+from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 
 
 def find_sandbox(slug: str) -> Cluster | None:
@@ -74,7 +74,7 @@ def make_kubeconfig(cluster: Cluster, *, address: str, for_user: Visitor) -> str
     - kubectl sends a bearer token over https only, so the token stands in the address for http as well.
     - Only who may apply gets it: the token may write to the sandbox.
     """
-    everything = [Place(cluster.slug), Place(cluster.slug, EVERY_NAMESPACE)]
+    everything = [ScopeEntry(cluster.slug), ScopeEntry(cluster.slug, EVERY_NAMESPACE)]
     access.require(for_user, Action.APPLY, everything)
     if not cluster.is_sandbox or cluster.credential is None:
         raise NotVisibleError(f"{cluster.slug} is no sandbox")

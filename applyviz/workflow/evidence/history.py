@@ -24,7 +24,7 @@ from applyviz.records.enums import AuditAction
 from applyviz.records.models import AuditEntry
 from applyviz.workflow.audit import trail
 from applyviz.workflow.audit.trail import STORED, canonical_entry
-from applyviz.workflow.foundation.access import Action, Person, Visitor, limit_entries, require
+from applyviz.workflow.foundation.access import Action, Person, Visitor, require, visible_entries
 from applyviz.workflow.plans.live_history import TELLING, show_entries, show_rows
 
 _CHUNK = 2_000
@@ -112,7 +112,7 @@ def find_page(
     - Words are not looked for in what runs wrote to Secrets, unless for the installation itself: a hit would tell.
     """
     entries = _filter(chosen) if before is None else _filter(chosen).filter(id__lt=before)
-    entries = (entries if for_user is None else limit_entries(entries, for_user)).defer("words")
+    entries = (entries if for_user is None else visible_entries(entries, for_user)).defer("words")
     if not chosen.get("text"):
         return show_entries(list(entries[:count]), for_user)
     entries = entries if for_user is None else entries.exclude(TELLING)
@@ -191,7 +191,7 @@ def export_entries(
     """
     entries = find_entries(chosen)
     if for_user is not None:
-        entries = limit_entries(entries, for_user)
+        entries = visible_entries(entries, for_user)
         entries = entries.exclude(TELLING) if chosen.get("text") else entries
     rows = _read_on(entries, for_user)
     return _write_csv(rows) if form is ExportFormat.CSV else _write_jsonl(rows)
@@ -201,7 +201,7 @@ def tell_export(by: Person | None, chosen: Mapping[str, Any], form: ExportFormat
     """An export is itself an entry, before its first line is written; `by` None: a command on the server."""
     told = {name: str(value) for name, value in chosen.items()}
     trail.record(
-        AuditAction.HISTORY_EXPORTED, by=by, about=trail.Subject(), detail={"form": form.value, "filter": told}
+        AuditAction.HISTORY_EXPORTED, by=by, about=trail.AuditSubject(), detail={"form": form.value, "filter": told}
     )
 
 

@@ -34,42 +34,42 @@ from applyviz.workflow.foundation.paging import PAGE, by_number
 from applyviz.workflow.plans.live_history import show_findings
 
 
-class Section(StrEnum):
+class EvidenceSection(StrEnum):
     """The sections of the evidence, in order."""
 
     REVIEWS = "reviews"
     APPROVALS = "approvals"
     RUNS = "runs"
-    BROKEN_GLASS = "broken-glass"
+    EMERGENCY_APPLIES = "broken-glass"
     LATE = "late-runs"
     POLICIES = "policy-edits"
     RIGHTS = "rights"
-    UNEXPLAINED = "unexplained"
+    UNREVIEWED = "unexplained"
 
 
-TITLES: dict[Section, str | Promise] = {
-    Section.REVIEWS: _("Reviews"),
-    Section.APPROVALS: _("Approvals (with role at the time)"),
-    Section.RUNS: _("Apply runs"),
-    Section.BROKEN_GLASS: _("Emergency applies"),
-    Section.LATE: _("Runs outside change windows"),
-    Section.POLICIES: _("Changes to policies, rules and retention"),
-    Section.RIGHTS: _("Changes to accounts, teams, grants, identities, tokens, keys and clusters"),
-    Section.UNEXPLAINED: _("Changes outside applyviz"),
+TITLES: dict[EvidenceSection, str | Promise] = {
+    EvidenceSection.REVIEWS: _("Reviews"),
+    EvidenceSection.APPROVALS: _("Approvals (with role at the time)"),
+    EvidenceSection.RUNS: _("Apply runs"),
+    EvidenceSection.EMERGENCY_APPLIES: _("Emergency applies"),
+    EvidenceSection.LATE: _("Runs outside change windows"),
+    EvidenceSection.POLICIES: _("Changes to policies, rules and retention"),
+    EvidenceSection.RIGHTS: _("Changes to accounts, teams, grants, identities, tokens, keys and clusters"),
+    EvidenceSection.UNREVIEWED: _("Changes outside applyviz"),
 }
-ACTIONS: dict[Section, tuple[AuditAction, ...]] = {
-    Section.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
-    Section.APPROVALS: (
+ACTIONS: dict[EvidenceSection, tuple[AuditAction, ...]] = {
+    EvidenceSection.REVIEWS: (AuditAction.REVIEW_CREATED, AuditAction.REVIEW_CLOSED),
+    EvidenceSection.APPROVALS: (
         *(AuditAction.APPROVAL_GIVEN, AuditAction.APPROVAL_REVOKED),
         *(AuditAction.CHANGES_REQUESTED, AuditAction.REQUEST_WITHDRAWN, AuditAction.APPROVALS_CHECKED),
     ),
-    Section.RUNS: (AuditAction.RUN_STARTED, AuditAction.RUN_CANCELLED, AuditAction.RUN_FINISHED),
-    Section.BROKEN_GLASS: (AuditAction.GLASS_BROKEN,),
-    Section.POLICIES: (
+    EvidenceSection.RUNS: (AuditAction.RUN_STARTED, AuditAction.RUN_CANCELED, AuditAction.RUN_FINISHED),
+    EvidenceSection.EMERGENCY_APPLIES: (AuditAction.EMERGENCY_APPLIED,),
+    EvidenceSection.POLICIES: (
         *(AuditAction.POLICY_CHANGED, AuditAction.RULE_AGREED, AuditAction.RULE_REVOKED),
         *(AuditAction.RETENTION_CHANGED, AuditAction.HISTORY_PRUNED),
     ),
-    Section.RIGHTS: (
+    EvidenceSection.RIGHTS: (
         *(AuditAction.PERSON_ADDED, AuditAction.PERSON_CHANGED, AuditAction.TEAM_CHANGED),
         *(AuditAction.ROLE_GRANTED, AuditAction.ROLE_ENDED, AuditAction.CLUSTER_ADDED, AuditAction.CLUSTER_CHANGED),
         *(AuditAction.IDENTITY_MAPPED, AuditAction.IDENTITY_ENDED, AuditAction.SERVICE_MADE),
@@ -96,7 +96,12 @@ _TOLD = (
     "confirmed by",
     "forged in all",
 )
-EXCEPTIONS = (Section.BROKEN_GLASS, Section.LATE, Section.POLICIES, Section.UNEXPLAINED)
+EXCEPTIONS = (
+    EvidenceSection.EMERGENCY_APPLIES,
+    EvidenceSection.LATE,
+    EvidenceSection.POLICIES,
+    EvidenceSection.UNREVIEWED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +128,10 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class EvidenceFact:
     """One line of evidence; `number` is that of the audit entry, None for what scans found."""
 
-    section: Section
+    section: EvidenceSection
     at: datetime
     who: str
     what: str
@@ -143,7 +148,7 @@ class Fact:
 
     def to_json(self) -> dict[str, JSONValue]:
         """For exports."""
-        values = {name: getattr(self, name) for name in Fact.__slots__}
+        values = {name: getattr(self, name) for name in EvidenceFact.__slots__}
         return {**values, "section": self.section.value, "at": self.at.isoformat()}
 
 
@@ -153,9 +158,9 @@ def _tell(value: JSONValue) -> str:
     return str(value)
 
 
-def _from_entry(section: Section, entry: AuditEntry) -> Fact:
+def _from_entry(section: EvidenceSection, entry: AuditEntry) -> EvidenceFact:
     told = [f"{name}: {_tell(entry.detail[name])}" for name in _TOLD if entry.detail.get(name)]
-    return Fact(
+    return EvidenceFact(
         section=section,
         at=entry.at,
         who=entry.actor_name,
@@ -173,11 +178,11 @@ def _from_entry(section: Section, entry: AuditEntry) -> Fact:
     )
 
 
-def _from_finding(finding: LiveFinding) -> Fact:
+def _from_finding(finding: LiveFinding) -> EvidenceFact:
     shown = [str(one.get("path")) if isinstance(one, dict) else str(one) for one in finding.fields]
     how = " · ".join(filter(None, (finding.operation, finding.subresource)))
-    return Fact(
-        section=Section.UNEXPLAINED,
+    return EvidenceFact(
+        section=EvidenceSection.UNREVIEWED,
         at=finding.changed_at or finding.first_seen,
         who=finding.manager,
         what=finding.sort,
@@ -189,10 +194,10 @@ def _from_finding(finding: LiveFinding) -> Fact:
     )
 
 
-def _from_late(late: LateRun) -> Fact:
+def _from_late(late: LateRun) -> EvidenceFact:
     run = late.run
-    return Fact(
-        section=Section.LATE,
+    return EvidenceFact(
+        section=EvidenceSection.LATE,
         at=late.at,
         who=run.requested_by.get_username(),
         what="started outside" if late.is_start else "continued outside the change window",
@@ -205,13 +210,13 @@ def _from_late(late: LateRun) -> Fact:
     )
 
 
-def _entries(section: Section, period: Period, for_user: Visitor) -> list[QuerySet[AuditEntry]]:
+def _entries(section: EvidenceSection, period: Period, for_user: Visitor) -> list[QuerySet[AuditEntry]]:
     """Action by action: the index knows those of one in their order; of several, the whole period would be read."""
     found = find_between({"since": period.since, "until": period.until})
     if period.cluster:
         # What concerns no cluster (policies, grants) concerns every one.
         found = found.filter(Q(cluster=period.cluster) | Q(cluster=""))
-    seen = access.limit_entries(found, for_user).defer("words")
+    seen = access.visible_entries(found, for_user).defer("words")
     return [seen.filter(action=action) for action in ACTIONS[section]]
 
 
@@ -234,13 +239,13 @@ def _page_findings(findings: QuerySet[LiveFinding]) -> Iterator[LiveFinding]:
         page = list(found.filter(Q(moment__gt=moment) | Q(moment=moment, id__gt=last.pk))[:PAGE])
 
 
-def read_section(section: Section, period: Period, *, for_user: Visitor) -> Iterator[Fact]:
+def read_section(section: EvidenceSection, period: Period, *, for_user: Visitor) -> Iterator[EvidenceFact]:
     """The facts of one section, oldest first, as this person may see them."""
     access.require(for_user, Action.AUDIT)
     match section:
-        case Section.UNEXPLAINED:
+        case EvidenceSection.UNREVIEWED:
             yield from map(_from_finding, _page_findings(_findings(period, for_user)))
-        case Section.LATE:
+        case EvidenceSection.LATE:
             yield from map(_from_late, find_late(period.start, period.end, cluster=period.cluster, for_user=for_user))
         case _:
             each = (by_number(entries) for entries in _entries(section, period, for_user))
@@ -248,37 +253,37 @@ def read_section(section: Section, period: Period, *, for_user: Visitor) -> Iter
                 yield _from_entry(section, entry)
 
 
-def count_section(section: Section, period: Period, *, for_user: Visitor) -> int:
+def count_section(section: EvidenceSection, period: Period, *, for_user: Visitor) -> int:
     """How many facts a section has, without reading more of them than it must."""
     access.require(for_user, Action.AUDIT)
     match section:
-        case Section.UNEXPLAINED:
+        case EvidenceSection.UNREVIEWED:
             return _findings(period, for_user).count()
-        case Section.LATE:
+        case EvidenceSection.LATE:
             return sum(1 for _late in read_section(section, period, for_user=for_user))
         case _:
             entries = _entries(section, period, for_user)
-            if section is Section.RUNS:  # a run is started, cancelled and finished, and is one run
+            if section is EvidenceSection.RUNS:  # a run is started, canceled and finished, and is one run
                 return len({run for found in entries for run in found.values_list("run", flat=True)})
             return sum(found.count() for found in entries)
 
 
-def read_all(period: Period, *, for_user: Visitor) -> Iterator[Fact]:
+def read_all(period: Period, *, for_user: Visitor) -> Iterator[EvidenceFact]:
     """The facts of all sections."""
-    for section in Section:
+    for section in EvidenceSection:
         yield from read_section(section, period, for_user=for_user)
 
 
-def _write_csv(facts: Iterator[Fact]) -> Generator[str, None, None]:
+def _write_csv(facts: Iterator[EvidenceFact]) -> Generator[str, None, None]:
     writer = make_writer()
-    yield writer.writerow(Fact.__slots__)
+    yield writer.writerow(EvidenceFact.__slots__)
     for fact in facts:
         yield writer.writerow([tame(value) for value in fact.to_json().values()])
 
 
-def _write_jsonl(period: Period, facts: Iterator[Fact]) -> Generator[str, None, None]:
+def _write_jsonl(period: Period, facts: Iterator[EvidenceFact]) -> Generator[str, None, None]:
     head = {"evidence": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
-    yield canonical_json({**head, "head": str(chain.find_head())}) + "\n"
+    yield canonical_json({**head, "head": str(chain.find_checkpoint())}) + "\n"
     for fact in facts:
         yield canonical_json(fact.to_json()) + "\n"
 
@@ -290,7 +295,7 @@ def export_for(person: Person, period: Period, form: ExportFormat) -> Generator[
     trail.record(
         AuditAction.HISTORY_EXPORTED,
         by=person,
-        about=trail.Subject(),
+        about=trail.AuditSubject(),
         detail={"form": f"evidence.{form.value}", "filter": told},
     )
     facts = read_all(period, for_user=person)

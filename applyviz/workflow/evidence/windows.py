@@ -18,7 +18,7 @@ from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.foundation.paging import by_number
 from applyviz.workflow.foundation.scopes import holds_at
-from applyviz.workflow.policies.rules import Policy, find_strictest, rules_from_json
+from applyviz.workflow.policies.rules import PolicyRules, find_strictest, rules_from_json
 from applyviz.workflow.policies.windows import find_closed
 
 
@@ -38,11 +38,11 @@ class _Versions:
     def __init__(self) -> None:
         self._rows = list(PolicyVersion.objects.select_related("policy").order_by("created_at", "number"))
 
-    def find(self, plan: Plan, at: datetime) -> Policy | None:
+    def find(self, plan: Plan, at: datetime) -> PolicyRules | None:
         """The policy of a plan as it was at a moment; None where no policy held."""
         newest: dict[int, PolicyVersion] = {}
         for row in self._rows:
-            if row.created_at <= at and not (row.policy.retired_at and row.policy.retired_at <= at):
+            if row.created_at <= at and not (row.policy.archived_at and row.policy.archived_at <= at):
                 newest[row.policy_id] = row
         places = policies.list_places(plan) if newest else ()
         found = [

@@ -28,12 +28,12 @@ from applyviz.records.models import (
     Grant,
     LiveFinding,
     Review,
-    ReviewPlace,
+    ReviewScope,
     ServiceAccount,
     TeamMember,
 )
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
-from applyviz.workflow.foundation.scopes import Place, fits, holds_at, is_everywhere, select_covered
+from applyviz.workflow.foundation.scopes import ScopeEntry, fits, holds_at, is_everywhere, select_covered
 
 Person: TypeAlias = User
 Visitor: TypeAlias = AbstractBaseUser | AnonymousUser
@@ -44,25 +44,25 @@ class Action(StrEnum):
 
     EXPLORE = "read the guide and use the playground"
     USE_ACCOUNT = "use one's own account"
-    LOOK = "view reviews, runs and history"
+    VIEW = "view reviews, runs and history"
     WRITE = "create reviews and plans"
     COMMENT = "comment"
     DECIDE = "decide conflicts"
-    ACKNOWLEDGE = "acknowledge hazards and end standing rules"
+    ACKNOWLEDGE = "acknowledge risks and end conflict rules"
     APPROVE = "approve plans"
     APPLY = "start and cancel apply runs"
-    BREAK_GLASS = "run a plan without the consent that its policy asks for"
+    BREAK_GLASS = "run a plan without the approval that its policy asks for"
     MANAGE = "manage clusters, people and policies"
-    OVERSEE = "see accounts and grants"
+    VIEW_ACCOUNTS = "see accounts and grants"
     AUDIT = "verify and export the audit log"
-    CONNECT = "make and revoke API tokens"
+    MANAGE_TOKENS = "make and revoke API tokens"
 
 
 _ALL = frozenset(Role)
 _GRANTED: dict[Action, frozenset[Role]] = {
     Action.USE_ACCOUNT: _ALL,
     Action.EXPLORE: _ALL,
-    Action.LOOK: _ALL,
+    Action.VIEW: _ALL,
     Action.COMMENT: _ALL - {Role.AUDITOR},
     Action.WRITE: frozenset({Role.AUTHOR}),
     Action.DECIDE: frozenset({Role.AUTHOR}),
@@ -71,14 +71,14 @@ _GRANTED: dict[Action, frozenset[Role]] = {
     Action.APPLY: frozenset({Role.APPROVER, Role.OPERATOR}),
     Action.BREAK_GLASS: frozenset({Role.BREAK_GLASS}),
     Action.MANAGE: frozenset({Role.ADMINISTRATOR}),
-    Action.OVERSEE: frozenset({Role.ADMINISTRATOR, Role.AUDITOR}),
-    Action.CONNECT: _ALL - {Role.AUDITOR},
+    Action.VIEW_ACCOUNTS: frozenset({Role.ADMINISTRATOR, Role.AUDITOR}),
+    Action.MANAGE_TOKENS: _ALL - {Role.AUDITOR},
     Action.AUDIT: frozenset({Role.APPROVER, Role.AUDITOR, Role.ADMINISTRATOR}),
 }
 OF_PROGRAMS = frozenset({Role.VIEWER, Role.AUTHOR, Role.OPERATOR})
 """The roles that a service account can hold: a program asks and runs, it never agrees."""
 # What concerns the installation as a whole; a grant on some clusters only gives nothing of it.
-_OF_THE_WHOLE = frozenset({Action.MANAGE, Action.OVERSEE})
+_OF_THE_WHOLE = frozenset({Action.MANAGE, Action.VIEW_ACCOUNTS})
 
 
 _moment: ContextVar[dict[int, tuple[Grant, ...]] | None] = ContextVar("moment", default=None)
@@ -107,7 +107,7 @@ def list_grants(user: Visitor) -> tuple[Grant, ...]:
 
 
 def _read_grants(user: Person) -> tuple[Grant, ...]:
-    through_team = Q(team__members__person=user, team__members__ended_at=None, team__retired_at=None)
+    through_team = Q(team__members__person=user, team__members__ended_at=None, team__archived_at=None)
     is_program = Exists(ServiceAccount.objects.filter(person=user))
     allowed = Q(role__in=OF_PROGRAMS) | ~is_program
     return tuple(Grant.objects.filter(Q(person=user) | through_team, allowed, ended_at=None).distinct())
@@ -117,14 +117,14 @@ def _is_superuser(user: Visitor) -> bool:
     return isinstance(user, User) and user.is_active and user.is_superuser
 
 
-def roles_of(user: Visitor, at: Place | None = None) -> frozenset[Role]:
+def roles_of(user: Visitor, at: ScopeEntry | None = None) -> frozenset[Role]:
     """The roles of a person, anywhere or in one place; none for a visitor and for who was deactivated."""
     if _is_superuser(user):
         return _ALL
     return frozenset(Role(grant.role) for grant in list_grants(user) if at is None or holds_at(grant, at))
 
 
-def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[Place] | None) -> bool:
+def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[ScopeEntry] | None) -> bool:
     fitting = [grant for grant in grants if grant.role in _GRANTED[action]]
     if any(is_everywhere(grant) for grant in fitting):
         return True
@@ -135,7 +135,7 @@ def _suffices(grants: Iterable[Grant], action: Action, at: Iterable[Place] | Non
     return bool(places) and all(any(holds_at(grant, place) for grant in fitting) for place in places)
 
 
-def rests_on_sole(user: Person, action: Action, at: Iterable[Place]) -> bool:
+def rests_on_sole(user: Person, action: Action, at: Iterable[ScopeEntry]) -> bool:
     """Whether a right rests on grants that the sole administrator made, in any of these places."""
     if _is_superuser(user):
         return False
@@ -145,7 +145,7 @@ def rests_on_sole(user: Person, action: Action, at: Iterable[Place]) -> bool:
     return not _suffices([grant for grant in fitting if grant.team_id not in sole_teams], action, at)
 
 
-def can(user: Visitor, action: Action, at: Iterable[Place] | None = None) -> bool:
+def can(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = None) -> bool:
     """Whether a person may do something: in all of these places, or, when none is named, anywhere at all."""
     return _is_superuser(user) or _suffices(list_grants(user), action, at)
 
@@ -155,7 +155,7 @@ def is_public(action: Action) -> bool:
     return action is Action.EXPLORE and bool(settings.APPLYVIZ_PUBLIC_PLAYGROUND)
 
 
-def require(user: Visitor, action: Action, at: Iterable[Place] | None = None) -> Person:
+def require(user: Visitor, action: Action, at: Iterable[ScopeEntry] | None = None) -> Person:
     """Let a person pass, or raise.
 
     - Who may not even look there gets `NotVisibleError`, a member with too weak a role `NotAllowedError`.
@@ -168,7 +168,7 @@ def require(user: Visitor, action: Action, at: Iterable[Place] | None = None) ->
     if _suffices(grants, action, None) and any(is_everywhere(g) and g.role in _GRANTED[action] for g in grants):
         return user
     places = None if at is None else tuple(at)
-    if not _suffices(grants, Action.LOOK, places):
+    if not _suffices(grants, Action.VIEW, places):
         raise NotVisibleError("there is nothing here")
     if not _suffices(grants, action, places):
         wanted = _(" or ").join(sorted(str(role.label) for role in _GRANTED[action]))
@@ -179,16 +179,16 @@ def require(user: Visitor, action: Action, at: Iterable[Place] | None = None) ->
     return user
 
 
-def places_of(review: Review) -> Iterator[Place]:
+def places_of(review: Review) -> Iterator[ScopeEntry]:
     """What a review touches; read only when somebody asks who has no right everywhere."""
-    rows = ReviewPlace.objects.filter(review=review)
+    rows = ReviewScope.objects.filter(review=review)
     for slug, namespace in rows.values_list("cluster__slug", "namespace").order_by("pk"):
-        yield Place(slug, namespace)
+        yield ScopeEntry(slug, namespace)
 
 
 def _looking(user: Visitor) -> tuple[Grant, ...] | None:
     """The grants that let a person look; None when they see everything."""
-    grants = tuple(grant for grant in list_grants(user) if grant.role in _GRANTED[Action.LOOK])
+    grants = tuple(grant for grant in list_grants(user) if grant.role in _GRANTED[Action.VIEW])
     return None if _is_superuser(user) or any(is_everywhere(grant) for grant in grants) else grants
 
 
@@ -197,12 +197,12 @@ def select_reviews(user: Visitor) -> Q:
     grants = _looking(user)
     if grants is None:
         return Q()
-    places = ReviewPlace.objects.filter(review=OuterRef("pk"))
+    places = ReviewScope.objects.filter(review=OuterRef("pk"))
     covered = select_covered(grants, cluster="cluster__slug", namespace="namespace")
     return Q(Exists(places)) & ~Q(Exists(places.exclude(covered)))
 
 
-def limit_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[AuditEntry]:
+def visible_entries(entries: QuerySet[AuditEntry], user: Visitor) -> QuerySet[AuditEntry]:
     """The entries that a person sees: of reviews they see, and of objects in places of theirs."""
     grants = _looking(user)
     if grants is None:
@@ -241,7 +241,7 @@ def may_use(user: Visitor, action: Action, slug: str) -> bool:
     return any(g.role in _GRANTED[action] and fits(g.cluster_pattern, slug) for g in list_grants(user))
 
 
-def sees_places(user: Visitor, places: Iterable[Place]) -> frozenset[Place]:
+def sees_places(user: Visitor, places: Iterable[ScopeEntry]) -> frozenset[ScopeEntry]:
     """Those of many places that a person may look at."""
     grants = _looking(user)
     return frozenset(p for p in places if grants is None or any(holds_at(grant, p) for grant in grants))

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from applyviz.engine.planning.digest import fingerprint
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 
 
 def digest_key() -> bytes:
@@ -35,6 +35,6 @@ def digest_key_id() -> str:
     return hashlib.sha256(b"applyviz digest key id" + digest_key()).hexdigest()[:16]
 
 
-def digest_effect(change: ObjectChange) -> str:
+def digest_effect(change: PlannedObject) -> str:
     """The keyed hash of what a change does."""
     return fingerprint.digest_effect(change, key=digest_key())

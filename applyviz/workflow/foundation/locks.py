@@ -11,11 +11,11 @@ from __future__ import annotations
 from applyviz.records.models import Cluster, Review
 
 
-def hold_review(review_id: int) -> Review:
+def lock_review(review_id: int) -> Review:
     """A review anew, held until the surrounding transaction ends."""
     return Review.objects.select_for_update(no_key=True).get(pk=review_id)
 
 
-def hold_cluster(cluster_id: int) -> Cluster:
+def lock_cluster(cluster_id: int) -> Cluster:
     """A cluster anew, held until the surrounding transaction ends."""
     return Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)

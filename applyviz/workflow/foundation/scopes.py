@@ -19,7 +19,7 @@ PATTERN = re.compile(r"[a-z0-9.*?-]{1,63}")
 EVERY_NAMESPACE = "\n"
 
 
-class Place(NamedTuple):
+class ScopeEntry(NamedTuple):
     """One namespace of one cluster; `namespace` "" means its objects of no namespace."""
 
     cluster: str
@@ -56,7 +56,7 @@ def fits(pattern: str, text: str) -> bool:
     return pattern == "*" or re.fullmatch(_expression(pattern), text) is not None
 
 
-def holds_at(given: Patterned, place: Place) -> bool:
+def holds_at(given: Patterned, place: ScopeEntry) -> bool:
     """Whether something holds in a place."""
     if not fits(given.cluster_pattern, place.cluster):
         return False

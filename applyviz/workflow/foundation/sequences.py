@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.db.models import Max, Model, QuerySet
 
-from applyviz.records.models import AuditHead
+from applyviz.records.models import ChainEnd
 
 
 def next_number(rows: QuerySet[Model]) -> int:
     """One more than the greatest number among `rows`; call it inside a transaction."""
-    AuditHead.objects.get_or_create(chain=0)
-    AuditHead.objects.select_for_update().get(chain=0)
+    ChainEnd.objects.get_or_create(chain=0)
+    ChainEnd.objects.select_for_update().get(chain=0)
     greatest: int | None = rows.aggregate(greatest=Max("number"))["greatest"]
     return (greatest or 0) + 1

@@ -20,7 +20,7 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster, Review
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -112,7 +112,7 @@ def prepare_adoption(
     access.require(by, Action.WRITE)
     _ref, live = _read(cluster, group, kind, namespace, name, by)
     text = _render(make_manifest(live))
-    file = SourceFile(f"{kind.lower()}-{name}.yaml", text.encode(), {"from": "live", "cluster": cluster.slug})
+    file = BundledFile(f"{kind.lower()}-{name}.yaml", text.encode(), {"from": "live", "cluster": cluster.slug})
     return lambda: reviews.create_review(
         by=by,
         title=title,

@@ -32,14 +32,14 @@ from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_value
 from applyviz.queue import TaskName
 from applyviz.records import models as rows
-from applyviz.records.enums import Applier, AuditAction, PlanState, Verdict, VerificationState
+from applyviz.records.enums import Applier, AuditAction, PlanState, VerificationResult, VerificationState
 from applyviz.records.models import Plan, Verification
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, masking_settings
 from applyviz.workflow.foundation import access, clock, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_values import WITHHELD as NOT_SHOWN
@@ -49,7 +49,7 @@ from applyviz.workflow.plans.outcome_check import find_broken
 logger = logging.getLogger(__name__)
 _MOST_ATTEMPTS = 3
 _PATIENCE = timedelta(seconds=5)
-_WRITES = (Operation.CREATE, Operation.UPDATE, Operation.RECREATE, Operation.PRUNE, Operation.REFUSED)
+_WRITES = (Operation.CREATE, Operation.UPDATE, Operation.REPLACE, Operation.PRUNE, Operation.BLOCKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def verify_now(plan: Plan, *, by: Person) -> Verification:
     """Ask a worker to hold live against a plan that another tool applies."""
     access.require(by, Action.COMMENT, access.places_of(plan.review))
     with transaction.atomic():
-        hold_review(plan.review_id)
+        lock_review(plan.review_id)
         blockers = find_verify_blockers(plan, for_user=by)
         if blockers:
             raise NotPossibleError("; ".join(blockers))
@@ -131,7 +131,7 @@ def _finish(verification: Verification, state: VerificationState, *, results: li
         if not mine.update(state=state, results=results, error=error, finished_at=clock.now(), lease_until=None):
             return
         detail = {"state": state.value, "verdicts": counts, "error": error}
-        about = trail.Subject.of_plan(verification.plan)
+        about = trail.AuditSubject.of_plan(verification.plan)
         trail.record(AuditAction.LIVE_VERIFIED, by=verification.requested_by, about=about, detail=detail)
 
 
@@ -172,7 +172,12 @@ def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
         if answer is None or (answer.status != 404 and not answer.is_ok):
             why = "the cluster does not serve its kind" if answer is None else f"it could not be read ({answer.status})"
             results.append(
-                {"position": row.position, "verdict": Verdict.UNKNOWN.value, "differences": [], "detail": why}
+                {
+                    "position": row.position,
+                    "verdict": VerificationResult.UNKNOWN.value,
+                    "differences": [],
+                    "detail": why,
+                }
             )
             continue
         kind = catalog.find_kind(changes.ref_of(row).gvk)
@@ -181,7 +186,7 @@ def _look(plan: Plan, reader: ClusterReader) -> list[Any]:
     return results
 
 
-def _say(row: rows.ObjectChange, verdict: Verdict, detail: str = "") -> dict[str, Any]:
+def _say(row: rows.ObjectChange, verdict: VerificationResult, detail: str = "") -> dict[str, Any]:
     return {"position": row.position, "verdict": verdict.value, "differences": [], "detail": detail}
 
 
@@ -195,17 +200,17 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
     change = changes.open_sealed_core(row)
     before, promised = change.versions.live, change.versions.after or change.versions.merged
     if change.operation is Operation.PRUNE:
-        verdict = Verdict.AS_REVIEWED if live is None else Verdict.NOT_YET
+        verdict = VerificationResult.AS_REVIEWED if live is None else VerificationResult.NOT_YET
         return _say(row, verdict)
     if live is None or promised is None:
-        verdict = Verdict.NOT_YET if before is None else Verdict.DIFFERS
+        verdict = VerificationResult.NOT_YET if before is None else VerificationResult.DIFFERS
         detail = "it is not there yet" if before is None else "it is not there any more"
         return _say(row, verdict, detail)
     is_confirmed = change.certainty is Certainty.CONFIRMED
     if not find_broken(promised, live, root=root, is_confirmed=is_confirmed, before=before):
-        return _say(row, Verdict.AS_REVIEWED)
+        return _say(row, VerificationResult.AS_REVIEWED)
     if before is not None and _is_untouched(before, promised, live, root):
-        return _say(row, Verdict.NOT_YET)
+        return _say(row, VerificationResult.NOT_YET)
     ref, policy = change.ref, masking_settings.policy_of(row.plan)
     shown = find_broken(
         changes.mask_object(promised, ref, tag_key=tag_key, policy=policy),
@@ -218,7 +223,7 @@ def _judge(row: rows.ObjectChange, live: JSONObject | None, *, root: Node | None
         {"path": render_path(d.path), "promised": changes.show_value(d.before), "got": changes.show_value(d.after)}
         for d in shown[:50]
     ]
-    return {**_say(row, Verdict.DIFFERS), "differences": told}
+    return {**_say(row, VerificationResult.DIFFERS), "differences": told}
 
 
 def _is_untouched(before: JSONObject, promised: JSONObject, live: JSONObject, root: Node | None) -> bool:

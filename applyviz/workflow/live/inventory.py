@@ -26,7 +26,7 @@ from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans.live_values import find_readable
 
 _LEFT_OUT = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "APIService"})
@@ -162,15 +162,15 @@ def _find_hidden(cluster: Cluster, refs: Iterable[ObjectRef], person: Person) ->
 
 def read_inventory(cluster: Cluster, *, for_user: Visitor) -> Inventory:
     """The objects of a cluster in places of this person; one that does not answer gives the problem instead."""
-    person = access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.VIEW)
     try:
         with impersonation.open_reader(cluster, for_user=person) as reader:
             listing = Listing(reader, cluster.server)
             objects = [_read_object(ref, item) for ref, item in listing.walk()]
     except (ClusterError, NotPossibleError) as error:
         return Inventory(problem=str(error))
-    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in objects})
-    objects = [one for one in objects if Place(cluster.slug, one.ref.namespace) in seen]
+    seen = access.sees_places(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in objects})
+    objects = [one for one in objects if ScopeEntry(cluster.slug, one.ref.namespace) in seen]
     hidden = _find_hidden(cluster, (one.ref for one in objects), person)
     objects = [replace(one, owners=()) if one.ref in hidden else one for one in objects]
     objects.sort(key=lambda one: _order(one.ref))
@@ -189,7 +189,7 @@ def _hold(ref: ObjectRef, item: JSONObject, manager: str) -> Iterator[Holding]:
 
 def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdings:
     """All fields that one field manager owns in a cluster, object by object, in places of this person."""
-    person = access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.VIEW)
     held: list[Holding] = []
     try:
         with impersonation.open_reader(cluster, for_user=person) as reader:
@@ -198,8 +198,8 @@ def read_holdings(cluster: Cluster, manager: str, *, for_user: Visitor) -> Holdi
                 held.extend(_hold(ref, item, manager))
     except (ClusterError, NotPossibleError) as error:
         return Holdings(problem=str(error))
-    seen = access.sees_places(for_user, {Place(cluster.slug, one.ref.namespace) for one in held})
-    held = [one for one in held if Place(cluster.slug, one.ref.namespace) in seen]
+    seen = access.sees_places(for_user, {ScopeEntry(cluster.slug, one.ref.namespace) for one in held})
+    held = [one for one in held if ScopeEntry(cluster.slug, one.ref.namespace) in seen]
     hidden = _find_hidden(cluster, (one.ref for one in held), person)
     held = [one for one in held if one.ref not in hidden]
     held.sort(key=lambda one: (*_order(one.ref), one.owner.operation, one.owner.subresource))

@@ -24,7 +24,7 @@ from applyviz.records.enums import EntryState
 from applyviz.records.models import JournalEntry, ObjectChange, Review
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 
 MOST_READINGS = 60
 MOST_HANDOVERS = 50
@@ -50,7 +50,7 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Observation:
     """The owners of an object as they were read once; `entries` are raw managedFields, None: there was no object.
 
     - `review`, `plan` and `position` name the object change, `run` the apply run that got this answer.
@@ -66,7 +66,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class OwnershipSpan:
     """How many fields an owner has after a moment, and how many it got and gave up in it."""
 
     owner: FieldOwner
@@ -76,7 +76,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class OwnerChange:
     """One field whose owners changed; nobody before: the field is new to all, nobody after: no one owns it now."""
 
     path: str
@@ -93,15 +93,15 @@ class Moment:
 
     at: datetime
     since: datetime | None
-    reading: Reading
+    reading: Observation
     is_there: bool
-    holdings: tuple[Holding, ...]
-    handovers: tuple[Handover, ...]
+    holdings: tuple[OwnershipSpan, ...]
+    handovers: tuple[OwnerChange, ...]
     handover_count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Tenure:
+class OwnershipPeriod:
     """An owner from the moment it had a field until it had none; `until` None: it has some in the last reading."""
 
     owner: FieldOwner
@@ -112,10 +112,10 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class OwnersOverTime:
-    """Moments newest first, tenures oldest first; `is_cut` says that there are older readings than were looked at."""
+    """Moments newest first, ownership periods oldest first; `is_cut` says that older readings were left out."""
 
     moments: tuple[Moment, ...] = ()
-    tenures: tuple[Tenure, ...] = ()
+    periods: tuple[OwnershipPeriod, ...] = ()
     readings: int = 0
     is_cut: bool = False
 
@@ -127,7 +127,7 @@ class _Owned(NamedTuple):
     times: Mapping[FieldOwner, datetime]
 
 
-def _read(reading: Reading) -> _Owned:
+def _read(reading: Observation) -> _Owned:
     paths: dict[FieldOwner, frozenset[FieldPath]] = {}
     times: dict[FieldOwner, datetime] = {}
     for entry in read_owners({"metadata": {"managedFields": reading.entries or []}}).entries:
@@ -153,13 +153,13 @@ def _find_moved(before: _Owned, after: _Owned) -> list[FieldPath]:
     return sorted(moved, key=render_path)
 
 
-def _hold(before: _Owned, after: _Owned) -> Iterator[Holding]:
+def _hold(before: _Owned, after: _Owned) -> Iterator[OwnershipSpan]:
     for owner in sorted(before.paths.keys() | after.paths.keys()):
         had, has = before.paths.get(owner, frozenset()), after.paths.get(owner, frozenset())
-        yield Holding(owner, len(has), len(has - had), len(had - has))
+        yield OwnershipSpan(owner, len(has), len(has - had), len(had - has))
 
 
-def _date(before: _Owned, after: _Owned, reading: Reading, since: datetime | None) -> datetime:
+def _date(before: _Owned, after: _Owned, reading: Observation, since: datetime | None) -> datetime:
     """When fields changed hands, as the entries of those who got some say, else when that was seen."""
     gained = [o for o, paths in after.paths.items() if paths - before.paths.get(o, frozenset())]
     # Times of entries are whole seconds.
@@ -167,7 +167,7 @@ def _date(before: _Owned, after: _Owned, reading: Reading, since: datetime | Non
     return min(max(times), reading.at) if times else reading.at
 
 
-def _make_moment(before: _Owned, after: _Owned, reading: Reading, since: datetime | None) -> Moment | None:
+def _make_moment(before: _Owned, after: _Owned, reading: Observation, since: datetime | None) -> Moment | None:
     """Return the changes between two readings; for the first reading, everything it found."""
     moved = _find_moved(before, after)
     if not moved and since is not None:
@@ -179,14 +179,16 @@ def _make_moment(before: _Owned, after: _Owned, reading: Reading, since: datetim
         reading=reading,
         is_there=reading.entries is not None,
         holdings=tuple(_hold(before if since is not None else after, after)),
-        handovers=tuple(Handover(render_path(p), _owners(before, p), _owners(after, p)) for p in told[:MOST_HANDOVERS]),
+        handovers=tuple(
+            OwnerChange(render_path(p), _owners(before, p), _owners(after, p)) for p in told[:MOST_HANDOVERS]
+        ),
         handover_count=len(told),
     )
 
 
-def _find_tenures(moments: Sequence[Moment]) -> tuple[Tenure, ...]:
+def _find_periods(moments: Sequence[Moment]) -> tuple[OwnershipPeriod, ...]:
     """From moments, oldest first: in their order, since managedFields tell times by the second only."""
-    found: list[tuple[int, Tenure]] = []
+    found: list[tuple[int, OwnershipPeriod]] = []
     running: dict[FieldOwner, tuple[int, int]] = {}
     for number, moment in enumerate(moments):
         for holding in moment.holdings:
@@ -194,12 +196,14 @@ def _find_tenures(moments: Sequence[Moment]) -> tuple[Tenure, ...]:
             if holding.fields:
                 running[holding.owner] = (first, max(most, holding.fields))
             elif most:
-                found.append((first, Tenure(holding.owner, moments[first].at, moment.at, most)))
-    found += ((first, Tenure(owner, moments[first].at, None, most)) for owner, (first, most) in running.items())
-    return tuple(tenure for _, tenure in sorted(found, key=lambda one: (one[0], one[1].owner)))
+                found.append((first, OwnershipPeriod(holding.owner, moments[first].at, moment.at, most)))
+    found += (
+        (first, OwnershipPeriod(owner, moments[first].at, None, most)) for owner, (first, most) in running.items()
+    )
+    return tuple(period for _, period in sorted(found, key=lambda one: (one[0], one[1].owner)))
 
 
-def compute_owners(readings: Sequence[Reading], *, is_cut: bool = False) -> OwnersOverTime:
+def compute_owners(readings: Sequence[Observation], *, is_cut: bool = False) -> OwnersOverTime:
     """The moments at which owners changed, and who owned something from when to when; pure.
 
     - What the first reading found stands there as a moment without handovers.
@@ -212,7 +216,7 @@ def compute_owners(readings: Sequence[Reading], *, is_cut: bool = False) -> Owne
         if moment is not None:
             moments.append(moment)
         before, since = after, reading.at
-    return OwnersOverTime(tuple(reversed(moments)), _find_tenures(moments), len(readings), is_cut)
+    return OwnersOverTime(tuple(reversed(moments)), _find_periods(moments), len(readings), is_cut)
 
 
 def _columns(key: Key, prefix: str = "") -> dict[str, str]:
@@ -220,7 +224,7 @@ def _columns(key: Key, prefix: str = "") -> dict[str, str]:
     return {f"{prefix}{name}": value for name, value in zip(names, key, strict=True)}
 
 
-def _read_plans(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Iterator[Reading]:
+def _read_plans(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Iterator[Observation]:
     found = ObjectChange.objects.filter(
         **_columns(key), plan__target__cluster__slug=cluster, plan__review__in=seen, plan__completed_at__isnull=False
     )
@@ -235,10 +239,10 @@ def _read_plans(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> It
         "position",
     )
     for at, kind, entries, review, plan, position in rows[:most]:
-        yield Reading(at, Source.PLAN, None if kind is None else entries or [], review, plan, position)
+        yield Observation(at, Source.PLAN, None if kind is None else entries or [], review, plan, position)
 
 
-def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Iterator[Reading]:
+def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Iterator[Observation]:
     found = JournalEntry.objects.filter(
         **_columns(key, "result__change__"),
         result__run__plan__target__cluster__slug=cluster,
@@ -259,7 +263,7 @@ def _read_runs(cluster: str, key: Key, seen: QuerySet[Review], most: int) -> Ite
     )
     for at, method, entries, review, plan, position, run in rows[:most]:
         gone = method == "DELETE"
-        yield Reading(at, Source.RUN, None if gone else entries or [], review, plan, position, run)
+        yield Observation(at, Source.RUN, None if gone else entries or [], review, plan, position, run)
 
 
 def owners_of(cluster: str, key: Key, *, for_user: Visitor, most: int = MOST_READINGS) -> OwnersOverTime:
@@ -268,7 +272,7 @@ def owners_of(cluster: str, key: Key, *, for_user: Visitor, most: int = MOST_REA
     - `key` is (group, kind, namespace, name), as `ObjectRef.key` has it; `cluster` is a slug.
     - `most` bounds how many plans and how many answers of runs are looked at, the newest of each.
     """
-    access.require(for_user, Action.LOOK, [Place(cluster, key[2])])
+    access.require(for_user, Action.VIEW, [ScopeEntry(cluster, key[2])])
     seen = Review.objects.filter(access.select_reviews(for_user))
     plans = list(_read_plans(cluster, key, seen, most + 1))
     runs = list(_read_runs(cluster, key, seen, most + 1))

@@ -32,7 +32,12 @@ from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
 from applyviz.workflow.live.drift import find_drift
 from applyviz.workflow.live.inventory import Listing
-from applyviz.workflow.live.unreviewed_changes import Write, find_unexplained, is_controller, is_made_by_controller
+from applyviz.workflow.live.unreviewed_changes import (
+    ExternalWrite,
+    find_unreviewed_changes,
+    is_controller,
+    is_made_by_controller,
+)
 from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.live_history import show_findings
 
@@ -44,7 +49,7 @@ Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScannedObject:
     """One finding, before it is kept."""
 
     sort: FindingSort
@@ -70,7 +75,7 @@ class _Known:
     """What runs did in a cluster: the last result of each object, and every write."""
 
     results: dict[Key, ObjectResult] = field(default_factory=dict)
-    writes: dict[Key, list[Write]] = field(default_factory=dict)
+    writes: dict[Key, list[ExternalWrite]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, cluster: Cluster) -> _Known:
@@ -88,7 +93,7 @@ def _key(ref: ObjectRef) -> Key:
     return ref.gvk.group, ref.gvk.kind, ref.namespace, ref.name
 
 
-def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, Write]]:
+def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, ExternalWrite]]:
     entries = JournalEntry.objects.filter(result__run__plan__target__cluster=cluster)
     # A request whose answer was lost may have been carried out: it explains what happened at its time.
     entries = entries.exclude(method="GET").filter(Q(status=0) | Q(status__lt=400)).exclude(state=EntryState.INTENT)
@@ -103,7 +108,7 @@ def _read_writes(cluster: Cluster) -> Iterator[tuple[Key, Write]]:
     )
     for *key, query, options, sent_at, answered_at, run in rows[:_MOST_WRITES]:
         manager = query.get("fieldManager") or options.get("field_manager") or ""
-        yield tuple(key), Write(manager, sent_at, answered_at or sent_at + timedelta(minutes=1), run)
+        yield tuple(key), ExternalWrite(manager, sent_at, answered_at or sent_at + timedelta(minutes=1), run)
 
 
 def request_scan(cluster: Cluster, *, by: Person | None) -> ClusterScan:
@@ -169,31 +174,31 @@ def _claim(scan_id: int) -> ClusterScan | None:
     return ClusterScan.objects.select_related("cluster").get(pk=scan_id)
 
 
-def _find_changed(ref: ObjectRef, live: JSONObject, known: _Known) -> Iterator[Found]:
+def _find_changed(ref: ObjectRef, live: JSONObject, known: _Known) -> Iterator[ScannedObject]:
     writes, result = known.writes.get(_key(ref), []), known.results.get(_key(ref))
     if result is None and not writes:
         if not is_made_by_controller(live):
             yield from _find_unreviewed(ref, live)
         return
     since = min((write.sent_at for write in writes), default=result.finished_at if result else None)
-    for one in find_unexplained(live, writes, since=since):
+    for one in find_unreviewed_changes(live, writes, since=since):
         owner = one.owner
         run = result.run.number if result else None
-        yield Found(
+        yield ScannedObject(
             FindingSort.CHANGED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields, run
         )
 
 
-def _find_unreviewed(ref: ObjectRef, live: JSONObject) -> Iterator[Found]:
-    for one in find_unexplained(live, ()):
+def _find_unreviewed(ref: ObjectRef, live: JSONObject) -> Iterator[ScannedObject]:
+    for one in find_unreviewed_changes(live, ()):
         if not is_controller(one.owner.manager):
             owner = one.owner
-            yield Found(
+            yield ScannedObject(
                 FindingSort.UNREVIEWED, ref, owner.manager, owner.operation, owner.subresource, one.at, one.fields
             )
 
 
-def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: Listing) -> Iterator[Found]:
+def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: Listing) -> Iterator[ScannedObject]:
     result = known.results.get(_key(ref))
     if result is None:
         return
@@ -209,23 +214,23 @@ def _find_drifted(ref: ObjectRef, live: JSONObject, known: _Known, listing: List
     drifted = find_drift(change.versions, masked, root=root, is_confirmed=is_confirmed)
     fields = tuple(one.to_json() for one in drifted)
     if fields:
-        yield Found(FindingSort.DRIFTED, ref, fields=fields, run=result.run.number)
+        yield ScannedObject(FindingSort.DRIFTED, ref, fields=fields, run=result.run.number)
 
 
-def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterator[Found]:
+def _find_missing(known: _Known, met: set[Key], unread: Iterable[str]) -> Iterator[ScannedObject]:
     hidden = set(unread)
     for key, result in known.results.items():
         if key in met or key[1] in hidden or result.change.operation == Operation.PRUNE:
             continue
         change = result.change
         ref = ObjectRef(GroupVersionKind(change.group, change.version, change.kind), change.namespace, change.name)
-        yield Found(FindingSort.MISSING, ref, run=result.run.number)
+        yield ScannedObject(FindingSort.MISSING, ref, run=result.run.number)
 
 
-def _look(scan: ClusterScan) -> list[Found]:
+def _look(scan: ClusterScan) -> list[ScannedObject]:
     known = _Known.load(scan.cluster)
     met: set[Key] = set()
-    found: list[Found] = []
+    found: list[ScannedObject] = []
     with connect.open_reader(scan.cluster) as reader:
         listing = Listing(reader, scan.cluster.server)
         for ref, live in listing.walk():
@@ -238,7 +243,7 @@ def _look(scan: ClusterScan) -> list[Found]:
     return found
 
 
-def _tell(cluster: Cluster, found: Found) -> None:
+def _tell(cluster: Cluster, found: ScannedObject) -> None:
     is_change = found.sort is FindingSort.CHANGED
     detail = {
         "sort": found.sort.value,
@@ -251,12 +256,12 @@ def _tell(cluster: Cluster, found: Found) -> None:
     trail.record(
         AuditAction.LIVE_CHANGED if is_change else AuditAction.LIVE_DRIFTED,
         by=None,
-        about=trail.Subject(cluster=cluster.slug, ref=found.ref, field_manager=found.manager),
+        about=trail.AuditSubject(cluster=cluster.slug, ref=found.ref, field_manager=found.manager),
         detail={name: value for name, value in detail.items() if value not in ("", None)},
     )
 
 
-def _keep(cluster: Cluster, found: Found, now: datetime, *, is_told: bool) -> None:
+def _keep(cluster: Cluster, found: ScannedObject, now: datetime, *, is_told: bool) -> None:
     ref = found.ref
     LiveFinding.objects.create(
         cluster=cluster,
@@ -280,7 +285,7 @@ def _keep(cluster: Cluster, found: Found, now: datetime, *, is_told: bool) -> No
         _tell(cluster, found)
 
 
-def _finish(scan: ClusterScan, found: list[Found], problem: str) -> None:
+def _finish(scan: ClusterScan, found: list[ScannedObject], problem: str) -> None:
     """Keep what was found and end the scan; another worker that took it over has ended it already."""
     now = clock.now()
     with transaction.atomic():
@@ -321,13 +326,13 @@ def scan_cluster(scan_id: int) -> None:
 
 def find_last(cluster: Cluster, *, for_user: Visitor) -> ClusterScan | None:
     """The newest scan that is finished or under way."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     return ClusterScan.objects.filter(cluster=cluster).order_by("-id").first()
 
 
 def list_findings(*, for_user: Visitor) -> QuerySet[LiveFinding]:
     """Return what was found and is still there, without Secrets that are hidden from this person."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     seen = access.limit_findings(LiveFinding.objects.filter(gone_at=None), for_user)
     seen = show_findings(seen, for_user)
     return seen.order_by("sort", F("changed_at").desc(nulls_last=True), "id")

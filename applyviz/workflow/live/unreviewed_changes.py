@@ -28,7 +28,7 @@ _NOISE = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-c
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class ExternalWrite:
     """One request of a run that changed an object."""
 
     manager: str
@@ -38,7 +38,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Unexplained:
+class UnreviewedChange:
     """What one field owner changed while no run did; `fields` are paths as people read them, the first of them."""
 
     owner: Owner
@@ -63,7 +63,7 @@ def is_made_by_controller(live: JSONObject) -> bool:
     return any(isinstance(one, dict) and one.get("controller") is True for one in owners or ())
 
 
-def _is_explained(owner: Owner, at: datetime, writes: Iterable[Write], tolerance: timedelta) -> bool:
+def _is_explained(owner: Owner, at: datetime, writes: Iterable[ExternalWrite], tolerance: timedelta) -> bool:
     return any(
         write.manager == owner.manager and write.sent_at - tolerance - _SECOND <= at <= write.answered_at + tolerance
         for write in writes
@@ -74,16 +74,20 @@ def _list_fields(owned: OwnedFields) -> tuple[FieldPath, ...]:
     return tuple(path for path in owned.fields if path != _NOISE)
 
 
-def _present(owned: OwnedFields, at: datetime) -> Unexplained | None:
+def _present(owned: OwnedFields, at: datetime) -> UnreviewedChange | None:
     paths = _list_fields(owned)
     if not paths:
         return None
-    return Unexplained(owned.owner, at, tuple(render_path(path) for path in paths[:MOST_FIELDS]), len(paths))
+    return UnreviewedChange(owned.owner, at, tuple(render_path(path) for path in paths[:MOST_FIELDS]), len(paths))
 
 
-def find_unexplained(
-    live: JSONObject, writes: Sequence[Write], *, since: datetime | None = None, tolerance: timedelta = TOLERANCE
-) -> tuple[Unexplained, ...]:
+def find_unreviewed_changes(
+    live: JSONObject,
+    writes: Sequence[ExternalWrite],
+    *,
+    since: datetime | None = None,
+    tolerance: timedelta = TOLERANCE,
+) -> tuple[UnreviewedChange, ...]:
     """The entries of an object's owners that no write explains, oldest first.
 
     - `since` leaves out what was changed before: what was there when the object was first applied by a run was seen

@@ -5,7 +5,7 @@ of what they did themselves, nor of what they may not look at.
 """
 
 from applyviz.workflow.notifications.deliveries import ask_again, deliver
-from applyviz.workflow.notifications.events import tell
+from applyviz.workflow.notifications.events import send_pending
 from applyviz.workflow.notifications.mail import send_mail
 
-__all__ = ["ask_again", "deliver", "send_mail", "tell"]
+__all__ = ["ask_again", "deliver", "send_mail", "send_pending"]

@@ -32,14 +32,14 @@ _ERROR_LENGTH = 300
 
 def render_body(delivery: Delivery) -> bytes:
     """Return the body that a webhook receives, identical for every attempt."""
-    happening = delivery.happening
+    notification_event = delivery.notification_event
     told = {
         "id": str(delivery.identifier),
-        "event": happening.event,
-        "at": happening.at.isoformat(),
-        "text": render_sentence(happening),
-        "url": find_url(happening),
-        **happening.facts,
+        "event": notification_event.event,
+        "at": notification_event.at.isoformat(),
+        "text": render_sentence(notification_event),
+        "url": find_url(notification_event),
+        **notification_event.facts,
     }
     return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -66,7 +66,7 @@ def _send(delivery: Delivery, now: datetime) -> int:
         "Content-Type": "application/json",
         "User-Agent": f"applyviz/{__version__}",
         "Applyviz-Id": str(delivery.identifier),
-        "Applyviz-Event": delivery.happening.event,
+        "Applyviz-Event": delivery.notification_event.event,
         "Applyviz-Timestamp": timestamp,
         "Applyviz-Signature": sign(secret, timestamp, body),
     }
@@ -77,7 +77,7 @@ def _claim(delivery_id: int, now: datetime) -> Delivery | None:
     mine = Delivery.objects.filter(pk=delivery_id, state=DeliveryState.WAITING, due_at__lte=now)
     if not mine.update(due_at=now + _CLAIMED, attempts=F("attempts") + 1):
         return None
-    return Delivery.objects.select_related("webhook", "happening").get(pk=delivery_id)
+    return Delivery.objects.select_related("webhook", "notification_event").get(pk=delivery_id)
 
 
 def deliver(delivery_id: int) -> None:
@@ -87,7 +87,7 @@ def deliver(delivery_id: int) -> None:
     if delivery is None:
         return
     status, error = 0, ""
-    if not delivery.webhook.is_enabled or delivery.webhook.retired_at is not None:
+    if not delivery.webhook.is_enabled or delivery.webhook.archived_at is not None:
         _finish(delivery, DeliveryState.GIVEN_UP, 0, "the webhook is switched off")
         return
     try:

@@ -15,8 +15,8 @@ _KEPT_UNREAD = 99
 
 def list_notifications(*, for_user: Person) -> QuerySet[Notification]:
     """Return a person's notifications in the product, newest first."""
-    access.require(for_user, Action.LOOK)
-    return Notification.objects.filter(person=for_user, is_shown=True).select_related("happening")
+    access.require(for_user, Action.VIEW)
+    return Notification.objects.filter(person=for_user, is_shown=True).select_related("notification_event")
 
 
 def count_unread(*, for_user: Person) -> int:
@@ -36,5 +36,5 @@ def read_one(number: int, *, by: Person) -> Notification:
 
 def read_all(*, by: Person, up_to: int) -> int:
     """Mark everything as read that a page showed: no notification that came after it."""
-    access.require(by, Action.LOOK)
+    access.require(by, Action.VIEW)
     return Notification.objects.filter(person=by, pk__lte=up_to, read_at=None).update(read_at=timezone.now())

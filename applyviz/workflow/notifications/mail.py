@@ -30,11 +30,11 @@ _HOUR = timedelta(hours=1)
 
 def _tell(notification: Notification) -> str:
     """Collapse a title to one line, so that it cannot inject a header."""
-    return " ".join(render_sentence(notification.happening).split())
+    return " ".join(render_sentence(notification.notification_event).split())
 
 
 def _write(person: Person, told: Sequence[Notification]) -> EmailMessage:
-    lines = [line for one in told for line in (f"{_tell(one)}.", find_url(one.happening), "")]
+    lines = [line for one in told for line in (f"{_tell(one)}.", find_url(one.notification_event), "")]
     lines.append(_("To change which emails you receive, go to %(where)s.") % {"where": find_choices_url()})
     subject = _tell(told[0])
     if len(told) > 1:
@@ -61,11 +61,11 @@ def _find_next(person: Person, now: datetime) -> datetime | None:
 
 def _gather(first: Notification, now: datetime) -> list[Notification]:
     """A notification that had to wait, with the others of that person that waited as well."""
-    if first.happening.at > now - _BACKOFF:
+    if first.notification_event.at > now - _BACKOFF:
         return [first]
     waiting = Notification.objects.filter(person=first.person, mail_due_at__lte=now, mailed_at=None)
     found = [pk for pk in waiting.order_by("pk").values_list("pk", flat=True)[:MOST_GATHERED] if _claim(pk, now)]
-    others = Notification.objects.filter(pk__in=found).select_related("happening").order_by("pk")
+    others = Notification.objects.filter(pk__in=found).select_related("notification_event").order_by("pk")
     return [first, *others]
 
 
@@ -74,7 +74,7 @@ def send_mail(notification_id: int) -> None:
     now = timezone.now()
     if not _claim(notification_id, now):
         return
-    notification = Notification.objects.select_related("happening", "person").get(pk=notification_id)
+    notification = Notification.objects.select_related("notification_event", "person").get(pk=notification_id)
     person = notification.person
     done = Notification.objects.filter(pk=notification_id)
     if not can_mail(person) or not person.is_active:

@@ -8,30 +8,34 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from applyviz.records.enums import Event
-from applyviz.records.models import Happening
+from applyviz.records.enums import NotificationKind
+from applyviz.records.models import NotificationEvent
 
 _SENTENCES = {
-    Event.NEEDS_YOU: "Plan %(plan)s of “%(title)s” needs your approval",
-    Event.APPROVED: "%(by)s approved plan %(plan)s of “%(title)s”",
-    Event.CHANGES_REQUESTED: "%(by)s requested changes of “%(title)s”",
-    Event.APPROVALS_DROPPED: "Plan %(plan)s of “%(title)s” does something else: earlier approvals no longer count",
-    Event.APPROVALS_EXPIRING: "The approval by %(by)s of “%(title)s” expires soon",
-    Event.RUN_STARTED: "Run %(run)s applies “%(title)s”",
-    Event.RUN_FINISHED: "Run %(run)s of “%(title)s” is finished",
-    Event.RUN_FAILED: "Run %(run)s of “%(title)s” failed",
-    Event.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
-    Event.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
-    Event.GLASS_BROKEN: "%(by)s ran an emergency apply of “%(title)s” without the approvals that its policy requires",
-    Event.HEAD_PUBLISHED: "The history has %(entries)s entries in its global chain",
-    Event.WEBHOOK_TRIED: "%(by)s tries out a webhook",
+    NotificationKind.NEEDS_YOU: "Plan %(plan)s of “%(title)s” needs your approval",
+    NotificationKind.APPROVED: "%(by)s approved plan %(plan)s of “%(title)s”",
+    NotificationKind.CHANGES_REQUESTED: "%(by)s requested changes of “%(title)s”",
+    NotificationKind.APPROVALS_DROPPED: (
+        "Plan %(plan)s of “%(title)s” does something else: earlier approvals no longer count"
+    ),
+    NotificationKind.APPROVALS_EXPIRING: "The approval by %(by)s of “%(title)s” expires soon",
+    NotificationKind.RUN_STARTED: "Run %(run)s applies “%(title)s”",
+    NotificationKind.RUN_FINISHED: "Run %(run)s of “%(title)s” is finished",
+    NotificationKind.RUN_FAILED: "Run %(run)s of “%(title)s” failed",
+    NotificationKind.RUN_ATTENTION: "Run %(run)s of “%(title)s” needs attention",
+    NotificationKind.RUN_STALE: "Run %(run)s of “%(title)s” stopped: live moved after the plan was made",
+    NotificationKind.EMERGENCY_APPLIED: (
+        "%(by)s ran an emergency apply of “%(title)s” without the approvals that its policy requires"
+    ),
+    NotificationKind.CHECKPOINT_PUBLISHED: "The history has %(entries)s entries in its global chain",
+    NotificationKind.WEBHOOK_TRIED: "%(by)s tries out a webhook",
 }
 
 
-def render_sentence(happening: Happening) -> str:
+def render_sentence(notification_event: NotificationEvent) -> str:
     """Return one sentence about the event, without a final period."""
-    facts: Mapping[str, Any] = happening.facts
-    return _(_SENTENCES[Event(happening.event)]) % {
+    facts: Mapping[str, Any] = notification_event.facts
+    return _(_SENTENCES[NotificationKind(notification_event.event)]) % {
         "title": (facts.get("review") or {}).get("title", ""),
         "plan": (facts.get("plan") or {}).get("number", ""),
         "run": (facts.get("run") or {}).get("number", ""),
@@ -40,9 +44,9 @@ def render_sentence(happening: Happening) -> str:
     }
 
 
-def find_path(happening: Happening) -> str:
+def find_path(notification_event: NotificationEvent) -> str:
     """The page about it."""
-    facts: Mapping[str, Any] = happening.facts
+    facts: Mapping[str, Any] = notification_event.facts
     if facts.get("run"):
         return f"/runs/{facts['run']['number']}/"
     if facts.get("review"):
@@ -55,6 +59,6 @@ def find_choices_url() -> str:
     return settings.APPLYVIZ_URL.rstrip("/") + "/notifications/choices/"
 
 
-def find_url(happening: Happening) -> str:
+def find_url(notification_event: NotificationEvent) -> str:
     """The whole address of that page; only a path when the installation does not know its own address."""
-    return settings.APPLYVIZ_URL.rstrip("/") + find_path(happening)
+    return settings.APPLYVIZ_URL.rstrip("/") + find_path(notification_event)

@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.errors import SourceError
-from applyviz.records.enums import AuditAction, DeliveryState, Event
-from applyviz.records.models import Delivery, Happening, Webhook
+from applyviz.records.enums import AuditAction, DeliveryState, NotificationKind
+from applyviz.records.models import Delivery, NotificationEvent, Webhook
 from applyviz.records.sealing import Sealed
 from applyviz.sources.url import check
 from applyviz.workflow.audit import trail
@@ -27,7 +27,7 @@ SHORTEST_SECRET = 16
 def list_webhooks(*, for_user: Person) -> QuerySet[Webhook]:
     """All that are not retired; administrators alone see them."""
     access.require(for_user, Action.MANAGE)
-    return Webhook.objects.filter(retired_at=None).select_related("created_by").defer("secret")
+    return Webhook.objects.filter(archived_at=None).select_related("created_by").defer("secret")
 
 
 def get_webhook(number: int, *, for_user: Person) -> Webhook:
@@ -48,14 +48,14 @@ def _check(name: str, url: str, secret: str | None, events: Iterable[str]) -> li
     if secret is not None and len(secret) < SHORTEST_SECRET:
         raise NotValidError(_("the secret must have at least %(least)s characters") % {"least": SHORTEST_SECRET})
     wanted = sorted(set(events))
-    if not set(wanted) <= set(Event.values):
+    if not set(wanted) <= set(NotificationKind.values):
         raise NotValidError(_("unknown event"))
     return wanted
 
 
 def _record(webhook: Webhook, what: str, by: Person) -> None:
     detail = {"what": what, "webhook": webhook.name, "address": webhook.url, "events": webhook.events}
-    trail.record(AuditAction.WEBHOOK_CHANGED, by=by, about=trail.Subject(), detail=detail)
+    trail.record(AuditAction.WEBHOOK_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
 def add_webhook(*, name: str, url: str, secret: str, events: Iterable[str], by: Person) -> Webhook:
@@ -85,18 +85,18 @@ def edit_webhook(
     if secret:
         values["secret"] = Sealed.of_bytes(secret.encode())
     with transaction.atomic():
-        if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(**values):
+        if not Webhook.objects.filter(pk=webhook.pk, archived_at=None).update(**values):
             raise NotPossibleError(_("this webhook was removed"))
         webhook.refresh_from_db()
         _record(webhook, "changed, with a new secret" if secret else "changed", by)
 
 
-def retire_webhook(webhook: Webhook, *, by: Person) -> None:
+def delete_webhook(webhook: Webhook, *, by: Person) -> None:
     """Delete a webhook; its past deliveries stay on record."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
-        if not Webhook.objects.filter(pk=webhook.pk, retired_at=None).update(
-            retired_at=timezone.now(), is_enabled=False
+        if not Webhook.objects.filter(pk=webhook.pk, archived_at=None).update(
+            archived_at=timezone.now(), is_enabled=False
         ):
             raise NotPossibleError(_("this webhook is already removed"))
         _record(webhook, "removed", by)
@@ -107,19 +107,19 @@ def try_webhook(webhook: Webhook, *, by: Person) -> Delivery:
     access.require(by, Action.MANAGE)
     now = timezone.now()
     with transaction.atomic():
-        happening = Happening.objects.create(
+        notification_event = NotificationEvent.objects.create(
             key=f"tried:{webhook.pk}:{now.timestamp():.6f}",
-            event=Event.WEBHOOK_TRIED,
+            event=NotificationKind.WEBHOOK_TRIED,
             facts={"by": by.get_username()},
             at=now,
         )
-        return queue_delivery(webhook, happening)
+        return queue_delivery(webhook, notification_event)
 
 
 def list_deliveries(webhook: Webhook, *, for_user: Person) -> QuerySet[Delivery]:
     """Return the deliveries of a webhook, newest first."""
     access.require(for_user, Action.MANAGE)
-    return webhook.deliveries.select_related("happening")
+    return webhook.deliveries.select_related("notification_event")
 
 
 def deliver_again(webhook: Webhook, number: int, *, by: Person) -> None:

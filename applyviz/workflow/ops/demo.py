@@ -19,7 +19,7 @@ from applyviz.engine.objects.exchange import MERGE_PATCH, STRATEGIC_MERGE_PATCH,
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import PlanState, Role, RunState
 from applyviz.records.models import ApplyRun, Cluster, Grant, Plan, Review
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow import runs
 from applyviz.workflow.approvals import acknowledgements, viewed_objects
 from applyviz.workflow.clusters import registration
@@ -85,7 +85,7 @@ def make_accounts() -> tuple[Account, ...]:
 
 
 def _bundle(files: Mapping[str, bytes], origin: str) -> SourceBundle:
-    return SourceBundle(tuple(SourceFile(name, data, {"from": origin}) for name, data in files.items()))
+    return SourceBundle(tuple(BundledFile(name, data, {"from": origin}) for name, data in files.items()))
 
 
 def _review(cluster: Cluster, title: str, reason: str, bundle: SourceBundle, *, by: Person) -> Plan:
@@ -107,8 +107,8 @@ def _review(cluster: Cluster, title: str, reason: str, bundle: SourceBundle, *, 
 
 
 def _apply(plan: Plan, *, by: Person) -> None:
-    for kind in dict.fromkeys(hazard.kind for hazard in acknowledgements.find_open(plan)):
-        acknowledgements.acknowledge_hazards(plan, kind, by=by, note="the first version")
+    for kind in dict.fromkeys(risk.kind for risk in acknowledgements.find_open(plan)):
+        acknowledgements.acknowledge_risks(plan, kind, by=by, note="the first version")
     for row in viewed_objects.find_unopened(plan, by=by):
         viewed_objects.record_viewed(row, plan, by=by)
     started = runs.approve_and_run(plan, by=by, digest=plan.digest, note="the first version")

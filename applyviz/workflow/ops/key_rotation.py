@@ -21,7 +21,7 @@ from applyviz.workflow.audit import trail
 
 
 @dataclass(frozen=True, slots=True)
-class Resealed:
+class RotatedKeys:
     """How the values of one sealed column fared.
 
     - `carried`: sealed anew; `fixed`: under a key of before, in finished plans; `unopened`: no key here opens them.
@@ -45,7 +45,7 @@ def _is_fixed(row: Any) -> bool:
     return isinstance(plan, Plan) and plan.state != PlanState.PLANNING
 
 
-def _reseal_column(model: type[models.Model], name: str) -> Resealed:
+def _reseal_column(model: type[models.Model], name: str) -> RotatedKeys:
     carried = fixed = unopened = 0
     rows = model._default_manager.exclude(**{name: None}).order_by("pk").only(name)
     if model is ObjectChange:
@@ -65,17 +65,17 @@ def _reseal_column(model: type[models.Model], name: str) -> Resealed:
             unopened += 1
             continue
         carried += model._default_manager.filter(pk=row.pk, **{name: sealed}).update(**{name: anew})
-    return Resealed(f"{model._meta.model_name}.{name}", carried, fixed, unopened)
+    return RotatedKeys(f"{model._meta.model_name}.{name}", carried, fixed, unopened)
 
 
-def reseal() -> tuple[Resealed, ...]:
+def rotate_keys() -> tuple[RotatedKeys, ...]:
     """Carry over what can be; one entry for each sealed column. The history tells how many values it were."""
     found = tuple(_reseal_column(model, name) for model, name in _list_columns())
     with transaction.atomic():
         trail.record(
             AuditAction.KEYS_ROTATED,
             by=None,
-            about=trail.Subject(),
+            about=trail.AuditSubject(),
             detail={one.column: one.carried for one in found if one.carried},
         )
     return found

@@ -46,20 +46,21 @@ def _ask_for_verifications(now: datetime) -> int:
     return sum(queue.send(TaskName.VERIFY_PLAN, verification_id=verification_id) for verification_id in found)
 
 
-def _ask_for_errands(now: datetime) -> int:
+def _ask_for_worker_requests(now: datetime) -> int:
     worker_requests.end_late(now=now)
     return sum(
-        queue.send(TaskName.CARRY_OUT, errand_id=errand_id) for errand_id in worker_requests.find_unfinished(now=now)
+        queue.send(TaskName.ANSWER_WORKER_REQUEST, worker_request_id=worker_request_id)
+        for worker_request_id in worker_requests.find_unfinished(now=now)
     )
 
 
 def _tell(now: datetime) -> int:
-    notifications.tell()
+    notifications.send_pending()
     return notifications.ask_again(now=now)
 
 
 def _tie_history(now: datetime) -> int:
-    anchors.tie_loose(older_than=anchors.EVERY)
+    anchors.anchor_pending(older_than=anchors.EVERY)
     checkpoints.publish_due(now=now)
     return 0
 
@@ -71,12 +72,12 @@ def _forget(now: datetime) -> int:
 
 
 _PARTS: tuple[Callable[[datetime], int], ...] = (
-    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_errands, _ask_for_scans, _ask_for_verifications, _tell,
+    _ask_for_runs, _send_again, _ask_for_plans, _ask_for_worker_requests, _ask_for_scans, _ask_for_verifications, _tell,
     _tie_history, _forget,
 )  # fmt: skip
 
 
-def sweep() -> int:
+def recover() -> int:
     """Ask again for everything that is waiting for a worker; gives the number of messages sent."""
     now, sent = clock.now(), 0
     for part in _PARTS:

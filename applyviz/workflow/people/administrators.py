@@ -48,7 +48,7 @@ def was_ever(person: Person) -> bool:
 def list_current() -> list[Person]:
     """Return the active administrators."""
     grants = Grant.objects.filter(_WHOLE, ended_at=None)
-    members = Q(memberships__ended_at=None, memberships__team__retired_at=None)
+    members = Q(memberships__ended_at=None, memberships__team__archived_at=None)
     of_teams = members & Q(memberships__team__in=grants.exclude(team=None).values("team"))
     chosen = Q(is_superuser=True) | Q(grants__in=grants) | of_teams
     return list(Person.objects.filter(chosen, is_active=True).distinct().order_by("username"))
@@ -56,7 +56,7 @@ def list_current() -> list[Person]:
 
 def holds_sensitive(person: Person) -> bool:
     """Return whether an account holds a role that needs two to be granted, were it active."""
-    through_team = Q(team__members__person=person, team__members__ended_at=None, team__retired_at=None)
+    through_team = Q(team__members__person=person, team__members__ended_at=None, team__archived_at=None)
     grants = Grant.objects.filter(Q(person=person) | through_team, ended_at=None, role__in=SENSITIVE)
     return person.is_superuser or grants.exists()
 

@@ -38,7 +38,7 @@ def _make(person: Person, *, by: Person | None, reason: str = "") -> str:
         person=person, token_hash=_hash(token), made_by=by, created_at=now, expires_at=now + LASTS
     )
     detail = {"account": person.get_username(), **({"recovery": True, "reason": reason} if reason else {})}
-    trail.record(AuditAction.LINK_MADE, by=by, about=trail.Subject(), detail=detail)
+    trail.record(AuditAction.LINK_MADE, by=by, about=trail.AuditSubject(), detail=detail)
     return token
 
 
@@ -93,5 +93,5 @@ def claim_account(token: str, *, password: str, address: str) -> Person:
         person.set_password(password)
         person.save(update_fields=["password"])
         sessions.end_others(person, keep="")
-        trail.record(AuditAction.ACCOUNT_CLAIMED, by=person, about=trail.Subject(), detail={"address": address})
+        trail.record(AuditAction.ACCOUNT_CLAIMED, by=person, about=trail.AuditSubject(), detail={"address": address})
     return person

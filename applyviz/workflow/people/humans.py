@@ -35,7 +35,7 @@ def list_teams(people: Iterable[Person]) -> dict[int, frozenset[str]]:
     """The slugs of the teams that each account is in now."""
     people = list(people)
     found: dict[int, set[str]] = {person.pk: set() for person in people}
-    rows = TeamMember.objects.filter(person__in=people, ended_at=None, team__retired_at=None)
+    rows = TeamMember.objects.filter(person__in=people, ended_at=None, team__archived_at=None)
     for person_id, slug in rows.values_list("person_id", "team__slug"):
         found[person_id].add(slug)
     return {pk: frozenset(slugs) for pk, slugs in found.items()}

@@ -33,13 +33,13 @@ def ask(
             kind=kind, given=dict(given), told=dict(told), asked_by=by, asked_at=now, expires_at=now + LASTS
         )
         detail = {"request": made.pk, "what": kind.value, **told}
-        trail.record(AuditAction.SECOND_ASKED, by=by, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.SECOND_ASKED, by=by, about=trail.AuditSubject(), detail=detail)
     return made
 
 
 def list_waiting(*, for_user: Visitor) -> QuerySet[PendingChange]:
     """Return what waits for a second administrator; for administrators and auditors."""
-    access.require(for_user, Action.OVERSEE)
+    access.require(for_user, Action.VIEW_ACCOUNTS)
     return read_waiting()
 
 
@@ -71,4 +71,4 @@ def decline(change: PendingChange, *, by: Person) -> None:
     with transaction.atomic():
         settle(change, PendingState.DECLINED, by=by)
         detail = {"request": change.pk, "asked by": change.asked_by.get_username(), **change.told}
-        trail.record(AuditAction.SECOND_DECLINED, by=by, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.SECOND_DECLINED, by=by, about=trail.AuditSubject(), detail=detail)

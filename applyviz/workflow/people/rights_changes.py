@@ -44,7 +44,7 @@ class Actors:
             told |= {"recovery": True, "reason": self.reason}
         if is_sole:
             told |= {"sole administrator": True}
-        trail.record(action, by=self.confirmed_by or self.by, about=trail.Subject(), detail=told)
+        trail.record(action, by=self.confirmed_by or self.by, about=trail.AuditSubject(), detail=told)
 
 
 def describe_grant(role: str, person: Person | None, team: Team | None, scope: Scope) -> dict[str, JSONValue]:
@@ -132,7 +132,7 @@ def end_member(member: TeamMember, *, actors: Actors) -> None:
 def archive_team(team: Team, *, actors: Actors) -> None:
     """End a team: it grants nothing any more."""
     with transaction.atomic():
-        if not Team.objects.filter(pk=team.pk, retired_at=None).update(retired_at=clock.now()):
+        if not Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=clock.now()):
             raise NotPossibleError(_("the team is already archived"))
         _keep_administrator()
         actors.record(AuditAction.TEAM_CHANGED, {"team": team.slug, "retired": True})

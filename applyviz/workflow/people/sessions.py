@@ -46,7 +46,7 @@ def sign_out_others(person: Person, *, keep: str) -> int:
     with transaction.atomic():
         ended = end_others(person, keep=keep)
         detail = {"others": ended}
-        trail.record(AuditAction.SESSION_ENDED, by=person, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.SESSION_ENDED, by=person, about=trail.AuditSubject(), detail=detail)
     return ended
 
 

@@ -102,11 +102,11 @@ def record_failure(name: str, address: str) -> None:
     with transaction.atomic():
         bucket = find_bucket(LimitKind.ADDRESS, address)
         count_one(LimitKind.ADDRESS, bucket, window=WINDOW, now=clock.now())
-        trail.record(AuditAction.SIGN_IN_FAILED, by=person, about=trail.Subject(), detail=shown)
+        trail.record(AuditAction.SIGN_IN_FAILED, by=person, about=trail.AuditSubject(), detail=shown)
         row = SignInLimit.objects.filter(kind=LimitKind.PAIR, bucket=_pair(name, address)).first()
         if row is not None and row.failures == 6:
             detail = {**shown, "delay in seconds": int(LONGEST.total_seconds())}
-            trail.record(AuditAction.SIGN_IN_REFUSED, by=person, about=trail.Subject(), detail=detail)
+            trail.record(AuditAction.SIGN_IN_REFUSED, by=person, about=trail.AuditSubject(), detail=detail)
 
 
 def record_success(person: Person, address: str) -> None:
@@ -114,10 +114,10 @@ def record_success(person: Person, address: str) -> None:
     with transaction.atomic():
         bucket = _pair(person.get_username(), address)
         SignInLimit.objects.filter(kind=LimitKind.PAIR, bucket=bucket).update(failures=0)
-        trail.record(AuditAction.SIGNED_IN, by=person, about=trail.Subject(), detail={"address": address})
+        trail.record(AuditAction.SIGNED_IN, by=person, about=trail.AuditSubject(), detail={"address": address})
 
 
-def prove(person: Person, password: str, address: str, *, session: str) -> Proof:
+def reauthenticate(person: Person, password: str, address: str, *, session: str) -> Proof:
     """Return whether this is the password of who is signed in; counted per session, and never against the account.
 
     - After `PROOFS_OF_SESSION` wrong ones the session is to end, and no other.
@@ -132,14 +132,14 @@ def prove(person: Person, password: str, address: str, *, session: str) -> Proof
     if person.check_password(password):
         with transaction.atomic():
             mine.update(failures=0)
-            trail.record(AuditAction.PROVED, by=person, about=trail.Subject(), detail=detail)
+            trail.record(AuditAction.REAUTHENTICATED, by=person, about=trail.AuditSubject(), detail=detail)
         return Proof.RIGHT
     with transaction.atomic():
-        trail.record(AuditAction.PROOF_FAILED, by=person, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.REAUTHENTICATION_FAILED, by=person, about=trail.AuditSubject(), detail=detail)
         if mine.values_list("failures", flat=True).get() < PROOFS_OF_SESSION:
             return Proof.WRONG
         detail |= {"wrong passwords": PROOFS_OF_SESSION}
-        trail.record(AuditAction.SESSION_ENDED, by=person, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.SESSION_ENDED, by=person, about=trail.AuditSubject(), detail=detail)
         sessions.end(session)
     return Proof.SESSION_ENDS
 
@@ -168,7 +168,7 @@ def change_password(person: Person, *, new: str, address: str, keep_session: str
         person.save(update_fields=["password"])
         ended = sessions.end_others(person, keep=keep_session)
         detail = {"address": address, "sessions ended": ended}
-        trail.record(AuditAction.PASSWORD_CHANGED, by=person, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.PASSWORD_CHANGED, by=person, about=trail.AuditSubject(), detail=detail)
     return ended
 
 

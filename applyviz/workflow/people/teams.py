@@ -26,8 +26,22 @@ from applyviz.workflow.people import administrators, claims, humans, pending_cha
 from applyviz.workflow.people.rights_changes import Actors
 
 __all__ = [
-    "Invited", "Scope", "add_member", "add_person", "count_as_one", "create_team", "end_grant", "end_member",
-    "get_person", "get_team", "grant_role", "link_accounts", "list_grants", "list_people", "list_teams", "retire_team",
+    "Invited",
+    "Scope",
+    "add_member",
+    "add_person",
+    "archive_team",
+    "count_as_one",
+    "create_team",
+    "end_grant",
+    "end_member",
+    "get_person",
+    "get_team",
+    "grant_role",
+    "link_accounts",
+    "list_grants",
+    "list_people",
+    "list_teams",
     "set_active",
 ]  # fmt: skip
 _ADMINISTERS = frozenset({Role.ADMINISTRATOR})
@@ -43,13 +57,13 @@ class Invited:
 
 def list_people(*, for_user: Visitor) -> QuerySet[Person]:
     """All accounts; for administrators and auditors."""
-    access.require(for_user, Action.OVERSEE)
+    access.require(for_user, Action.VIEW_ACCOUNTS)
     return Person.objects.order_by("username")
 
 
 def get_person(name: str, *, for_user: Visitor) -> Person:
     """One account by its name."""
-    access.require(for_user, Action.OVERSEE)
+    access.require(for_user, Action.VIEW_ACCOUNTS)
     found = Person.objects.filter(username=name).first()
     if found is None:
         raise NotVisibleError(f"there is no account {name}")
@@ -58,8 +72,8 @@ def get_person(name: str, *, for_user: Visitor) -> Person:
 
 def list_teams(*, for_user: Visitor) -> QuerySet[Team]:
     """The teams that are not retired; everybody who is in may know them, because policies name them."""
-    access.require(for_user, Action.LOOK)
-    return Team.objects.filter(retired_at=None).prefetch_related("members__person")
+    access.require(for_user, Action.VIEW)
+    return Team.objects.filter(archived_at=None).prefetch_related("members__person")
 
 
 def get_team(slug: str, *, for_user: Visitor) -> Team:
@@ -72,7 +86,7 @@ def get_team(slug: str, *, for_user: Visitor) -> Team:
 
 def list_grants(*, for_user: Visitor) -> QuerySet[Grant]:
     """All grants in force."""
-    access.require(for_user, Action.OVERSEE)
+    access.require(for_user, Action.VIEW_ACCOUNTS)
     return Grant.objects.filter(ended_at=None).select_related("person", "team", "by", "confirmed_by")
 
 
@@ -107,7 +121,9 @@ def add_person(*, by: Person, name: str, email: str) -> Invited:
         except IntegrityError as error:
             raise NotValidError(_("account %(name)s already exists") % {"name": name}) from error
         _link_mailbox(made)
-        trail.record(AuditAction.PERSON_ADDED, by=by, about=trail.Subject(), detail={"account": name, "mail": email})
+        trail.record(
+            AuditAction.PERSON_ADDED, by=by, about=trail.AuditSubject(), detail={"account": name, "mail": email}
+        )
         return Invited(made, claims.make_link(made, by=by))
 
 
@@ -143,7 +159,7 @@ def link_accounts(accounts: Iterable[Person], *, by: Person) -> None:
     with transaction.atomic():
         count_as_one(accounts)
         detail = {"one human": sorted(person.get_username() for person in accounts)}
-        trail.record(AuditAction.PERSON_CHANGED, by=by, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.PERSON_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
 def create_team(*, by: Person, slug: str, name: str) -> Team:
@@ -155,11 +171,11 @@ def create_team(*, by: Person, slug: str, name: str) -> Team:
                 team = Team.objects.create(slug=slug, name=name, created_at=clock.now())
         except IntegrityError as error:
             raise NotValidError(_("team %(slug)s already exists") % {"slug": slug}) from error
-        trail.record(AuditAction.TEAM_CHANGED, by=by, about=trail.Subject(), detail={"team": slug, "made": name})
+        trail.record(AuditAction.TEAM_CHANGED, by=by, about=trail.AuditSubject(), detail={"team": slug, "made": name})
     return team
 
 
-def retire_team(team: Team, *, by: Person) -> PendingChange | None:
+def archive_team(team: Team, *, by: Person) -> PendingChange | None:
     """Archive a team: it grants nothing any more; policies that name it can no longer be met.
 
     - Gives what waits for a second administrator, for a team that administers.

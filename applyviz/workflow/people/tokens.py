@@ -30,9 +30,9 @@ LASTS = (7, 30, 90, 365)
 PER_MINUTE = 120
 MOST_TOKENS = 50
 _ACTIONS = {
-    TokenScope.READ: frozenset({Action.LOOK}),
-    TokenScope.PLAN: frozenset({Action.LOOK, Action.WRITE}),
-    TokenScope.APPLY: frozenset({Action.LOOK, Action.WRITE, Action.APPLY}),
+    TokenScope.READ: frozenset({Action.VIEW}),
+    TokenScope.PLAN: frozenset({Action.VIEW, Action.WRITE}),
+    TokenScope.APPLY: frozenset({Action.VIEW, Action.WRITE, Action.APPLY}),
 }
 
 
@@ -89,7 +89,7 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
 
     - Raises `NotAllowedError` for another's account, `NotValidError` for a name or time that is none.
     """
-    access.require(by, Action.CONNECT)
+    access.require(by, Action.MANAGE_TOKENS)
     if not _is_owner(by, account):
         raise NotAllowedError(_("you can create tokens only for yourself or for your own service accounts"))
     if not name.strip() or days not in LASTS:
@@ -112,27 +112,27 @@ def make_token(*, by: Person, account: Person, name: str, scope: TokenScope, day
             created_at=now,
             expires_at=now + timedelta(days=days),
         )
-        trail.record(AuditAction.TOKEN_MADE, by=by, about=trail.Subject(), detail=_describe(token))
+        trail.record(AuditAction.TOKEN_MADE, by=by, about=trail.AuditSubject(), detail=_describe(token))
     return token, text
 
 
 def revoke_token(token: ApiToken, *, by: Person) -> None:
     """End a token now: its account, who owns that, or an administrator."""
-    access.require(by, Action.CONNECT)
+    access.require(by, Action.MANAGE_TOKENS)
     if not _is_owner(by, token.person) and not access.can(by, Action.MANAGE):
         raise NotAllowedError(_("only the owner or an administrator can revoke a token"))
     with transaction.atomic():
         ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now(), revoked_by=by)
         if not ended:
             raise NotPossibleError(_("the token is already revoked"))
-        trail.record(AuditAction.TOKEN_REVOKED, by=by, about=trail.Subject(), detail=_describe(token))
+        trail.record(AuditAction.TOKEN_REVOKED, by=by, about=trail.AuditSubject(), detail=_describe(token))
 
 
 def list_tokens(*, for_user: Visitor) -> QuerySet[ApiToken]:
     """One's own tokens and those of one's service accounts, newest first; all for who manages or audits."""
-    person = access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.VIEW)
     rows = ApiToken.objects.select_related("person__service__owner", "made_by", "revoked_by").order_by("-id")
-    if access.can(person, Action.OVERSEE):
+    if access.can(person, Action.VIEW_ACCOUNTS):
         return rows
     return rows.filter(Q(person=person) | Q(person__service__owner=person))
 
@@ -162,15 +162,15 @@ def make_service_account(*, by: Person, name: str, purpose: str) -> Person:
         ServiceAccount.objects.create(person=made, owner=by, purpose=purpose.strip(), created_at=timezone.now())
         teams.count_as_one([by, made])
         detail = {"account": name, "owner": by.get_username(), "purpose": purpose.strip()}
-        trail.record(AuditAction.SERVICE_MADE, by=by, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.SERVICE_MADE, by=by, about=trail.AuditSubject(), detail=detail)
     return made
 
 
 def list_service_accounts(*, for_user: Visitor) -> QuerySet[ServiceAccount]:
     """One's own service accounts; all for who manages or audits."""
-    person = access.require(for_user, Action.LOOK)
+    person = access.require(for_user, Action.VIEW)
     rows = ServiceAccount.objects.select_related("person", "owner")
-    return rows if access.can(person, Action.OVERSEE) else rows.filter(owner=person)
+    return rows if access.can(person, Action.VIEW_ACCOUNTS) else rows.filter(owner=person)
 
 
 def _count_request(token: ApiToken, address: str) -> None:

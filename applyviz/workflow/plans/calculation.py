@@ -18,25 +18,25 @@ from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.conflicts.file_edits import SourceText
+from applyviz.engine.planning.conflicts.file_edits import EditedText
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import ObjectChange, Problem
+from applyviz.engine.planning.model.plan import PlannedObject, PlanProblem
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets import planner as sets
 from applyviz.engine.requests.flow import Catalog
 from applyviz.engine.requests.options import Prune
-from applyviz.engine.risks.model import Neighbours
-from applyviz.engine.risks.related_objects import find_neighbour_requests, read_neighbours
+from applyviz.engine.risks.model import RelatedObjects
+from applyviz.engine.risks.related_objects import find_related_requests, read_related
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from applyviz.engine.schema.sources import SourceChain
 from applyviz.records.models import Plan, SourceRevision
 from applyviz.sandbox.api.estimates import EstimatingServer
-from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.sources.collector import collect_young_only
+from applyviz.sources.bundle import BundledFile, SourceBundle
+from applyviz.sources.collector import defer_full_gc
 from applyviz.sources.sandboxed import read_bundle
-from applyviz.workflow.foundation.scopes import Place
-from applyviz.workflow.plans.conflict_rules import thaw_rules
+from applyviz.workflow.foundation.scopes import ScopeEntry
+from applyviz.workflow.plans.conflict_rules import rules_from_json
 from applyviz.workflow.plans.resolutions import read_decisions
 
 _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
@@ -44,7 +44,7 @@ _RENDERED = {"kustomize": "kustomize", "helm": "Helm"}
 _BEAT = 1.0
 
 
-def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], object]) -> Iterator[ObjectChange]:
+def _drive(planner: sets.SetPlanner, reader: ClusterReader, beat: Callable[[], object]) -> Iterator[PlannedObject]:
     """Answer a planner, each request as soon as its answer comes: the cluster works while we calculate."""
     if reader.parallel < 2:
 
@@ -82,15 +82,15 @@ class Calculation:
     context: PlanContext
     planner: sets.SetPlanner
 
-    def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[ObjectChange]:
+    def run(self, beat: Callable[[], object] = lambda: None) -> Iterator[PlannedObject]:
         """Ask the cluster and calculate; each change as soon as it is ready.
 
         - `beat()` is called again and again while the cluster is waited for; what it raises ends the calculation.
         """
-        with collect_young_only():
+        with defer_full_gc():
             yield from _drive(self.planner, self.reader, beat)
 
-    def recompute(self, ref: ObjectRef) -> ObjectChange | None:
+    def recompute(self, ref: ObjectRef) -> PlannedObject | None:
         """One object as it would be planned now; None when the source does not name it."""
         same = [d for d in self.documents if (d.ref.gvk, d.ref.name) == (ref.gvk, ref.name)]
         chosen = [d for d in same if d.ref.namespace in ("", ref.namespace)]
@@ -108,16 +108,16 @@ class Calculation:
 def load_bundle(revision: SourceRevision) -> SourceBundle:
     """The frozen files of a source revision."""
     return SourceBundle(
-        tuple(SourceFile(row.name, row.content.open_bytes(), row.provenance) for row in revision.files.all())
+        tuple(BundledFile(row.name, row.content.open_bytes(), row.provenance) for row in revision.files.all())
     )
 
 
-def read_sources(revision: SourceRevision) -> dict[str, SourceText]:
+def read_sources(revision: SourceRevision) -> dict[str, EditedText]:
     """The text of each frozen file, with the tool that rendered it; what is no UTF-8 text is left out."""
     found = {}
     for file in load_bundle(revision).files:
         with suppress(UnicodeDecodeError):
-            found[file.name] = SourceText(file.data.decode(), _RENDERED.get(file.provenance.get("from", ""), ""))
+            found[file.name] = EditedText(file.data.decode(), _RENDERED.get(file.provenance.get("from", ""), ""))
     return found
 
 
@@ -128,11 +128,11 @@ def _is_crd(document: ManifestDocument) -> bool:
     )
 
 
-def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ...], tuple[Problem, ...]]:
+def read_documents(revision: SourceRevision) -> tuple[tuple[ManifestDocument, ...], tuple[PlanProblem, ...]]:
     """Parse the frozen files in a child process with limits; every problem is kept."""
     files = read_bundle(load_bundle(revision))
     documents = tuple(document for file in files for document in file.documents)
-    return documents, tuple(Problem(found.reason, found.position) for file in files for found in file.problems)
+    return documents, tuple(PlanProblem(found.reason, found.position) for file in files for found in file.problems)
 
 
 def _now() -> str:
@@ -141,22 +141,22 @@ def _now() -> str:
 
 def _look_around(
     documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str, reader: ClusterReader
-) -> Neighbours:
-    """The live autoscalers, disruption budgets and the like that hazards look at; what may not be read is left out."""
-    asked = find_neighbour_requests([document.ref for document in documents], catalog, namespace=namespace)
-    return read_neighbours(reader.try_send_all(asked))
+) -> RelatedObjects:
+    """The live autoscalers, disruption budgets and the like that risks look at; what may not be read is left out."""
+    asked = find_related_requests([document.ref for document in documents], catalog, namespace=namespace)
+    return read_related(reader.try_send_all(asked))
 
 
 def _list_places(
     plan: Plan, documents: tuple[ManifestDocument, ...], catalog: Catalog, namespace: str
-) -> frozenset[Place]:
+) -> frozenset[ScopeEntry]:
     """Where the objects of the source are, by what the cluster says of their kinds."""
     slug = plan.target.cluster.slug
     found = set()
     for document in documents:
         resource = catalog.find_resource(document.ref.gvk)
         is_namespaced = resource is None or resource.is_namespaced
-        found.add(Place(slug, (document.ref.namespace or namespace) if is_namespaced else ""))
+        found.add(ScopeEntry(slug, (document.ref.namespace or namespace) if is_namespaced else ""))
     return frozenset(found)
 
 
@@ -164,12 +164,12 @@ def prepare(
     plan: Plan,
     reader: ClusterReader,
     *,
-    check: Callable[[frozenset[Place]], None] = lambda _: None,
+    check: Callable[[frozenset[ScopeEntry]], None] = lambda _: None,
     has_notes: bool = True,
 ) -> Calculation:
-    """Make ready to calculate a plan: documents, catalog, neighbours, planner; reads nothing else of the cluster.
+    """Make ready to calculate a plan: documents, catalog, neighbors, planner; reads nothing else of the cluster.
 
-    - `has_notes`: whether reasons and hazards are wanted, and what they look at; effects are the same without.
+    - `has_notes`: whether reasons and risks are wanted, and what they look at; effects are the same without.
     - `check` is told where the objects of the source are before any of them is read, and may raise.
     """
     options = options_from_json(plan.options)
@@ -178,14 +178,14 @@ def prepare(
     served = discovery.load_catalog(reader)
     catalog = SourceChain(CRDSource(crds, origin=SchemaOrigin.SOURCE_CRD), served) if crds else served
     check(_list_places(plan, documents, catalog, options.namespace))
-    neighbours = _look_around(documents, catalog, options.namespace, reader) if has_notes else Neighbours()
+    related = _look_around(documents, catalog, options.namespace, reader) if has_notes else RelatedObjects()
     context = PlanContext(
         served,
         _now(),
         has_notes=has_notes,
-        neighbours=neighbours,
+        related=related,
         decisions=read_decisions(plan),
-        rules=thaw_rules(plan.rules),
+        rules=rules_from_json(plan.rules),
         sources=read_sources(plan.revision),
         server=EstimatingServer(),
     )

@@ -12,32 +12,32 @@ from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.planning.digest.serialize import change_from_json, change_to_json, core_from_json
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.model import RiskLevel
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.records.sealing import Sealed
 from applyviz.workflow.foundation.digests import digest_effect
 
-_LOUDNESS = [Severity.DANGER, Severity.WARNING, Severity.INFO]
+_LOUDNESS = [RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO]
 
 
-def _worst(change: engine.ObjectChange) -> str:
-    found = {hazard.severity for hazard in change.hazards}
-    return next((severity.value for severity in _LOUDNESS if severity in found), "")
+def _worst(change: engine.PlannedObject) -> str:
+    found = {risk.level for risk in change.risks}
+    return next((level.value for level in _LOUDNESS if level in found), "")
 
 
-def _list_kinds(change: engine.ObjectChange) -> list[list[str]]:
+def _list_kinds(change: engine.PlannedObject) -> list[list[str]]:
     """Kind and level of each risk, as `workflow.policies.risks` gathers them for a plan."""
-    return [list(one) for one in dict.fromkeys((h.kind.value, h.severity.value) for h in change.hazards)]
+    return [list(one) for one in dict.fromkeys((h.kind.value, h.level.value) for h in change.risks)]
 
 
-def count_open(change: engine.ObjectChange) -> int:
+def count_open(change: engine.PlannedObject) -> int:
     """How many conflicts neither a decision nor a rule answers."""
     answered = {(answer.path, answer.manager) for answer in change.answers}
     return sum((conflict.path, conflict.manager) not in answered for conflict in change.conflicts)
 
 
-def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> dict[str, Any]:
+def derive_columns(change: engine.PlannedObject, masked: engine.PlannedObject) -> dict[str, Any]:
     """Every column of a change's row that follows from the change; `masked` is the same as it may be shown."""
     gvk = change.ref.gvk
     return {
@@ -52,10 +52,10 @@ def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> 
         "certainty": change.certainty.value,
         "has_effect": change.has_effect,
         "conflicts": count_open(change),
-        "hazards": len(change.hazards),
-        "worst_hazard": _worst(change),
-        "dangers": [
-            [kind, level] for kind, level in dict.fromkeys((h.kind.value, h.severity.value) for h in masked.hazards)
+        "risks": len(change.risks),
+        "highest_risk": _worst(change),
+        "high_risks": [
+            [kind, level] for kind, level in dict.fromkeys((h.kind.value, h.level.value) for h in masked.risks)
         ],
         "error": masked.error,
         "effect": digest_effect(change),
@@ -63,7 +63,7 @@ def derive_columns(change: engine.ObjectChange, masked: engine.ObjectChange) -> 
     }
 
 
-def make_row(change: engine.ObjectChange, masked: engine.ObjectChange, *, plan: Plan, position: int) -> ObjectChange:
+def make_row(change: engine.PlannedObject, masked: engine.PlannedObject, *, plan: Plan, position: int) -> ObjectChange:
     """The row of a change, not saved yet; `masked` is the same as it may be shown."""
     sealed = Sealed.of_json(change_to_json(change))
     return ObjectChange(plan=plan, position=position, sealed=sealed, **derive_columns(change, masked))
@@ -79,27 +79,27 @@ def ref_of(row: ObjectChange) -> ObjectRef:
     return ObjectRef(GroupVersionKind(row.group, row.version, row.kind), row.namespace, row.name)
 
 
-def read_masked(row: ObjectChange) -> engine.ObjectChange:
+def read_masked(row: ObjectChange) -> engine.PlannedObject:
     """The change as it may be shown: every value of a Secret is masked."""
     return replace(change_from_json(row.document), step=row.step)
 
 
-def open_sealed(row: ObjectChange) -> engine.ObjectChange:
+def open_sealed(row: ObjectChange) -> engine.PlannedObject:
     """The whole change, values of Secrets included; for the sender alone."""
     return replace(change_from_json(row.sealed.open_json()), step=row.step)
 
 
-def read_masked_core(row: ObjectChange) -> engine.ObjectChange:
+def read_masked_core(row: ObjectChange) -> engine.PlannedObject:
     """As `read_masked`, with nothing but what a run journals."""
     return core_from_json(row.document)
 
 
-def open_sealed_core(row: ObjectChange) -> engine.ObjectChange:
+def open_sealed_core(row: ObjectChange) -> engine.PlannedObject:
     """As `open_sealed`, with nothing but what is sent and verified."""
     return core_from_json(row.sealed.open_json())
 
 
-def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.ObjectChange]) -> list[ObjectChange]:
+def place_rows(rows: Iterable[ObjectChange], ordered: Iterable[engine.PlannedObject]) -> list[ObjectChange]:
     """Give rows the step and place that the finished plan gives them; returns the rows that moved.
 
     - An object that the source names twice has two rows; they keep their order.

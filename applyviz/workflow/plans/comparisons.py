@@ -77,7 +77,7 @@ def holds_secrets(differing: Differing) -> bool:
 
 
 def _compare(
-    differing: Differing, first: engine.ObjectChange | None, second: engine.ObjectChange | None
+    differing: Differing, first: engine.PlannedObject | None, second: engine.PlannedObject | None
 ) -> ObjectMove | None:
     return compare_changes(first, second, kind=bundled().find_kind(ref_of(differing.row).gvk))
 
@@ -88,7 +88,7 @@ def compare_masked(differing: Differing) -> ObjectMove | None:
     return _compare(differing, first, second)
 
 
-def _open_alike(row: ObjectChange | None, tag_key: bytes, policy: MaskPolicy) -> engine.ObjectChange | None:
+def _open_alike(row: ObjectChange | None, tag_key: bytes, policy: MaskPolicy) -> engine.PlannedObject | None:
     return None if row is None else mask_change(open_sealed(row), tag_key=tag_key, policy=policy)
 
 

@@ -1,4 +1,4 @@
-"""Standing rules: proposed by one person, in force once another agreed, ended by either; all of it on record.
+"""Conflict rules: proposed by one person, in force once another agreed, ended by either; all of it on record.
 
 A rule begins as a decision on a conflict, or as a field that is to be left out of comparison. A plan freezes the
 rules that are in force when it is made; when they change, what they reach is planned again before it is approved.
@@ -18,16 +18,16 @@ from django.utils.translation import ngettext
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
+from applyviz.engine.planning.objects.conflict_rules import FieldRule as EngineRule
 from applyviz.engine.planning.objects.conflict_rules import RuleWay
-from applyviz.engine.planning.objects.conflict_rules import StandingRule as EngineRule
 from applyviz.records.enums import AuditAction, RuleState
-from applyviz.records.models import Cluster, Plan, StandingRule
+from applyviz.records.models import Cluster, ConflictRule, Plan
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.foundation.locks import hold_cluster
-from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, Place
+from applyviz.workflow.foundation.locks import lock_cluster
+from applyviz.workflow.foundation.scopes import EVERY_NAMESPACE, ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
 from applyviz.workflow.people import humans as people
 from applyviz.workflow.plans import changes
@@ -49,22 +49,22 @@ class RuleDraft:
     manager: str = ""
 
 
-def list_places(cluster: Cluster, namespace: str) -> list[Place]:
+def list_places(cluster: Cluster, namespace: str) -> list[ScopeEntry]:
     """What a rule reaches: one namespace, or everything in its cluster."""
     if namespace:
-        return [Place(cluster.slug, namespace)]
-    return [Place(cluster.slug), Place(cluster.slug, EVERY_NAMESPACE)]
+        return [ScopeEntry(cluster.slug, namespace)]
+    return [ScopeEntry(cluster.slug), ScopeEntry(cluster.slug, EVERY_NAMESPACE)]
 
 
-def _about(rule: StandingRule) -> trail.Subject:
+def _about(rule: ConflictRule) -> trail.AuditSubject:
     ref = None
     if "*" not in rule.name:
         ref = ObjectRef(GroupVersionKind(rule.group, "", rule.kind), rule.namespace, rule.name)
     plan = rule.plan
-    return trail.Subject(cluster=rule.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref)
+    return trail.AuditSubject(cluster=rule.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref)
 
 
-def _describe(rule: StandingRule, **more: str) -> dict[str, str | int]:
+def _describe(rule: ConflictRule, **more: str) -> dict[str, str | int]:
     said: dict[str, str | int] = {"rule": rule.number, "way": rule.way, "kind": rule.kind, "name": rule.name}
     return {**said, "namespace": rule.namespace, "field": rule.path, "manager": rule.manager, **more}
 
@@ -76,7 +76,7 @@ def _check_draft(draft: RuleDraft, reason: str) -> None:
         raise NotValidError(_("a conflict rule needs a kind, a name or pattern, and a field"))
 
 
-def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> StandingRule:
+def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> ConflictRule:
     """Propose a rule for the cluster of a plan; it does nothing until somebody else agrees.
 
     - Raises `NotValidError` without a reason or name, `NotPossibleError` when such a rule stands already.
@@ -85,8 +85,8 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
     _check_draft(draft, reason)
     cluster = plan.target.cluster
     with transaction.atomic():
-        hold_cluster(cluster.pk)  # rules of a cluster are numbered one after the other
-        same = StandingRule.objects.filter(
+        lock_cluster(cluster.pk)  # rules of a cluster are numbered one after the other
+        same = ConflictRule.objects.filter(
             cluster=cluster,
             state__in=(RuleState.PROPOSED, RuleState.IN_FORCE),
             group=draft.group,
@@ -100,9 +100,9 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
             raise NotPossibleError(
                 _("rule %(number)s already covers this field; end it first") % {"number": same.number}
             )
-        rule = StandingRule.objects.create(
+        rule = ConflictRule.objects.create(
             cluster=cluster,
-            number=next_number(StandingRule.objects.filter(cluster=cluster)),
+            number=next_number(ConflictRule.objects.filter(cluster=cluster)),
             group=draft.group,
             kind=draft.kind,
             namespace=draft.namespace,
@@ -120,14 +120,14 @@ def propose_rule(plan: Plan, draft: RuleDraft, *, by: Person, reason: str) -> St
     return rule
 
 
-def is_own(rule: StandingRule, person: Person) -> bool:
+def is_own(rule: ConflictRule, person: Person) -> bool:
     """Whether the human behind an account proposed a rule, under any account."""
     humans = people.name_humans([person, rule.proposed_by])
     return humans[person.pk] == humans[rule.proposed_by_id]
 
 
-def agree_rule(rule: StandingRule, *, by: Person) -> None:
-    """Consent to a proposed rule: it is in force for every plan made from now on.
+def agree_rule(rule: ConflictRule, *, by: Person) -> None:
+    """Approval to a proposed rule: it is in force for every plan made from now on.
 
     - Raises `NotAllowedError` for one's own, `NotPossibleError` when it waits for nobody any more.
     """
@@ -135,7 +135,7 @@ def agree_rule(rule: StandingRule, *, by: Person) -> None:
     if is_own(rule, by):
         raise NotAllowedError(_("you can't approve your own conflict rule"))
     with transaction.atomic():
-        agreed = StandingRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
+        agreed = ConflictRule.objects.filter(pk=rule.pk, state=RuleState.PROPOSED).update(
             state=RuleState.IN_FORCE, agreed_by=by, agreed_at=timezone.now()
         )
         if not agreed:
@@ -143,10 +143,10 @@ def agree_rule(rule: StandingRule, *, by: Person) -> None:
         trail.record(AuditAction.RULE_AGREED, by=by, about=_about(rule), detail=_describe(rule))
 
 
-def _end(rule: StandingRule, *, by: Person, note: str, before: RuleState, after: RuleState) -> None:
+def _end(rule: ConflictRule, *, by: Person, note: str, before: RuleState, after: RuleState) -> None:
     action = AuditAction.RULE_DECLINED if after is RuleState.DECLINED else AuditAction.RULE_REVOKED
     with transaction.atomic():
-        ended = StandingRule.objects.filter(pk=rule.pk, state=before).update(
+        ended = ConflictRule.objects.filter(pk=rule.pk, state=before).update(
             state=after, ended_by=by, ended_at=timezone.now(), end_note=note
         )
         if not ended:
@@ -154,27 +154,27 @@ def _end(rule: StandingRule, *, by: Person, note: str, before: RuleState, after:
         trail.record(action, by=by, about=_about(rule), detail=_describe(rule, note=note))
 
 
-def decline_rule(rule: StandingRule, *, by: Person, note: str = "") -> None:
+def decline_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
     """End a proposal before it is in force: an approver declines it, or who proposed it takes it back."""
     action = Action.DECIDE if rule.proposed_by_id == by.pk else Action.APPROVE
     access.require(by, action, list_places(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.PROPOSED, after=RuleState.DECLINED)
 
 
-def revoke_rule(rule: StandingRule, *, by: Person, note: str = "") -> None:
+def revoke_rule(rule: ConflictRule, *, by: Person, note: str = "") -> None:
     """End a rule that is in force; what it decided is open again in every later plan."""
     access.require(by, Action.ACKNOWLEDGE, list_places(rule.cluster, rule.namespace))
     _end(rule, by=by, note=note, before=RuleState.IN_FORCE, after=RuleState.REVOKED)
 
 
-def list_rules(cluster: Cluster, *, for_user: Visitor) -> QuerySet[StandingRule]:
+def list_rules(cluster: Cluster, *, for_user: Visitor) -> QuerySet[ConflictRule]:
     """Every rule of a cluster, those that ended included, the newest first."""
-    access.require(for_user, Action.LOOK)
-    rows = StandingRule.objects.filter(cluster=cluster).order_by("-number")
+    access.require(for_user, Action.VIEW)
+    rows = ConflictRule.objects.filter(cluster=cluster).order_by("-number")
     return rows.select_related("proposed_by", "agreed_by", "ended_by", "plan__review", "cluster")
 
 
-def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> StandingRule:
+def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> ConflictRule:
     """One rule of a cluster by its number; `NotVisibleError` when there is none."""
     rule = list_rules(cluster, for_user=for_user).filter(number=number).first()
     if rule is None:
@@ -182,9 +182,9 @@ def get_rule(cluster: Cluster, number: int, *, for_user: Visitor) -> StandingRul
     return rule
 
 
-def freeze_rules(cluster: Cluster) -> list[JSONObject]:
+def rules_to_json(cluster: Cluster) -> list[JSONObject]:
     """The rules in force on a cluster, as a plan keeps them."""
-    rows = StandingRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
+    rows = ConflictRule.objects.filter(cluster=cluster, state=RuleState.IN_FORCE).order_by("number")
     return [
         {
             "number": row.number,
@@ -200,15 +200,15 @@ def freeze_rules(cluster: Cluster) -> list[JSONObject]:
     ]
 
 
-def thaw_rules(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
+def rules_from_json(frozen: Iterable[JSONObject]) -> tuple[EngineRule, ...]:
     """Frozen rules as the engine takes them."""
     return tuple(EngineRule(**{**rule, "path": tuple(rule["path"]), "way": RuleWay(rule["way"])}) for rule in frozen)
 
 
 def find_blockers(plan: Plan) -> tuple[str, ...]:
     """Why a plan must be made anew: rules that reach its objects were agreed to or ended since it was made."""
-    before = {rule.number: rule for rule in thaw_rules(plan.rules)}
-    now = {rule.number: rule for rule in thaw_rules(freeze_rules(plan.target.cluster))}
+    before = {rule.number: rule for rule in rules_from_json(plan.rules)}
+    now = {rule.number: rule for rule in rules_from_json(rules_to_json(plan.target.cluster))}
     moved = [(before.get(n) or now[n]) for n in sorted(before.keys() ^ now.keys())]
     if not moved:
         return ()

@@ -8,7 +8,7 @@ from typing import Any
 
 from applyviz.engine.explain.reasons import FieldOperation
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.models import Plan
 
 _MOVED = (FieldOperation.CHANGED, FieldOperation.CLEARED)
@@ -25,7 +25,7 @@ class Forecast:
     managers: tuple[str, ...] = ()
 
 
-def make_forecast(plan: Plan, found: Iterable[ObjectChange]) -> dict[str, Any]:
+def make_forecast(plan: Plan, found: Iterable[PlannedObject]) -> dict[str, Any]:
     """Return the forecast of a plan of another tool for its summary; {} for a plan that applyviz applies itself."""
     if not plan.review.applied_by:
         return {}

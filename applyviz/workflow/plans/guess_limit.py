@@ -23,7 +23,7 @@ from applyviz.records.models import Cluster, PlannedSecretValue
 from applyviz.workflow.foundation import clock, digests
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.foundation.errors import NotAllowedError
-from applyviz.workflow.foundation.locks import hold_cluster
+from applyviz.workflow.foundation.locks import lock_cluster
 from applyviz.workflow.people import humans
 
 MOST_A_DAY = 20
@@ -93,7 +93,7 @@ def limit_guesses(documents: Iterable[ManifestDocument], cluster: Cluster, *, na
         return
     human = humans.name_humans([by])[by.pk]
     with transaction.atomic():
-        hold_cluster(cluster.pk)  # two plans at once are counted one after the other
+        lock_cluster(cluster.pk)  # two plans at once are counted one after the other
         PlannedSecretValue.objects.filter(day__lt=(clock.now() - _KEPT).date()).delete()
         over = [d for d, v in found if _count(human, cluster, d.ref.namespace or namespace, d, v) > MOST_A_DAY]
     if over:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from applyviz.engine.manifests.documents import ParsedFile
 from applyviz.sources import kustomize, upload, url
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.sources.sandboxed import read_bundle
 
 PASTED = "pasted.yaml"
@@ -45,7 +45,7 @@ class Intake:
         return any(file.documents for file in self.files)
 
 
-def _take_files(given: Given) -> Iterator[SourceFile]:
+def _take_files(given: Given) -> Iterator[BundledFile]:
     folder = given.kustomization.strip().strip("/")
     collected = upload.collect(given.files, takes_all=bool(folder))
     if folder:
@@ -54,11 +54,11 @@ def _take_files(given: Given) -> Iterator[SourceFile]:
         yield from collected.files
 
 
-def _take_all(given: Given) -> Iterator[SourceFile]:
+def _take_all(given: Given) -> Iterator[BundledFile]:
     if given.files:
         yield from _take_files(given)
     if given.text.strip():
-        yield SourceFile(PASTED, given.text.encode(), {"from": "paste"})
+        yield BundledFile(PASTED, given.text.encode(), {"from": "paste"})
     if given.link:
         policy = url.FetchPolicy(internal=settings.APPLYVIZ_LINK_HOSTS, ca_file=settings.APPLYVIZ_LINK_CA_FILE)
         yield url.fetch(given.link, policy=policy, now=timezone.now().isoformat())

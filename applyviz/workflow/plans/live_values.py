@@ -26,10 +26,10 @@ from applyviz.engine.planning.objects.live_values import withhold_live
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun, Cluster, ObjectChange, ObjectResult, Plan
 from applyviz.workflow.clusters import impersonation
-from applyviz.workflow.clusters.permissions import Need, is_allowed
+from applyviz.workflow.clusters.permissions import RequiredAccess, is_allowed
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Visitor
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import changes
 
 _CACHE_SECONDS = 30
@@ -65,7 +65,7 @@ class LiveView:
         """The rows as the reader sees them; those with something to hide are copies."""
         return [_blur(row) if self.hides(row) else row for row in rows]
 
-    def read(self, row: ObjectChange) -> engine.ObjectChange:
+    def read(self, row: ObjectChange) -> engine.PlannedObject:
         """The change of a row as the reader sees it, masked."""
         change = changes.read_masked(row)
         return withhold_live(change) if self.hides(row) else change
@@ -74,7 +74,7 @@ class LiveView:
 def _blur(row: ObjectChange) -> ObjectChange:
     shown = copy(row)
     shown.operation, shown.certainty, shown.has_effect = Operation.WITHHELD.value, Certainty.UNKNOWN.value, True
-    shown.conflicts, shown.hazards, shown.worst_hazard, shown.dangers, shown.error = 0, 0, "", [], ""
+    shown.conflicts, shown.risks, shown.highest_risk, shown.high_risks, shown.error = 0, 0, "", [], ""
     return shown
 
 
@@ -90,7 +90,7 @@ def find_readable(cluster: Cluster, names: Sequence[Name], reader: Visitor, *, c
 def list_allowed(cluster: Cluster, names: Sequence[Name], *, by: Person) -> list[Name]:
     """Those Secrets that a person may `get`, asked of the cluster as whom they are mapped to; for who can connect."""
     with impersonation.open_reader(cluster, for_user=by) as reader:
-        asked = [Need("get", "", "secrets", namespace, name).ask() for namespace, name in names]
+        asked = [RequiredAccess("get", "", "secrets", namespace, name).ask() for namespace, name in names]
         answers = reader.try_send_all(asked)
     return [name for name, answer in zip(names, answers, strict=True) if is_allowed(answer) is True]
 
@@ -114,7 +114,7 @@ def _find_readable(
         return frozenset()
     if identity.is_own:
         seeing = {Role.AUTHOR, Role.APPROVER}
-        return frozenset(name for name in names if access.roles_of(reader, Place(cluster.slug, name[0])) & seeing)
+        return frozenset(name for name in names if access.roles_of(reader, ScopeEntry(cluster.slug, name[0])) & seeing)
     key = f"livevalues:{reader.pk}:{cluster.pk}:{identity}"
     known: dict[Name, bool] = cache.get(key) or {}
     missing = [name for name in names if name not in known]
@@ -218,17 +218,17 @@ def _without(summary: dict[str, Any], positions: set[int]) -> dict[str, Any]:
     """A summary without what it says of hidden objects in its overview; forecasts are left out."""
     kept = {name: value for name, value in summary.items() if name not in ("forecast", "sentence", "counts")}
     overview = summary.get("overview") or {}
-    hazards = []
-    for found in overview.get("hazards", []):
+    risks = []
+    for found in overview.get("risks", []):
         members = [place for place in found.get("members", []) if place not in positions]
         if members:
-            hazards.append({**found, "members": members})
+            risks.append({**found, "members": members})
     alike = [one for one in overview.get("alike", []) if not positions & {*one["members"], *one.get("exceptions", ())}]
     managers = [
         {**held, "members": [place for place in held.get("members", []) if place not in positions]}
         for held in overview.get("managers", [])
     ]
-    return {**kept, "overview": {"hazards": hazards, "alike": alike, "managers": managers}} if overview else kept
+    return {**kept, "overview": {"risks": risks, "alike": alike, "managers": managers}} if overview else kept
 
 
 def hidden_positions(plan: Plan) -> frozenset[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from applyviz.engine.diff.structural import Difference, diff_objects
+from applyviz.engine.diff.structural import StructuralDifference, diff_objects
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at, is_same_json
 from applyviz.engine.planning.model.server_chosen import without_chosen
@@ -38,7 +38,7 @@ def _plain(obj: JSONObject) -> dict[str, JSONValue]:
     return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": kept}
 
 
-def _is_allocated(difference: Difference) -> bool:
+def _is_allocated(difference: StructuralDifference) -> bool:
     """Whether a difference is a value that nobody promised and the server gave."""
     return difference.before is MISSING and any(element in _ALLOCATED for element in difference.path)
 
@@ -53,13 +53,13 @@ def _holds(got: JSONValue, promised: JSONValue) -> bool:
     return is_same_json(got, promised)
 
 
-def _is_addition(difference: Difference) -> bool:
+def _is_addition(difference: StructuralDifference) -> bool:
     return difference.before is MISSING or (
         difference.after is not MISSING and _holds(difference.after, difference.before)
     )
 
 
-def _has_stayed(difference: Difference, before: JSONObject | None, root: Node | None) -> bool:
+def _has_stayed(difference: StructuralDifference, before: JSONObject | None, root: Node | None) -> bool:
     """Whether a field is still there that was to be removed, or still has the value that was to change."""
     held = MISSING if before is None else find_value(root, before, difference.path)
     if held is MISSING:
@@ -67,7 +67,7 @@ def _has_stayed(difference: Difference, before: JSONObject | None, root: Node | 
     return difference.before is MISSING or is_same_json(held, difference.after)
 
 
-def _is_left_out(difference: Difference, root: Node | None) -> bool:
+def _is_left_out(difference: StructuralDifference, root: Node | None) -> bool:
     """Whether an empty value of a field is not there: Go leaves those out; an entry of a map stays."""
     if difference.after is not MISSING or root is None or difference.before not in (None, "", 0, {}, []):
         return False
@@ -94,7 +94,7 @@ def find_broken(
     before: JSONObject | None = None,
     has_moved: bool = False,
     omits_empty: bool = False,
-) -> tuple[Difference, ...]:
+) -> tuple[StructuralDifference, ...]:
     """Return where what is there is not what was promised.
 
     - `before`: the object before the change (None: it was absent): what stays as it was there, although the plan
@@ -107,7 +107,7 @@ def find_broken(
         touched = {d.path for d in diff_objects(_plain(before or {}), _plain(promised), root=root)}
         found = tuple(d for d in found if _is_within(d.path, touched))
 
-    def is_excused(difference: Difference) -> bool:
+    def is_excused(difference: StructuralDifference) -> bool:
         if is_confirmed:
             return False
         if omits_empty and _is_left_out(difference, root):

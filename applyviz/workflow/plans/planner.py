@@ -27,7 +27,7 @@ from applyviz.engine.planning.model.overview import Overview, Overviewer
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.records.enums import AuditAction, PlanState
-from applyviz.records.models import ObjectChange, Plan, ReviewPlace
+from applyviz.records.models import ObjectChange, Plan, ReviewScope
 from applyviz.workflow import policies
 from applyviz.workflow.audit import trail
 from applyviz.workflow.clusters import impersonation, lifecycle, masking_settings, permissions, states
@@ -36,7 +36,7 @@ from applyviz.workflow.foundation.access import Action, Visitor, require
 from applyviz.workflow.foundation.errors import NotAllowedError, NotVisibleError
 from applyviz.workflow.foundation.leases import LeaseLostError, LeaseRenewer, WorkerStoppingError
 from applyviz.workflow.foundation.logs import log_unexpected
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import (
     calculation,
     changes,
@@ -87,29 +87,29 @@ def _claim(plan_id: int) -> _Claim | None:
         if not claimed:
             return None
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan_id)
-        plan.rules = conflict_rules.freeze_rules(plan.target.cluster)
+        plan.rules = conflict_rules.rules_to_json(plan.target.cluster)
         Plan.objects.filter(pk=plan_id, epoch=plan.epoch).update(rules=plan.rules)
         ObjectChange.objects.filter(plan=plan).delete()
     return _Claim(plan, plan.epoch)
 
 
-def _problem(problem: engine.Problem) -> dict[str, Any]:
+def _problem(problem: engine.PlanProblem) -> dict[str, Any]:
     position = problem.position
     return {"reason": problem.reason, "file": position.file, "line": position.line, "column": position.column}
 
 
-def _count(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
+def _count(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
     return dict(Counter(change.operation.value for change in stored))
 
 
-def _count_for_all(stored: Iterable[engine.ObjectChange]) -> dict[str, int]:
+def _count_for_all(stored: Iterable[engine.PlannedObject]) -> dict[str, int]:
     """The counts as everybody may read them: nothing of how a Secret compares with live."""
     found = list(stored)
     hidden = (c.operation.value for c in found if c.ref.gvk.kind == "Secret" and c.versions.live is not None)
     return live_values.blur_counts(_count(found), hidden)
 
 
-def _keep_places(plan: Plan, places: Collection[Place]) -> None:
+def _keep_places(plan: Plan, places: Collection[ScopeEntry]) -> None:
     """Remember where a plan reads and writes, before it does; raise where its requester has no right."""
     for place in sorted(places):
         if not access.can(plan.requested_by, Action.WRITE, [place]):
@@ -118,8 +118,8 @@ def _keep_places(plan: Plan, places: Collection[Place]) -> None:
                 _("%(name)s can't create plans for %(where)s of %(cluster)s")
                 % {"name": plan.requested_by.get_username(), "where": where, "cluster": place.cluster}
             )
-    rows = (ReviewPlace(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)
-    ReviewPlace.objects.bulk_create(rows, ignore_conflicts=True)
+    rows = (ReviewScope(review=plan.review, cluster=plan.target.cluster, namespace=p.namespace) for p in places)
+    ReviewScope.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _fix_identity(claim: _Claim) -> None:
@@ -154,10 +154,10 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     counts: Counter[str] = Counter()
     rows: list[ObjectChange] = []
     overviewer = Overviewer()
-    needs: dict[permissions.Need, None] = {}
+    needs: dict[permissions.RequiredAccess, None] = {}
     known = set(access.places_of(plan.review))
     for change in renewer.each(prepared.run(renewer.check)):
-        place = Place(plan.target.cluster.slug, change.ref.namespace)
+        place = ScopeEntry(plan.target.cluster.slug, change.ref.namespace)
         if place not in known:  # something that the set prunes
             _keep_places(plan, {place})
             known.add(place)
@@ -177,7 +177,7 @@ def _calculate(claim: _Claim, reader: Any, renewer: LeaseRenewer) -> None:
     _complete(claim, prepared, rows, overviewer)
 
 
-def _summarize(finished: engine.Plan, overview: Overview) -> dict[str, Any]:
+def _summarize(finished: engine.PlannedSet, overview: Overview) -> dict[str, Any]:
     return {**asdict(summarize(finished.changes)), "overview": to_json(overview)}
 
 
@@ -230,7 +230,7 @@ def _complete(
         trail.record(
             AuditAction.PLAN_COMPLETED,
             by=None,
-            about=trail.Subject.of_plan(plan),
+            about=trail.AuditSubject.of_plan(plan),
             detail={"counts": _count_for_all(finished.changes), "identity": str(impersonation.read_identity(plan))},
         )
         failpoints.reach("plan.completing")
@@ -241,7 +241,10 @@ def _fail(claim: _Claim, reason: str) -> None:
     with transaction.atomic():
         if claim.renew(state=PlanState.FAILED, error=reason, completed_at=clock.now(), lease_until=None):
             trail.record(
-                AuditAction.PLAN_FAILED, by=None, about=trail.Subject.of_plan(claim.plan), detail={"reason": reason}
+                AuditAction.PLAN_FAILED,
+                by=None,
+                about=trail.AuditSubject.of_plan(claim.plan),
+                detail={"reason": reason},
             )
 
 
@@ -285,14 +288,14 @@ def make_plan(plan_id: int) -> None:
 
 def get_plan(number: int, *, review_number: int, for_user: Visitor) -> Plan:
     """One plan of a review by its number."""
-    require(for_user, Action.LOOK)
+    require(for_user, Action.VIEW)
     plans = Plan.objects.select_related("review__author", "target__cluster", "requested_by", "revision")
     missing = NotVisibleError(f"there is no plan {number} of review {review_number}")
     try:
         found = plans.get(number=number, review__number=review_number)
     except Plan.DoesNotExist as error:
         raise missing from error
-    if not access.can(for_user, Action.LOOK, access.places_of(found.review)):
+    if not access.can(for_user, Action.VIEW, access.places_of(found.review)):
         raise missing
     return live_values.show_plan(found, for_user)
 

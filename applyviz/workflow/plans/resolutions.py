@@ -16,11 +16,11 @@ from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.conflicts.resolutions import Decision as EngineDecision
-from applyviz.engine.planning.conflicts.resolutions import Way
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice as EngineDecision
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import Decision, Plan
+from applyviz.records.models import Plan, Resolution
 from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
@@ -35,11 +35,11 @@ class Choice:
     ref: ObjectRef
     path: FieldPath
     manager: str
-    way: Way
+    way: ResolutionKind
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ResolutionScope:
     """Which open conflicts of a plan are meant; what is left empty narrows nothing.
 
     - `position`: of one object; `kind`: (group, kind); `path`: one field; `manager`: who is in the way.
@@ -55,18 +55,18 @@ class Scope:
         return self.manager in ("", conflict.manager) and self.path in (None, conflict.path)
 
 
-def list_open(change: ObjectChange) -> list[Conflict]:
+def list_open(change: PlannedObject) -> list[Conflict]:
     """The conflicts of a refused object that neither a decision nor a rule answers."""
-    if change.operation is not Operation.REFUSED:
+    if change.operation is not Operation.BLOCKED:
         return []
     answered = {(answer.path, answer.manager) for answer in change.answers}
     return [c for c in change.conflicts if (c.path, c.manager) not in answered]
 
 
-def list_refused(plan: Plan, scope: Scope | None = None) -> Iterator[tuple[int, ObjectChange]]:
+def list_refused(plan: Plan, scope: ResolutionScope | None = None) -> Iterator[tuple[int, PlannedObject]]:
     """The refused objects of a plan that a scope reaches, each with its place, as they may be shown."""
-    scope = scope or Scope()
-    rows = plan.changes.filter(operation=Operation.REFUSED.value).defer("sealed")
+    scope = scope or ResolutionScope()
+    rows = plan.changes.filter(operation=Operation.BLOCKED.value).defer("sealed")
     if scope.position is not None:
         rows = rows.filter(position=scope.position)
     if scope.kind is not None:
@@ -75,12 +75,14 @@ def list_refused(plan: Plan, scope: Scope | None = None) -> Iterator[tuple[int, 
         yield row.position, changes.read_masked(row)
 
 
-def choose_everywhere(plan: Plan, way: Way, *, manager: str = "", scope: Scope | None = None) -> list[Choice]:
+def choose_everywhere(
+    plan: Plan, way: ResolutionKind, *, manager: str = "", scope: ResolutionScope | None = None
+) -> list[Choice]:
     """The same way out for every open conflict of a plan, or for those that a scope reaches.
 
     - A field that several field managers are in the way of is decided for all of them, or stays open.
     """
-    scope = scope or Scope(manager)
+    scope = scope or ResolutionScope(manager)
     return [
         Choice(change.ref, conflict.path, conflict.manager, way)
         for _position, change in list_refused(plan, scope)
@@ -110,8 +112,8 @@ def _to_json(choice: Choice) -> JSONObject:
 
 
 def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, note: str) -> None:
-    Decision.objects.bulk_create(
-        Decision(
+    Resolution.objects.bulk_create(
+        Resolution(
             review=plan.review,
             plan=plan,
             by=by,
@@ -126,9 +128,11 @@ def _record(plan: Plan, ref: ObjectRef, choices: list[Choice], *, by: Person, no
         for choice in choices
     )
     trail.record(
-        AuditAction.DECISION_MADE,
+        AuditAction.CONFLICT_RESOLVED,
         by=by,
-        about=trail.Subject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref),
+        about=trail.AuditSubject(
+            cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref
+        ),
         detail={"note": note, "fields": [[c.way.value, c.manager, render_path(c.path)] for c in choices]},
     )
 
@@ -171,25 +175,27 @@ def undo_decision(plan: Plan, place: int, *, by: Person) -> list[JSONObject]:
     group, kind, namespace, name = undone["object"]
     ref = ObjectRef(GroupVersionKind(group, "", kind), namespace, name)
     path = render_path(tuple(undone["path"]))
-    made = Decision.objects.filter(
+    made = Resolution.objects.filter(
         review=plan.review_id, object_key="/".join(ref.key), path=path, choice=undone["way"], undone_at=None
     )
     made.update(undone_by=by, undone_at=timezone.now())
     trail.record(
-        AuditAction.DECISION_UNDONE,
+        AuditAction.RESOLUTION_UNDONE,
         by=by,
-        about=trail.Subject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref),
+        about=trail.AuditSubject(
+            cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number, ref=ref
+        ),
         detail={"undone": [[undone["way"], undone["manager"], path]]},
     )
     return [d for d in plan.decisions if (d["object"], d["path"]) != field]
 
 
-def list_made(plan: Plan) -> dict[tuple[str, str], Decision]:
+def list_made(plan: Plan) -> dict[tuple[str, str], Resolution]:
     """Who made each decision that a plan carries out, by object and field: the latest one before the plan."""
     in_force = {("/".join(d["object"]), render_path(tuple(d["path"]))): d["way"] for d in plan.decisions}
     if not in_force:
         return {}
-    made = Decision.objects.filter(review=plan.review_id, plan__number__lt=plan.number).select_related("by", "plan")
+    made = Resolution.objects.filter(review=plan.review_id, plan__number__lt=plan.number).select_related("by", "plan")
     found = {(d.object_key, d.path): d for d in made}
     return {place: d for place, d in found.items() if in_force.get(place) == d.choice}
 
@@ -199,6 +205,6 @@ def read_decisions(plan: Plan) -> dict[tuple[str, str, str, str], tuple[EngineDe
     found: dict[tuple[str, str, str, str], tuple[EngineDecision, ...]] = {}
     for entry in plan.decisions:
         group, kind, namespace, name = entry["object"]
-        decision = EngineDecision(tuple(entry["path"]), entry["manager"], Way(entry["way"]))
+        decision = EngineDecision(tuple(entry["path"]), entry["manager"], ResolutionKind(entry["way"]))
         found[group, kind, namespace, name] = (*found.get((group, kind, namespace, name), ()), decision)
     return found

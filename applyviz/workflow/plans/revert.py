@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, get_at, is_same_json
 from applyviz.engine.planning.digest.serialize import options_from_json
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects import revert
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
 from applyviz.engine.schema.builtin import bundled
@@ -26,7 +26,7 @@ from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_value
 from applyviz.records.enums import Outcome
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult, Plan, Review, Undo
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import BundledFile, SourceBundle
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
@@ -39,13 +39,13 @@ _SHOWN = 10
 class _Gathered:
     """What the review is made of, as it is gathered."""
 
-    files: list[SourceFile] = field(default_factory=list)
+    files: list[BundledFile] = field(default_factory=list)
     deletions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_replacing: bool = False
 
 
-def _root(change: ObjectChange) -> Node | None:
+def _root(change: PlannedObject) -> Node | None:
     kind = bundled().find_kind(change.ref.gvk)
     return kind.root if kind else None
 
@@ -81,7 +81,7 @@ def _last_answer(result: ObjectResult) -> JSONObject | None:
     return body
 
 
-def _name_deletion(change: ObjectChange, made: JSONObject | None) -> str:
+def _name_deletion(change: PlannedObject, made: JSONObject | None) -> str:
     gvk, uid = change.ref.gvk, get_at(made, ("metadata", "uid"), "")
     return "/".join((gvk.group or "core", gvk.version, gvk.kind, change.ref.namespace, change.ref.name, str(uid)))
 
@@ -97,14 +97,14 @@ def _gather(run: ApplyRun, options: ApplyOptions) -> _Gathered:
             change = replace(change, versions=replace(change.versions, after=answer))
         undo = revert.invert(change, mode=options.mode, manager=options.field_manager, root=_root(change))
         found.notes.extend(undo.notes)
-        found.is_replacing |= change.operation is Operation.RECREATE
+        found.is_replacing |= change.operation is Operation.REPLACE
         if undo.deletes and answer is not None:
             found.deletions.append(_name_deletion(change, answer))
         elif undo.deletes:
             found.notes.append(f"{change.ref} is not deleted: the run has no answer that names its uid")
         if undo.manifest is not None:
             name = f"{number:03d}-{change.ref.gvk.kind.lower()}-{change.ref.name}.yaml"
-            found.files.append(SourceFile(name, _write(undo.manifest), {"from": f"run {run.number}"}))
+            found.files.append(BundledFile(name, _write(undo.manifest), {"from": f"run {run.number}"}))
     return found
 
 
@@ -146,7 +146,7 @@ def prepare_inverse(run: ApplyRun, *, by: Person) -> Callable[[], Review]:
         raise NotPossibleError(_("this run can't be reverted: %(why)s") % {"why": "; ".join(found.notes)})
     if not found.files:
         lines = ["# Nothing is applied; these objects are deleted:", *(f"# - {d}" for d in found.deletions)]
-        found.files.append(SourceFile("deletions.yaml", "\n".join([*lines, ""]).encode()))
+        found.files.append(BundledFile("deletions.yaml", "\n".join([*lines, ""]).encode()))
     return partial(_open_review, run, found, _make_options(options, found), by)
 
 
@@ -165,7 +165,7 @@ def _open_review(run: ApplyRun, found: _Gathered, options: ApplyOptions, by: Per
     return review
 
 
-def _list_moved(result: ObjectResult, now: ObjectChange) -> Iterator[str]:
+def _list_moved(result: ObjectResult, now: PlannedObject) -> Iterator[str]:
     """The fields that this would set back although they are not as the run left them."""
     left = _last_answer(result)
     live = now.versions.live
@@ -180,7 +180,7 @@ def _list_moved(result: ObjectResult, now: ObjectChange) -> Iterator[str]:
             yield render_path(path)
 
 
-def note_moved(plan: Plan, found: Iterable[ObjectChange]) -> None:
+def note_moved(plan: Plan, found: Iterable[PlannedObject]) -> None:
     """For a plan that undoes a run: keep what moved since that run and would be set back all the same."""
     undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
     if undo is None:

@@ -15,12 +15,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.queue import TaskName
 from applyviz.records.enums import Applier, AuditAction, PlanState, ReviewState
-from applyviz.records.models import Cluster, Plan, Review, ReviewPlace, SourceFile, SourceRevision, Target
+from applyviz.records.models import Cluster, Plan, Review, ReviewScope, SourceFile, SourceRevision, Target
 from applyviz.records.sealing import Sealed
 from applyviz.sources.bundle import SourceBundle, digest_bytes
 from applyviz.workflow.audit import trail
@@ -28,8 +28,8 @@ from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.foundation.locks import hold_review
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.locks import lock_review
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.foundation.sequences import next_number
 from applyviz.workflow.plans import resolutions, source_digests
 from applyviz.workflow.plans.resolutions import Choice
@@ -84,7 +84,7 @@ def _request_plan(
     trail.record(
         AuditAction.PLAN_REQUESTED,
         by=by,
-        about=trail.Subject(cluster=target.cluster.slug, review=review.number, plan=plan.number),
+        about=trail.AuditSubject(cluster=target.cluster.slug, review=review.number, plan=plan.number),
         detail={"source": revision.digest, "options": plan.options},
     )
     outbox.post(TaskName.MAKE_PLAN, plan_id=plan.id)
@@ -107,7 +107,7 @@ def create_review(
     - `applied_by`: another tool applies it; then its plans can be agreed on by word only, and are never run here.
     - Raises `NotAllowedError` without the role author, `NotValidError` without title or manifests.
     """
-    place = Place(cluster.slug, options.namespace)
+    place = ScopeEntry(cluster.slug, options.namespace)
     access.require(by, Action.WRITE, [place])
     if not title.strip():
         raise NotValidError(_("a review needs a title"))
@@ -126,11 +126,11 @@ def create_review(
             updated_at=now,
         )
         target = Target.objects.create(review=review, cluster=cluster)
-        ReviewPlace.objects.create(review=review, cluster=cluster, namespace=place.namespace)
+        ReviewScope.objects.create(review=review, cluster=cluster, namespace=place.namespace)
         trail.record(
             AuditAction.REVIEW_CREATED,
             by=by,
-            about=trail.Subject(cluster=cluster.slug, review=review.number),
+            about=trail.AuditSubject(cluster=cluster.slug, review=review.number),
             detail={"title": review.title, "ticket": ticket, **({"applied by": applied_by} if applied_by else {})},
         )
         revision = _freeze(bundle, by=by)
@@ -157,7 +157,7 @@ def replan_review(
     """
     access.require(by, Action.WRITE, access.places_of(review))
     with transaction.atomic():
-        review = hold_review(review.pk)
+        review = lock_review(review.pk)
         latest = review.latest_plan
         if review.state != ReviewState.OPEN:
             raise NotPossibleError(
@@ -168,7 +168,7 @@ def replan_review(
         options_before = options_from_json(latest.options)
         options = options_before if options is None else options
         if options.takes_over and not options_before.takes_over:
-            choices = (*choices, *resolutions.choose_everywhere(latest, Way.TAKE_OVER))
+            choices = (*choices, *resolutions.choose_everywhere(latest, ResolutionKind.OVERWRITE))
             options = replace(options, takes_over=False)
         if undone is None:
             decided = resolutions.record_choices(latest, choices, by=by, note=note)
@@ -189,24 +189,24 @@ def close_review(review: Review, *, by: Person) -> None:
         )
         if not closed:
             raise NotPossibleError(_("only an open review can be closed"))
-        trail.record(AuditAction.REVIEW_CLOSED, by=by, about=trail.Subject(review=review.number))
+        trail.record(AuditAction.REVIEW_CLOSED, by=by, about=trail.AuditSubject(review=review.number))
 
 
 def get_review(number: int, *, for_user: Visitor) -> Review:
     """One review by its number; `NotVisibleError` when there is none or not for this person."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     missing = NotVisibleError(f"there is no review {number}")
     try:
         found = Review.objects.select_related("author").get(number=number)
     except Review.DoesNotExist as error:
         raise missing from error
-    if not access.can(for_user, Action.LOOK, access.places_of(found)):
+    if not access.can(for_user, Action.VIEW, access.places_of(found)):
         raise missing
     return found
 
 
 def list_reviews(*, for_user: Visitor) -> QuerySet[Review]:
     """The reviews this person may see, newest first."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     seen = Review.objects.filter(access.select_reviews(for_user))
     return seen.select_related("author").prefetch_related("targets__cluster")

@@ -64,13 +64,13 @@ def compare_file(plan: Plan, *, by: Person, name: str, data: bytes) -> ComparedF
     - Counted: at most `MOST_A_DAY` a day and human, because a comparison answers a guess. In the history.
     - Raises `NotVisibleError` for who may not look at the review, `NotValidError` for a file that is too large.
     """
-    access.require(by, Action.LOOK, access.places_of(plan.review))
+    access.require(by, Action.VIEW, access.places_of(plan.review))
     if len(data) > MOST_BYTES:
         raise NotValidError(_("the file is larger than %(most)d bytes") % {"most": MOST_BYTES})
     _count(by)
     digest = digest_bytes(data, key_of(plan.revision.salt))
     rows = plan.revision.files.all()
     found = tuple(row.name for row in rows if hmac.compare_digest(row.digest, digest))
-    about = trail.Subject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number)
+    about = trail.AuditSubject(cluster=plan.target.cluster.slug, review=plan.review.number, plan=plan.number)
     trail.record(AuditAction.FILE_COMPARED, by=by, about=about, detail={"equal to": list(found)})
     return ComparedFile(name, found)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import AuditAction
 from applyviz.records.models import Plan, Policy, PolicyVersion, Team
 from applyviz.workflow import policies
@@ -20,10 +20,10 @@ from applyviz.workflow.audit import trail
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError, NotVisibleError
-from applyviz.workflow.foundation.scopes import Place, holds_at
+from applyviz.workflow.foundation.scopes import ScopeEntry, holds_at
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies.rules import Demand, Rules, find_strictest, rules_from_json, rules_to_json
-from applyviz.workflow.policies.rules import Policy as Strictest
+from applyviz.workflow.policies.rules import PolicyRules as Strictest
 from applyviz.workflow.policies.windows import Freeze, Window, find_closed, find_opening
 
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -36,7 +36,7 @@ class Evaluation:
 
     policy: Strictest
     holds: bool
-    dangers: dict[HazardKind, int]
+    high_risks: dict[RiskKind, int]
     demands: tuple[Demand, ...]
     closed: tuple[str, ...]
 
@@ -72,8 +72,8 @@ def _find_time_problems(windows: tuple[Window, ...], freezes: tuple[Freeze, ...]
 
 
 def _find_problems(rules: Rules) -> Iterator[str]:
-    named = {*rules.asking_teams, rules.approving_team, *(d.team for d in rules.for_dangers)} - {""}
-    known = set(Team.objects.filter(slug__in=named, retired_at=None).values_list("slug", flat=True))
+    named = {*rules.asking_teams, rules.approving_team, *(d.team for d in rules.for_risks)} - {""}
+    known = set(Team.objects.filter(slug__in=named, archived_at=None).values_list("slug", flat=True))
     yield from (_("team %(slug)s not found") % {"slug": slug} for slug in sorted(named - known))
     numbers = (
         (_("approvals"), rules.approvals, 0, MOST_APPROVALS),
@@ -83,7 +83,7 @@ def _find_problems(rules: Rules) -> Iterator[str]:
         (_("many objects"), rules.many_objects, 1, 100_000),
         *(
             (_("approvals for %(danger)s") % {"danger": d.danger.value}, d.approvals, 0, MOST_APPROVALS)
-            for d in rules.for_dangers
+            for d in rules.for_risks
         ),
     )
     yield from (f"{name}: from {low} to {high}" for name, given, low, high in numbers if not low <= given <= high)
@@ -92,14 +92,14 @@ def _find_problems(rules: Rules) -> Iterator[str]:
 
 def list_policies(*, for_user: Visitor) -> QuerySet[PolicyVersion]:
     """Return the versions in force; every member reads those that hold where they see anything."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     found = policies.list_in_force()
     return found.filter(pk__in=[row.pk for row in found if access.sees_pattern(for_user, row.cluster_pattern)])
 
 
 def list_versions(slug: str, *, for_user: Visitor) -> list[PolicyVersion]:
     """Return all versions of one policy, newest first; a pattern may name a cluster that is not for this person."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     found = list(PolicyVersion.objects.filter(policy__slug=slug).select_related("policy", "by"))
     if not found or not all(access.sees_pattern(for_user, row.cluster_pattern) for row in found):
         raise NotVisibleError(f"there is no policy {slug}")
@@ -137,7 +137,7 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
             by=by,
             created_at=clock.now(),
         )
-        Policy.objects.filter(pk=policy.pk).update(number=made.number, retired_at=None)
+        Policy.objects.filter(pk=policy.pk).update(number=made.number, archived_at=None)
         detail = {
             "policy": slug,
             "version": made.number,
@@ -146,18 +146,18 @@ def save_policy(slug: str, *, by: Person, scope: Scope, rules: Rules, note: str 
             "after": made.rules,
             "note": note,
         }
-        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
     return made
 
 
-def retire_policy(slug: str, *, by: Person, note: str = "") -> None:
+def archive_policy(slug: str, *, by: Person, note: str = "") -> None:
     """Let a policy hold no longer; its versions stay on record."""
     access.require(by, Action.MANAGE)
     with transaction.atomic():
-        if not Policy.objects.filter(slug=slug, retired_at=None).update(retired_at=clock.now()):
+        if not Policy.objects.filter(slug=slug, archived_at=None).update(archived_at=clock.now()):
             raise NotPossibleError(_("policy %(slug)s not found") % {"slug": slug})
         detail = {"policy": slug, "retired": True, "note": note}
-        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.Subject(), detail=detail)
+        trail.record(AuditAction.POLICY_CHANGED, by=by, about=trail.AuditSubject(), detail=detail)
 
 
 def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: Rules | None = None) -> Evaluation:
@@ -172,21 +172,21 @@ def evaluate(plan: Plan, *, slug: str = "", scope: Scope | None = None, rules: R
     if holds and rules is not None:
         found.append((slug or "draft", 0, rules))
     policy = find_strictest(found) if found else policies.find_policy_at(())
-    dangers = policies.list_dangers(plan, policy)
+    high_risks = policies.count_high_risks(plan, policy)
     closed = find_closed(policy.windows, policy.freezes, clock.now())
-    return Evaluation(policy, holds, dangers, policies.list_demands(policy, dangers), closed)
+    return Evaluation(policy, holds, high_risks, policies.list_demands(policy, high_risks), closed)
 
 
-def _holds(scope: Scope, places: tuple[Place, ...]) -> bool:
+def _holds(scope: Scope, places: tuple[ScopeEntry, ...]) -> bool:
     return any(holds_at(PolicyVersion(**{n: getattr(scope, n) for n in scope.__slots__}), place) for place in places)
 
 
 __all__ = [
     "Evaluation",
+    "archive_policy",
     "evaluate",
     "find_opening",
     "list_policies",
     "list_versions",
-    "retire_policy",
     "save_policy",
 ]

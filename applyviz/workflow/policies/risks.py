@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.engine.risks.rules import needs_acknowledgement
 from applyviz.records.models import ObjectChange, Plan
 
-_LEVELS = (Severity.DANGER, Severity.WARNING, Severity.INFO)
-_NOT_WRITTEN = (Operation.REFUSED.value, Operation.ERROR.value, Operation.UNCHANGED.value)
+_LEVELS = (RiskLevel.HIGH, RiskLevel.MEDIUM, RiskLevel.INFO)
+_NOT_WRITTEN = (Operation.BLOCKED.value, Operation.ERROR.value, Operation.UNCHANGED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +24,41 @@ class PlanRisk:
     - `limit`: for many objects, the number that the policy allows without it.
     """
 
-    kind: HazardKind
-    level: Severity
+    kind: RiskKind
+    level: RiskLevel
     positions: tuple[int, ...]
     limit: int = 0
 
     @property
     def is_of_plan(self) -> bool:
         """Whether it is a risk of the plan as a whole and of none of its objects."""
-        return self.kind is HazardKind.MANY_OBJECTS
+        return self.kind is RiskKind.MANY_OBJECTS
 
     @property
     def needs_acknowledgement(self) -> bool:
         """Whether somebody must acknowledge it before the plan can be approved."""
-        return needs_acknowledgement(Hazard(self.kind, self.level))
+        return needs_acknowledgement(Risk(self.kind, self.level))
 
 
 def _place(risk: PlanRisk) -> tuple[int, bool, int, int]:
-    kinds = list(HazardKind)
+    kinds = list(RiskKind)
     return _LEVELS.index(risk.level), risk.is_of_plan, risk.positions[0], kinds.index(risk.kind)
 
 
 def gather_risks(rows: Iterable[ObjectChange], *, many: int) -> tuple[PlanRisk, ...]:
     """The risks of the changes of a plan, the worst first; `many`: up to how many changes at once are no risk."""
-    found: dict[tuple[Severity, HazardKind], list[int]] = {}
+    found: dict[tuple[RiskLevel, RiskKind], list[int]] = {}
     written = []
     for row in rows:
         if not row.has_effect or row.operation in _NOT_WRITTEN:
             continue
         written.append(row.position)
-        for kind, level in row.dangers:
-            found.setdefault((Severity(level), HazardKind(kind)), []).append(row.position)
+        for kind, level in row.high_risks:
+            found.setdefault((RiskLevel(level), RiskKind(kind)), []).append(row.position)
     risks = [PlanRisk(kind, level, tuple(positions)) for (level, kind), positions in found.items()]
     if len(written) > many:
-        risks.append(PlanRisk(HazardKind.MANY_OBJECTS, Severity.DANGER, tuple(written), many))
-    order = list(HazardKind)
+        risks.append(PlanRisk(RiskKind.MANY_OBJECTS, RiskLevel.HIGH, tuple(written), many))
+    order = list(RiskKind)
     return tuple(
         sorted(risks, key=lambda r: (_LEVELS.index(r.level), r.is_of_plan, r.positions[0], order.index(r.kind)))
     )
@@ -66,5 +66,5 @@ def gather_risks(rows: Iterable[ObjectChange], *, many: int) -> tuple[PlanRisk, 
 
 def list_risks(plan: Plan, *, many: int) -> tuple[PlanRisk, ...]:
     """The risks of a stored plan."""
-    rows = plan.changes.filter(has_effect=True).only("position", "operation", "has_effect", "dangers", "plan_id")
+    rows = plan.changes.filter(has_effect=True).only("position", "operation", "has_effect", "high_risks", "plan_id")
     return gather_risks(rows.order_by("position"), many=many)

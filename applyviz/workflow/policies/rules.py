@@ -1,6 +1,6 @@
 """The rules of one policy, and the strictest of several: frozen values, read from and written to plain JSON.
 
-Left out on purpose: exceptions. Who must run a plan without the consent that its policy asks for breaks the glass
+Left out on purpose: exceptions. Who must run a plan without the approval that its policy asks for breaks the glass
 (`workflow/breakglass.py`), which is a record of its own.
 """
 
@@ -13,27 +13,27 @@ from enum import StrEnum
 from typing import Any
 
 from applyviz.engine.planning.digest.serialize import from_json, to_json
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.workflow.policies.windows import Freeze, Window, Windows
 
 BUILT_IN = "built-in@1"
 MANY_OBJECTS = 50
 # The risks for which a policy may ask for more approvals.
 POLICY_RISKS = (
-    HazardKind.DELETED,
-    HazardKind.REPLACED,
-    HazardKind.FORCED,
-    HazardKind.RBAC_CHANGED,
-    HazardKind.CRD_CHANGED,
-    HazardKind.API_SERVICE_CHANGED,
-    HazardKind.ADMISSION_RULES_CHANGED,
-    HazardKind.NAMESPACE_CHANGED,
-    HazardKind.CLUSTER_SCOPED,
-    HazardKind.SYSTEM_NAMESPACE,
-    HazardKind.PRUNE_SHARE,
-    HazardKind.AUTOSCALED_FIELD,
-    HazardKind.PODS_RESTART,
-    HazardKind.MANY_OBJECTS,
+    RiskKind.DELETED,
+    RiskKind.REPLACED,
+    RiskKind.FORCED,
+    RiskKind.RBAC_CHANGED,
+    RiskKind.CRD_CHANGED,
+    RiskKind.API_SERVICE_CHANGED,
+    RiskKind.ADMISSION_RULES_CHANGED,
+    RiskKind.NAMESPACE_CHANGED,
+    RiskKind.CLUSTER_SCOPED,
+    RiskKind.SYSTEM_NAMESPACE,
+    RiskKind.PRUNE_SHARE,
+    RiskKind.AUTOSCALED_FIELD,
+    RiskKind.PODS_RESTART,
+    RiskKind.MANY_OBJECTS,
 )
 AT_ONCE = 16
 
@@ -46,10 +46,10 @@ class OnFailure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DangerDemand:
+class RiskDemand:
     """How many approvals a plan with a risk needs in all, and from which team ("" anybody's)."""
 
-    danger: HazardKind
+    danger: RiskKind
     approvals: int
     team: str = ""
 
@@ -68,7 +68,7 @@ class Rules:
     asking_teams: tuple[str, ...] = ()
     approvals: int = 1
     approving_team: str = ""
-    for_dangers: tuple[DangerDemand, ...] = ()
+    for_risks: tuple[RiskDemand, ...] = ()
     many_objects: int = MANY_OBJECTS
     windows: Windows = ()
     freezes: tuple[Freeze, ...] = ()
@@ -103,12 +103,12 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PolicyRules:
     """The strictest of all policies that hold for a plan.
 
     - `version` names each of them with its version, `BUILT_IN` when there is none; it is part of the plan digest.
     - `asking`: of each group of teams the requester must be in one. `demands`: all must be met, one approval may
-      meet several. `danger_demands` add to them when the plan has that danger.
+      meet several. `risk_demands` add to them when the plan has that danger.
     - `windows`: of each group one must be open. `rollout_deadline`: the longest that any of them allows.
     """
 
@@ -116,7 +116,7 @@ class Policy:
     names: tuple[str, ...] = ()
     asking: tuple[tuple[str, ...], ...] = ()
     demands: tuple[Demand, ...] = (Demand(1),)
-    danger_demands: tuple[DangerDemand, ...] = ()
+    risk_demands: tuple[RiskDemand, ...] = ()
     many_objects: int = MANY_OBJECTS
     windows: tuple[Windows, ...] = ()
     freezes: tuple[Freeze, ...] = ()
@@ -139,19 +139,19 @@ def keep_strictest(demands: Iterable[Demand]) -> tuple[Demand, ...]:
     return tuple(kept[team] for team in sorted(kept))
 
 
-def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
+def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> PolicyRules:
     """Put policies (slug, number, rules) together: where they differ, the strictest counts."""
     chosen = sorted(found, key=lambda one: one[0])
     rules = [rule for _, _, rule in chosen]
     lasting = [r.approval_hours for r in rules if r.approval_hours]
     waiting = [r.rollout_seconds for r in rules if r.waits_for_rollout]
     stops = any(r.on_failure is OnFailure.STOP for r in rules)
-    return Policy(
+    return PolicyRules(
         version=" ".join(f"{slug}@{number}" for slug, number, _ in chosen),
         names=tuple(slug for slug, _, _ in chosen),
         asking=tuple(r.asking_teams for r in rules if r.asking_teams),
         demands=keep_strictest(Demand(r.approvals, r.approving_team, f"policy {slug}") for slug, _, r in chosen),
-        danger_demands=tuple(dict.fromkeys(d for r in rules for d in r.for_dangers)),
+        risk_demands=tuple(dict.fromkeys(d for r in rules for d in r.for_risks)),
         many_objects=min(r.many_objects for r in rules),
         windows=tuple(dict.fromkeys(r.windows for r in rules if r.windows)),
         freezes=tuple(dict.fromkeys(f for r in rules for f in r.freezes)),
@@ -169,11 +169,11 @@ def find_strictest(found: Iterable[tuple[str, int, Rules]]) -> Policy:
 __all__ = [
     "BUILT_IN",
     "POLICY_RISKS",
-    "DangerDemand",
     "Demand",
     "Freeze",
     "OnFailure",
-    "Policy",
+    "PolicyRules",
+    "RiskDemand",
     "Rules",
     "Window",
     "find_strictest",

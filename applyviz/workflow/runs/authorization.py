@@ -1,4 +1,4 @@
-"""Rights count when they are used: is the consent that started a run still one when a worker picks it up?
+"""Rights count when they are used: is the approval that started a run still one when a worker picks it up?
 
 Asked before the first write and by every worker that resumes. A change window counts until something was sent: what
 was begun inside it is ended, not left half done.
@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from applyviz.records.models import ApplyRun, BreakGlass, JournalEntry
+from applyviz.records.models import ApplyRun, EmergencyApply, JournalEntry
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.audit import approval_macs
 from applyviz.workflow.clusters import impersonation, states
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.plans import conflict_rules
 
 
-def _find_people(run: ApplyRun, places: tuple[Place, ...]) -> Iterator[str]:
+def _find_people(run: ApplyRun, places: tuple[ScopeEntry, ...]) -> Iterator[str]:
     plan = run.plan
     if not access.can(plan.requested_by, Action.WRITE, places):
         yield f"{plan.requested_by.get_username()}, who asked for the plan, may no longer do so"
-    broken = BreakGlass.objects.filter(plan=plan).select_related("by", "entry").first()
+    broken = EmergencyApply.objects.filter(plan=plan).select_related("by", "entry").first()
     if broken is not None:
         if approval_macs.find_fault(broken):
             yield f"the emergency apply by {broken.by_name} is forged: {approval_macs.find_fault(broken)}"
         if not access.can(broken.by, Action.BREAK_GLASS, places):
-            yield f"{broken.by_name} may no longer run plans without consent"
+            yield f"{broken.by_name} may no longer run plans without approval"
         return
     if not access.can(run.requested_by, Action.APPLY, places):
         yield f"{run.requested_by.get_username()} may no longer start apply runs"
@@ -45,7 +45,7 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
 
     - Approvals and emergency applies must be genuine (`approval_macs`): one that was inserted stops the run.
     - Who asked, who approved and who started must be active and in their roles; approvals count once per human, by
-      what is known of their accounts now. The policy and the standing rules must be those of the plan.
+      what is known of their accounts now. The policy and the conflict rules must be those of the plan.
     - That the stored plan is still the approved one is asked elsewhere, of every row (`runs/binding.py`).
     - While nothing was sent the change window must be open as well, whoever had the run before.
     """
@@ -58,11 +58,11 @@ def find_claim_blockers(run: ApplyRun) -> tuple[str, ...]:
     policy = policies.find_policy(run.plan)
     if policy.version != run.plan.policy_version:
         blockers.append("the policy changed since the plan was approved: plan again")
-    if BreakGlass.objects.filter(plan=run.plan).exists():
+    if EmergencyApply.objects.filter(plan=run.plan).exists():
         return tuple(blockers)
     genuine = approval_macs.keep_genuine(run.approvals.select_related("by", "entry"))
     spent = quorum.keep_distinct(run.plan, quorum.keep_counted(policy, genuine))
-    needs = quorum.meet(policies.list_demands(policy, policies.list_dangers(run.plan, policy)), spent)
+    needs = quorum.meet(policies.list_demands(policy, policies.count_high_risks(run.plan, policy)), spent)
     if any(need.missing for need in needs):
         blockers.append("the policy asks for more approvals than were given")
     if not JournalEntry.objects.filter(result__run=run).exists():

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from applyviz.engine.diff.structural import diff_objects
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONValue
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.schema.model import KindSchema
 from applyviz.records.enums import Outcome
@@ -25,13 +25,13 @@ from applyviz.workflow.runs.request_sender import StopError
 _SHOWN = 50
 
 
-def is_unreadable(now: ObjectChange) -> bool:
+def is_unreadable(now: PlannedObject) -> bool:
     """Whether nothing is known of the live object: that is no news of it, and nothing moved."""
     return now.operation is Operation.ERROR and now.certainty is Certainty.UNKNOWN
 
 
 def find_moved(
-    result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None
+    result: ObjectResult, now: PlannedObject, *, tag_key: bytes, kind: KindSchema | None
 ) -> list[dict[str, JSONValue]] | None:
     """What moved since the review, masked; None when the effect is the approved one."""
     row = result.change
@@ -52,7 +52,7 @@ def _is_noise(path: str) -> bool:
     return path.startswith((".metadata.managedFields", ".metadata.resourceVersion", ".metadata.generation", ".status"))
 
 
-def _describe_move(result: ObjectResult, now: ObjectChange, moved: list[dict[str, JSONValue]]) -> str:
+def _describe_move(result: ObjectResult, now: PlannedObject, moved: list[dict[str, JSONValue]]) -> str:
     existed = changes.read_masked_core(result.change).versions.live is not None
     exists = now.versions.live is not None
     if existed and not exists:
@@ -63,7 +63,7 @@ def _describe_move(result: ObjectResult, now: ObjectChange, moved: list[dict[str
     return f"it changed since it was reviewed: {paths}"
 
 
-def raise_if_stale(result: ObjectResult, now: ObjectChange, *, tag_key: bytes, kind: KindSchema | None) -> None:
+def raise_if_stale(result: ObjectResult, now: PlannedObject, *, tag_key: bytes, kind: KindSchema | None) -> None:
     """Raise `StopError` with what moved, or why nobody knows, unless a change is the approved one."""
     if is_unreadable(now):
         raise StopError(
@@ -75,20 +75,20 @@ def raise_if_stale(result: ObjectResult, now: ObjectChange, *, tag_key: bytes, k
 
 
 def match(
-    results: Iterable[ObjectResult], found: Iterable[ObjectChange]
-) -> list[tuple[ObjectResult, ObjectChange | None]]:
+    results: Iterable[ObjectResult], found: Iterable[PlannedObject]
+) -> list[tuple[ObjectResult, PlannedObject | None]]:
     """Pair results with newly calculated changes; an object that is named twice pairs in order."""
-    waiting: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
+    waiting: dict[tuple[str, str, str, str], list[PlannedObject]] = {}
     for change in found:
         waiting.setdefault(change.ref.key, []).append(change)
-    pairs: list[tuple[ObjectResult, ObjectChange | None]] = []
+    pairs: list[tuple[ObjectResult, PlannedObject | None]] = []
     for result in results:
         same = waiting.get(changes.ref_of(result.change).key)
         pairs.append((result, same.pop(0) if same else None))
     return pairs
 
 
-def remember_checked(pairs: Iterable[tuple[ObjectResult, ObjectChange | None]]) -> None:
+def remember_checked(pairs: Iterable[tuple[ObjectResult, PlannedObject | None]]) -> None:
     """Store at which uid and resourceVersion each effect was found to be the approved one."""
     checked = []
     for result, change in pairs:

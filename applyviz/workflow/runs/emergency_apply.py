@@ -1,4 +1,4 @@
-"""Breaking the glass: a complete plan runs without the consent that its policy asks for, loudly.
+"""Breaking the glass: a complete plan runs without the approval that its policy asks for, loudly.
 
 It needs a right of its own, a reason and a ticket, and leaves a record of its own that is never changed; every page
 of the review and the run says so. It lifts approvals, change windows, freezes and who may ask. It lifts nothing that
@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, Role
-from applyviz.records.models import ApplyRun, BreakGlass, Grant, Plan, Review
+from applyviz.records.models import ApplyRun, EmergencyApply, Grant, Plan, Review
 from applyviz.workflow import policies
 from applyviz.workflow.approvals import approving, quorum
 from applyviz.workflow.audit import approval_macs, trail
@@ -20,22 +20,22 @@ from applyviz.workflow.clusters import states
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError, NotValidError
-from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.scopes import is_everywhere
-from applyviz.workflow.policies import Policy
+from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.start import begin_run
 
 
-def find_glass_blockers(plan: Plan) -> tuple[str, ...]:
+def find_break_glass_blockers(plan: Plan) -> tuple[str, ...]:
     """What even breaking the glass does not lift; empty when the plan can be run so."""
     stop = states.find_stop(plan.target.cluster)
     return (*stop, *approving.find_unsafe(plan, policies.find_policy(plan)))
 
 
-def list_lifted(plan: Plan, policy: Policy) -> tuple[str, ...]:
+def list_lifted(plan: Plan, policy: PolicyRules) -> tuple[str, ...]:
     """What the plan lacks by its policy and would run without."""
     needs = tuple(str(need) for need in quorum.count_quorum(plan, policy).needs if need.missing)
-    asked = tuple(b for b in approving.find_plan_blockers(plan) if b not in find_glass_blockers(plan))
+    asked = tuple(b for b in approving.find_plan_blockers(plan) if b not in find_break_glass_blockers(plan))
     return (*asked, *needs, *approving.find_timing_blockers(policy))
 
 
@@ -48,7 +48,7 @@ def list_administrators() -> list[Person]:
     return list(Person.objects.filter(chosen, is_active=True).distinct().order_by("username"))
 
 
-def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, ticket: str) -> ApplyRun:
+def start_emergency_apply(plan: Plan, *, by: Person, digest: str, reason: str, ticket: str) -> ApplyRun:
     """Run a plan now; the approvals that it has are left unspent.
 
     - Raises `NotValidError` without reason or ticket, `NotPossibleError` when the plan is unsafe or lacks nothing.
@@ -56,10 +56,10 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
     if not reason.strip() or not ticket.strip():
         raise NotValidError(_("an emergency apply needs a reason and a ticket"))
     with transaction.atomic():
-        hold_review(plan.review_id)
+        lock_review(plan.review_id)
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         access.require(by, Action.BREAK_GLASS, access.places_of(plan.review))
-        blockers = find_glass_blockers(plan)
+        blockers = find_break_glass_blockers(plan)
         if digest != plan.digest or not digest:
             raise NotPossibleError(_("this plan has changed. Reload and review again"))
         if blockers:
@@ -71,8 +71,8 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
         detail = {"reason": reason.strip(), "ticket": ticket.strip(), "missing": list(missing)}
         told = [person.get_username() for person in list_administrators()]
         said = {**detail, "told": told}
-        entry = trail.record(AuditAction.GLASS_BROKEN, by=by, about=trail.Subject.of_plan(plan), detail=said)
-        made = BreakGlass(
+        entry = trail.record(AuditAction.EMERGENCY_APPLIED, by=by, about=trail.AuditSubject.of_plan(plan), detail=said)
+        made = EmergencyApply(
             plan=plan,
             digest=digest,
             by=by,
@@ -86,13 +86,13 @@ def run_without_consent(plan: Plan, *, by: Person, digest: str, reason: str, tic
         return begin_run(plan, by=by, policy=policy, is_consented=False)
 
 
-def find_broken(plan: Plan) -> BreakGlass | None:
-    """The record of a plan that was run without consent."""
-    return BreakGlass.objects.filter(plan=plan).first()
+def find_broken(plan: Plan) -> EmergencyApply | None:
+    """The record of a plan that was run without approval."""
+    return EmergencyApply.objects.filter(plan=plan).first()
 
 
-def list_broken(*, for_user: Visitor) -> QuerySet[BreakGlass]:
+def list_broken(*, for_user: Visitor) -> QuerySet[EmergencyApply]:
     """All such records that a person may see, newest first: part of every evidence."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     seen = Review.objects.filter(access.select_reviews(for_user))
-    return BreakGlass.objects.filter(plan__review__in=seen).select_related("plan__review", "plan__target__cluster")
+    return EmergencyApply.objects.filter(plan__review__in=seen).select_related("plan__review", "plan__target__cluster")

@@ -11,8 +11,8 @@ from functools import partial
 from applyviz.clusters.reader import ClusterReader
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Sleep
 
 _SECONDS = 30.0
 _GROUP, _KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
@@ -25,7 +25,7 @@ def _served_path(crd: JSONObject) -> str:
     return f"/apis/{spec.get('group')}/{versions[0]}/{plural}" if versions and plural else ""
 
 
-def wait_until_served(reader: ClusterReader, change: ObjectChange, *, clock: Callable[[], float]) -> ObjectFlow[bool]:
+def wait_until_served(reader: ClusterReader, change: PlannedObject, *, clock: Callable[[], float]) -> ObjectFlow[bool]:
     """Wait for the kind of a definition just applied; False when it is not served within the time.
 
     - Not being served in time stops nothing here: the objects of that kind will say so themselves.
@@ -36,10 +36,12 @@ def wait_until_served(reader: ClusterReader, change: ObjectChange, *, clock: Cal
     path = _served_path(change.versions.after or change.versions.manifest or {})
     deadline = clock() + _SECONDS
     while path:
-        answer: Answer = yield Ask(partial(reader.try_send, Request("GET", path, {"limit": "1"}, purpose="list")))
+        answer: Answer = yield CallCluster(
+            partial(reader.try_send, Request("GET", path, {"limit": "1"}, purpose="list"))
+        )
         if answer.is_ok:
             return True
         if clock() >= deadline:
             return False
-        yield Pause(0.3)
+        yield Sleep(0.3)
     return True

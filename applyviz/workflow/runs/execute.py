@@ -18,7 +18,7 @@ from applyviz.clusters import connect, facts
 from applyviz.clusters.reader import ClusterReader
 from applyviz.clusters.writer import ClusterWriter
 from applyviz.engine.objects.errors import ApplyVizError
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.records.enums import Outcome, RunState
 from applyviz.records.models import ObjectResult
 from applyviz.workflow.clusters import impersonation, permissions
@@ -28,14 +28,14 @@ from applyviz.workflow.foundation.logs import log_unexpected
 from applyviz.workflow.plans import calculation, changes
 from applyviz.workflow.runs import effect_check
 from applyviz.workflow.runs.authorization import find_claim_blockers
-from applyviz.workflow.runs.flow_executor import Crew
+from applyviz.workflow.runs.flow_executor import FlowExecutor
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim, claim_run
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
 from applyviz.workflow.runs.plan_integrity import find_difference
 from applyviz.workflow.runs.request_sender import StopError
 from applyviz.workflow.runs.rules import RunRules
-from applyviz.workflow.runs.step_runner import Walk, read_journal
+from applyviz.workflow.runs.step_runner import StepRunner, read_journal
 
 logger = logging.getLogger(__name__)
 _READING_PAUSES = (0.5, 1.0, 2.0)
@@ -54,20 +54,20 @@ class _Work:
     prepared: calculation.Calculation
     tag_key: bytes
     renewer: LeaseRenewer
-    fresh: dict[int, ObjectChange] = field(default_factory=dict)
+    fresh: dict[int, PlannedObject] = field(default_factory=dict)
 
-    def recompute(self, result: ObjectResult) -> ObjectChange:
+    def recompute(self, result: ObjectResult) -> PlannedObject:
         """The change of one object as it would be planned now."""
         change = self.prepared.recompute(changes.ref_of(result.change))
         if change is None:
             raise StopError(Outcome.STALE, "the object is no longer part of what would be planned")
         return change
 
-    def take_fresh(self, result: ObjectResult) -> ObjectChange | None:
+    def pop_checked(self, result: ObjectResult) -> PlannedObject | None:
         """The change as the check of this worker calculated it, once: a write is bound to what it read then."""
         return self.fresh.pop(result.pk, None)
 
-    def find_path(self, change: ObjectChange) -> str:
+    def find_path(self, change: PlannedObject) -> str:
         """The address of an object."""
         resource = self.prepared.catalog.find_resource(change.ref.gvk)
         if resource is None:
@@ -111,7 +111,7 @@ def _check_permissions(claim: Claim, reader: ClusterReader, results: list[Object
         raise RunStoppedError("; ".join(permissions.name_denied(identity, permissions.describe_denied(denied))))
 
 
-def _read_again(work: _Work, change: ObjectChange | None, sleep: Callable[[float], None]) -> ObjectChange | None:
+def _read_again(work: _Work, change: PlannedObject | None, sleep: Callable[[float], None]) -> PlannedObject | None:
     """A change whose live object could not be read, calculated anew until it can, with pauses; else as it is."""
     for pause in _READING_PAUSES:
         if change is None or not effect_check.is_unreadable(change):
@@ -161,7 +161,7 @@ def _read_verdict(found: Iterable[tuple[ObjectResult, Outcome, str]]) -> tuple[R
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _ClusterClients:
     """Ways to a cluster: `own` asks who it is, everything else goes out as the identity of the plan."""
 
     own: ClusterReader
@@ -171,7 +171,7 @@ class _Lines:
     renewer: LeaseRenewer
 
 
-def _open_access(lines: _Lines, work: _Work, rules: RunRules) -> Access:
+def _open_access(lines: _ClusterClients, work: _Work, rules: RunRules) -> Access:
     return Access(
         claim=work.claim,
         reader=lines.reader,
@@ -179,13 +179,13 @@ def _open_access(lines: _Lines, work: _Work, rules: RunRules) -> Access:
         find_kind=lambda change: work.prepared.catalog.find_kind(change.ref.gvk),
         find_path=work.find_path,
         recompute=work.recompute,
-        take_fresh=work.take_fresh,
+        pop_checked=work.pop_checked,
         tag_key=work.tag_key,
         rules=rules,
     )
 
 
-def _look_back(claim: Claim, lines: _Lines) -> bool:
+def _check_last_write(claim: Claim, lines: _ClusterClients) -> bool:
     """Before a run ends early: find out what became of what a lost worker had sent. Whether all is done, after all.
 
     - Where nobody can look, it stays open, and the end of the run calls it unknown.
@@ -202,32 +202,32 @@ def _look_back(claim: Claim, lines: _Lines) -> bool:
         work = _Work(claim, lines.reader, prepared, plan.tag_key.open_bytes(), lines.renewer)
         around = _open_access(lines, work, rules)
         last = read_journal(claim)
-        flows = [ObjectRun(around, result, last.get(result.pk)).look_back() for result in begun]
+        flows = [ObjectRun(around, result, last.get(result.pk)).check_last_write() for result in begun]
     except (LeaseLostError, WorkerStoppingError):
         raise
     except ApplyVizError as error:
         log_unexpected(logger, f"run {claim.run.number} ends early, and nobody can look at what was sent", error)
         return False
-    with Crew[Ended](claim, width=min(rules.at_once, lines.reader.parallel), sleep=lines.sleep) as crew:
-        deque(crew.carry_out(iter(flows), may_start=lambda: True, may_wait=lambda: True), maxlen=0)
+    with FlowExecutor[Ended](claim, width=min(rules.at_once, lines.reader.parallel), sleep=lines.sleep) as crew:
+        deque(crew.execute(iter(flows), may_start=lambda: True, may_wait=lambda: True), maxlen=0)
     found = ObjectResult.objects.filter(run=claim.run).values_list("outcome", flat=True)
     return all(Outcome(outcome).is_good for outcome in found)
 
 
-def _carry_out(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
+def _carry_out(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     """Check, then write; what must not go on looks back at what was sent, and ends."""
-    if claim.is_cancelled():
-        return (RunState.SUCCEEDED if _look_back(claim, lines) else RunState.CANCELLED), ""
+    if claim.is_canceled():
+        return (RunState.SUCCEEDED if _check_last_write(claim, lines) else RunState.CANCELED), ""
     if claim.is_hopeless():
         raise RunStoppedError("one worker after the other was lost over it; look at their logs")
     blockers = find_claim_blockers(claim.run)
     if blockers:  # rights count when they are used: approvers and requester must still have them
-        is_done = _look_back(claim, lines)
+        is_done = _check_last_write(claim, lines)
         return (RunState.SUCCEEDED, "") if is_done else (RunState.FAILED, "; ".join(blockers))
     return _check_and_write(claim, lines)
 
 
-def _check_and_write(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
+def _check_and_write(claim: Claim, lines: _ClusterClients) -> tuple[RunState, str]:
     plan, reader, renewer = claim.run.plan, lines.reader, lines.renewer
     results = _read_results(claim)
     _check_plan(claim, results)
@@ -247,8 +247,8 @@ def _check_and_write(claim: Claim, lines: _Lines) -> tuple[RunState, str]:
         return ended
     failpoints.reach("run.checked")
     rules = RunRules.from_json(claim.run.rules)
-    with Crew[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=lines.sleep) as crew:
-        return Walk(_open_access(lines, work, rules), crew, results).go()
+    with FlowExecutor[Ended](claim, width=min(rules.at_once, reader.parallel), sleep=lines.sleep) as crew:
+        return StepRunner(_open_access(lines, work, rules), crew, results).go()
 
 
 def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -269,7 +269,7 @@ def execute_run(run_id: int, *, sleep: Callable[[float], None] = time.sleep) -> 
             acting = connect.act_as(transport, impersonation.read_identity(claim.run.plan))
             own, reader = connect.reader_over(cluster, transport), connect.reader_over(cluster, acting)
             with LeaseRenewer(claim.keep) as renewer:
-                state, error = _carry_out(claim, _Lines(own, reader, ClusterWriter(acting), sleep, renewer))
+                state, error = _carry_out(claim, _ClusterClients(own, reader, ClusterWriter(acting), sleep, renewer))
         finally:
             transport.close()
         failpoints.reach("run.finishing")

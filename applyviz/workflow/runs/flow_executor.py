@@ -17,7 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 from django.conf import settings
 from django.db import transaction
 
-from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record, Step
+from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorded, Persist, Sleep, Step
 from applyviz.workflow.runs.lease import Claim
 
 T = TypeVar("T")
@@ -40,8 +40,8 @@ class _Member(Generic[T]):
         self.future = None
         try:
             self.step = self.flow.throw(error) if error is not None else self.flow.send(value)
-            while isinstance(self.step, Concluded) or (isinstance(self.step, Record) and self.step.can_wait):
-                if isinstance(self.step, Record):
+            while isinstance(self.step, OutcomeRecorded) or (isinstance(self.step, Persist) and self.step.can_wait):
+                if isinstance(self.step, Persist):
                     self.held.append(self.step.do)
                 else:
                     self.is_concluded = True
@@ -54,10 +54,10 @@ class _Member(Generic[T]):
         """Do what was held back, then what the flow waits for."""
         for do in self.held:
             do()
-        return self.step.do() if isinstance(self.step, Record) else None
+        return self.step.do() if isinstance(self.step, Persist) else None
 
 
-class Crew(Generic[T]):
+class FlowExecutor(Generic[T]):
     """Drives flows; use it as a context manager.
 
     - `width`: how many objects are on their way at once; 1 asks the cluster in this very thread.
@@ -88,7 +88,7 @@ class Crew(Generic[T]):
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def carry_out(
+    def execute(
         self, flows: Iterator[ObjectFlow[T]], *, may_start: Callable[[], bool], may_wait: Callable[[], bool]
     ) -> Iterator[T]:
         """Carry flows out; gives what each ended with, as soon as it has.
@@ -126,20 +126,20 @@ class Crew(Generic[T]):
 
     def _write_down(self) -> None:
         """One transaction for everything that is to be written down now; it keeps the lease, or raises."""
-        while told := [m for m in self._members if isinstance(m.step, Record) or m.held]:
+        while told := [m for m in self._members if isinstance(m.step, Persist) or m.held]:
             with transaction.atomic():
                 self._claim.keep()
                 values = [member.write_down() for member in told]
             self._kept = self._clock()
             for member, value in zip(told, values, strict=True):
                 member.held.clear()
-                if isinstance(member.step, Record):
+                if isinstance(member.step, Persist):
                     member.advance(value)
 
     def _ask(self) -> None:
         for member in self._members:
             step = member.step
-            if not isinstance(step, Ask) or member.future is not None:
+            if not isinstance(step, CallCluster) or member.future is not None:
                 continue
             if self._pool is not None:
                 member.future = self._pool.submit(step.do)
@@ -155,8 +155,8 @@ class Crew(Generic[T]):
         """Wait for the first answer or the end of a pause, and take everything that came until then."""
         self._begin_pauses()
         asking = [m.future for m in self._members if m.future is not None]
-        pausing = [m for m in self._members if isinstance(m.step, Pause)]
-        if any(m.step is not None and not isinstance(m.step, Pause) and m.future is None for m in self._members):
+        pausing = [m for m in self._members if isinstance(m.step, Sleep)]
+        if any(m.step is not None and not isinstance(m.step, Sleep) and m.future is None for m in self._members):
             return
         if pausing and all(m.is_concluded for m in self._members) and not may_wait():
             self._give_up_waiting()
@@ -174,7 +174,7 @@ class Crew(Generic[T]):
 
     def _begin_pauses(self) -> None:
         for member in self._members:
-            if isinstance(member.step, Pause) and not member.until:
+            if isinstance(member.step, Sleep) and not member.until:
                 member.until = self._clock() + member.step.seconds
 
     def _take_answers(self) -> None:
@@ -187,7 +187,7 @@ class Crew(Generic[T]):
                     member.advance(error=error)
                 else:
                     member.advance(member.future.result())
-            elif isinstance(member.step, Pause) and member.until and member.until <= self._clock():
+            elif isinstance(member.step, Sleep) and member.until and member.until <= self._clock():
                 member.until = 0.0
                 member.advance()
 

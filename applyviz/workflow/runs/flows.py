@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CallCluster:
     """Something of the cluster; done in any thread, so it must not touch the database. What it raises is thrown in."""
 
     do: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Persist:
     """Something to be written down; done in one transaction with what other objects write down at that moment.
 
     - `can_wait`: it may be written down together with what this object writes down next; the flow goes on at once
@@ -33,16 +33,16 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class Sleep:
     """Nothing, for some seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Concluded:
+class OutcomeRecorded:
     """The object has its outcome; what follows only waits, and makes room for the next object."""
 
 
-Step: TypeAlias = Ask | Record | Pause | Concluded
+Step: TypeAlias = CallCluster | Persist | Sleep | OutcomeRecorded
 ObjectFlow: TypeAlias = Generator[Step, Any, T]

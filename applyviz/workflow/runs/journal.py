@@ -14,8 +14,8 @@ from datetime import datetime
 
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.values import JSONValue, canonical_json
-from applyviz.engine.planning.conflicts.server_errors import read_complaints
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.conflicts.server_errors import read_server_errors
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects import withheld_messages
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, EntryState, Outcome
@@ -48,8 +48,8 @@ class Journal:
 
     claim: Claim
     result: ObjectResult
-    change: ObjectChange
-    masked: ObjectChange
+    change: PlannedObject
+    masked: PlannedObject
     tag_key: bytes
 
     @property
@@ -66,7 +66,7 @@ class Journal:
     def _withhold_status(self, body: Mapping[str, JSONValue]) -> JSONValue:
         manifest = self.change.versions.manifest
         causes = [
-            {"field": name} for name in withheld_messages.name_fields(read_complaints("", Answer(0, body)), manifest)
+            {"field": name} for name in withheld_messages.name_fields(read_server_errors("", Answer(0, body)), manifest)
         ]
         kept = {name: body.get(name) for name in ("kind", "code", "reason")}
         return {**kept, "message": withheld_messages.WITHHELD, "causes": causes}
@@ -98,11 +98,11 @@ class Journal:
         return changes.mask_object(body, self.change.ref, tag_key=self.tag_key, policy=policy)
 
     def _audit(self, action: AuditAction, detail: Mapping[str, JSONValue]) -> None:
-        subject = trail.Subject.of_run(self.claim.run)
+        subject = trail.AuditSubject.of_run(self.claim.run)
         trail.record(
             action,
             by=None,
-            about=trail.Subject(
+            about=trail.AuditSubject(
                 cluster=subject.cluster,
                 review=subject.review,
                 plan=subject.plan,

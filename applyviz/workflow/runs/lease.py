@@ -69,7 +69,7 @@ class Claim:
         last = told.filter(action=AuditAction.OBJECT_RESULT).aggregate(last=Max("sequence"))["last"] or 0
         return told.filter(action=AuditAction.RUN_CLAIMED, sequence__gt=last).count() > _MOST_LOST
 
-    def is_cancelled(self) -> bool:
+    def is_canceled(self) -> bool:
         """Whether somebody asked to stop."""
         return ApplyRun.objects.filter(pk=self.run.pk).exclude(cancel_requested_at=None).exists()
 
@@ -81,7 +81,7 @@ class Claim:
             trail.record(
                 AuditAction.OBJECT_RESULT,
                 by=None,
-                about=replace(trail.Subject.of_run(self.run), ref=changes.ref_of(result.change)),
+                about=replace(trail.AuditSubject.of_run(self.run), ref=changes.ref_of(result.change)),
                 detail={"outcome": Outcome.UNKNOWN.value, "detail": detail, "differences": []},
             )
 
@@ -105,7 +105,7 @@ class Claim:
             trail.record(
                 AuditAction.RUN_FINISHED,
                 by=None,
-                about=trail.Subject.of_run(self.run),
+                about=trail.AuditSubject.of_run(self.run),
                 detail={"state": state.value, "outcomes": live_values.count_outcomes(self.run), "error": error},
             )
             run_order.wake_next(self.run)
@@ -127,7 +127,10 @@ def _refuse(run_id: int, now: datetime) -> None:
         state=ReviewState.OPEN, updated_at=now
     )
     trail.record(
-        AuditAction.RUN_FINISHED, by=None, about=trail.Subject.of_run(run), detail={"state": "failed", "error": error}
+        AuditAction.RUN_FINISHED,
+        by=None,
+        about=trail.AuditSubject.of_run(run),
+        detail={"state": "failed", "error": error},
     )
 
 
@@ -174,7 +177,7 @@ def claim_run(run_id: int) -> Claim | None:
                 claimed = ApplyRun.objects.filter(free, pk=run_id).update(
                     state=RunState.RUNNING, epoch=F("epoch") + 1, lease_until=_lease_end(now)
                 )
-        except IntegrityError:  # the database finds no consent that was spent on it (`records/guards.py`)
+        except IntegrityError:  # the database finds no approval that was spent on it (`records/guards.py`)
             _refuse(run_id, now)
             return None
         if not claimed:
@@ -182,7 +185,10 @@ def claim_run(run_id: int) -> Claim | None:
         ApplyRun.objects.filter(pk=run_id, started_at=None).update(started_at=now)
         run = ApplyRun.objects.select_related("plan__review", "plan__target__cluster", "plan__revision").get(pk=run_id)
         trail.record(
-            AuditAction.RUN_CLAIMED, by=None, about=trail.Subject.of_run(run), detail={"worker": me, "epoch": run.epoch}
+            AuditAction.RUN_CLAIMED,
+            by=None,
+            about=trail.AuditSubject.of_run(run),
+            detail={"worker": me, "epoch": run.epoch},
         )
         failpoints.reach("run.claiming")
     failpoints.reach("run.claimed")

@@ -22,20 +22,20 @@ def _with_names() -> QuerySet[ApplyRun]:
 
 def get_run(number: int, *, for_user: Visitor) -> ApplyRun:
     """One run by its number."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     missing = NotVisibleError(f"there is no run {number}")
     try:
         found = _with_names().get(number=number)
     except ApplyRun.DoesNotExist as error:
         raise missing from error
-    if not access.can(for_user, Action.LOOK, access.places_of(found.plan.review)):
+    if not access.can(for_user, Action.VIEW, access.places_of(found.plan.review)):
         raise missing
     return live_values.show_run(found, for_user)
 
 
 def list_runs(*, for_user: Visitor) -> QuerySet[ApplyRun]:
     """All runs, newest first."""
-    access.require(for_user, Action.LOOK)
+    access.require(for_user, Action.VIEW)
     seen = Review.objects.filter(access.select_reviews(for_user))
     return _with_names().filter(plan__review__in=seen)
 

@@ -15,7 +15,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.objects.conflict_rules import is_left_out
 from applyviz.engine.planning.objects.progress import has_moved, is_rest
 from applyviz.engine.planning.objects.withheld_messages import without_messages
@@ -30,10 +30,10 @@ from applyviz.workflow.plans import changes
 from applyviz.workflow.plans.outcome_check import find_broken, identity
 from applyviz.workflow.runs.effect_check import raise_if_stale
 from applyviz.workflow.runs.establish import wait_until_served
-from applyviz.workflow.runs.flows import Ask, Concluded, ObjectFlow, Pause, Record
+from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, OutcomeRecorded, Persist, Sleep
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
-from applyviz.workflow.runs.request_sender import PartSender, StopError, Surroundings, is_the_object
+from applyviz.workflow.runs.request_sender import RequestSender, SendContext, StopError, is_the_object
 from applyviz.workflow.runs.rollout import Rollout
 from applyviz.workflow.runs.rules import RunRules
 
@@ -46,16 +46,16 @@ class Access:
     """What every object of a run needs of the outside.
 
     - `recompute(result)` gives the change as it would be planned now.
-    - `take_fresh(result)` gives the change as the check of this very process calculated it, once.
+    - `pop_checked(result)` gives the change as the check of this very process calculated it, once.
     """
 
     claim: Claim
     reader: ClusterReader
     writer: ClusterWriter
-    find_kind: Callable[[ObjectChange], KindSchema | None]
-    find_path: Callable[[ObjectChange], str]
-    recompute: Callable[[ObjectResult], ObjectChange]
-    take_fresh: Callable[[ObjectResult], ObjectChange | None]
+    find_kind: Callable[[PlannedObject], KindSchema | None]
+    find_path: Callable[[PlannedObject], str]
+    recompute: Callable[[ObjectResult], PlannedObject]
+    pop_checked: Callable[[ObjectResult], PlannedObject | None]
     tag_key: bytes
     rules: RunRules
     clock: Callable[[], float] = time.monotonic
@@ -79,9 +79,9 @@ class Ended:
 Finding: TypeAlias = tuple[Outcome, str, list[dict[str, JSONValue]]]
 
 
-def _find_before(change: ObjectChange) -> JSONObject | None:
+def _find_before(change: PlannedObject) -> JSONObject | None:
     """Return the object that a change starts from; one that is made anew starts from nothing."""
-    return None if change.operation is Operation.RECREATE else change.versions.live
+    return None if change.operation is Operation.REPLACE else change.versions.live
 
 
 class ObjectRun:
@@ -102,18 +102,18 @@ class ObjectRun:
         self._kind = access.find_kind(self._change)
         self._writes = [(n, r) for n, r in enumerate(self._change.requests) if r.is_write]
         self._journal = Journal(access.claim, result, self._change, self._masked, access.tag_key)
-        around = Surroundings(access.writer, self._read, self._recheck, self._is_done, self._may_repeat)
-        self._sender = PartSender(self._journal, around, sent=last.sequence + 1 if last else 0)
+        around = SendContext(access.writer, self._read, self._recheck, self._is_done, self._may_repeat)
+        self._sender = RequestSender(self._journal, around, sent=last.sequence + 1 if last else 0)
 
     def flow(self) -> ObjectFlow[Ended]:
         """Bring the object to its outcome, record it, then wait for what it brings about."""
         outcome, detail, live = yield from self._conclude(self._carry_out())
-        yield Concluded()
+        yield OutcomeRecorded()
         if not outcome.is_good or not self._writes:
             return Ended(self._result, outcome, detail=detail)
         return (yield from self._follow_up(outcome, live))
 
-    def look_back(self) -> ObjectFlow[Ended]:
+    def check_last_write(self) -> ObjectFlow[Ended]:
         """Find out what became of what a lost worker had sent, and record it; nothing is sent any more."""
         outcome, detail, _ = yield from self._conclude(self._find_end())
         return Ended(self._result, outcome, detail=detail)
@@ -131,14 +131,14 @@ class ObjectRun:
             log_unexpected(logger, f"run {self._access.claim.run.number}: {self._change.ref} stopped", error)
             found = self._fail(f"an unexpected error stopped it ({type(error).__name__})")
         failpoints.reach("run.concluding")
-        yield Record(partial(self._journal.conclude, *found))
+        yield Persist(partial(self._journal.conclude, *found))
         failpoints.reach("run.concluded")
         outcome, detail, _ = found
         return outcome, detail, live
 
     def follow_up(self) -> ObjectFlow[Ended]:
         """Go on waiting for the rollout of an object that a lost worker had concluded."""
-        yield Concluded()
+        yield OutcomeRecorded()
         return (yield from self._follow_up(Outcome(self._result.outcome), None))
 
     def _follow_up(self, outcome: Outcome, live: JSONObject | None) -> ObjectFlow[Ended]:
@@ -157,24 +157,24 @@ class ObjectRun:
     def _carry_out(self) -> ObjectFlow[JSONObject | None]:
         position, live = 0, None
         if self._last is not None:
-            position, live = yield from self._take_up(self._last)
+            position, live = yield from self._resume(self._last)
             if 0 < position < len(self._writes) and live is not None:
                 # Others may have written since the part that is done: what is left must still be what was approved.
-                live = yield Ask(partial(self._recheck, self._writes[position][0]))
+                live = yield CallCluster(partial(self._recheck, self._writes[position][0]))
         elif self._writes:
-            now = self._access.take_fresh(self._result)
-            live = self._expect(now) if now is not None else (yield Ask(self._find_live))
+            now = self._access.pop_checked(self._result)
+            live = self._expect(now) if now is not None else (yield CallCluster(self._find_live))
         for part, template in self._writes[position:]:
             live = yield from self._sender.send(part, template, self._shown(part), live)
             if template.method == "DELETE":
                 live = yield from self._wait_until_gone(live)
         return live
 
-    def _take_up(self, last: JournalEntry) -> ObjectFlow[tuple[int, JSONObject | None]]:
+    def _resume(self, last: JournalEntry) -> ObjectFlow[tuple[int, JSONObject | None]]:
         """How many writes a lost worker has got done, and live then."""
         position = next(n for n, (number, _) in enumerate(self._writes) if number == last.part)
         template = self._writes[position][1]
-        done, live = yield from self._sender.take_up(last, template)
+        done, live = yield from self._sender.resume(last, template)
         if done and template.method == "DELETE":
             live = yield from self._wait_until_gone(live)
         return position + done, live
@@ -182,7 +182,7 @@ class ObjectRun:
     def _find_end(self) -> ObjectFlow[JSONObject | None]:
         if self._last is None:
             raise StopError(Outcome.FAILED, "nothing of it was sent")
-        done, live = yield from self._take_up(self._last)
+        done, live = yield from self._resume(self._last)
         if done < len(self._writes):
             raise StopError(Outcome.FAILED, f"the run ended early: {done} of {len(self._writes)} requests were done")
         return live
@@ -224,7 +224,7 @@ class ObjectRun:
             raise_if_stale(self._result, now, tag_key=self._access.tag_key, kind=self._kind)
         return self._expect(now)
 
-    def _expect(self, now: ObjectChange) -> JSONObject | None:
+    def _expect(self, now: PlannedObject) -> JSONObject | None:
         """What the plan does not touch may have moved: the effect is the same, and its result has that too."""
         self._promised = now.versions.after or now.versions.merged
         self._before = _find_before(now)
@@ -290,7 +290,7 @@ class ObjectRun:
         while True:
             why = f"it is being deleted, and still there after {_GONE_SECONDS:g} s (finalizers?)"
             try:
-                live = yield Ask(self._read)
+                live = yield CallCluster(self._read)
             except StopError as stop:  # the server took the deletion: that it cannot be read now makes it no failure
                 why = f"it is being deleted, and {stop.detail}"
             else:
@@ -298,4 +298,4 @@ class ObjectRun:
                     return None
             if self._access.clock() >= deadline:
                 raise StopError(Outcome.UNKNOWN, why)
-            yield Pause(0.5)
+            yield Sleep(0.5)

@@ -20,7 +20,7 @@ from applyviz.workflow.foundation import digests
 from applyviz.workflow.plans import changes, plan_mac
 
 
-def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: bytes, policy: MaskPolicy) -> str:
+def _find_odd_column(row: ObjectChange, change: engine.PlannedObject, tag_key: bytes, policy: MaskPolicy) -> str:
     """The first column of a stored change that is not what its sealed content gives; "" when all are."""
     anew = changes.derive_columns(change, mask_change(change, tag_key=tag_key, policy=policy))
     stored = {name: getattr(row, name) for name in anew}
@@ -33,7 +33,7 @@ def _find_odd_column(row: ObjectChange, change: engine.ObjectChange, tag_key: by
 def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
     """The first difference between what is stored and what its sealed content gives; "" when there is none."""
     tag_key, policy = plan.tag_key.open_bytes(), masking_settings.policy_of(plan)
-    stored: list[engine.ObjectChange] = []
+    stored: list[engine.PlannedObject] = []
     for row in rows:
         change = changes.open_sealed(row)
         odd = _find_odd_column(row, change, tag_key, policy)
@@ -41,7 +41,7 @@ def _derive_anew(plan: Plan, rows: list[ObjectChange]) -> str:
             return f"{change.ref}: {odd}"
         stored.append(change)
     digest = fingerprint.digest_plan(
-        engine.Plan(options_from_json(plan.options), tuple(stored)),
+        engine.PlannedSet(options_from_json(plan.options), tuple(stored)),
         key=digests.digest_key(),
         target=plan.cluster_uid,
         identity=impersonation.name_for_digest(plan),

@@ -26,7 +26,7 @@ from applyviz.records.enums import EntryState, Outcome
 from applyviz.records.models import JournalEntry
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.plans.outcome_check import identity
-from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
+from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.journal import Journal
 
 _ATTEMPTS = 4
@@ -62,7 +62,7 @@ def is_field_conflict(answer: Answer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SendContext:
     """What sending one object needs of the outside, and how it looks at live; none touches the database.
 
     - `read()` gives the live object or None; `recheck(part)` reads it, recomputes the effect and raises
@@ -90,11 +90,11 @@ Part: TypeAlias = ObjectFlow[tuple[bool, JSONObject | None]]
 
 
 @dataclass(slots=True)
-class PartSender:
+class RequestSender:
     """Sends the requests of one object, each journalled; `sent` counts its journal entries."""
 
     journal: Journal
-    around: Surroundings
+    around: SendContext
     sent: int = 0
 
     def send(
@@ -106,7 +106,7 @@ class PartSender:
             entry = yield from self._intend(part, request, shown, identity(live))
             failpoints.reach("run.intended")
             try:
-                received = yield Ask(partial(self._send, request))
+                received = yield CallCluster(partial(self._send, request))
             except NotSentError as error:
                 yield from self._resolve(entry, f"not sent: {error.reason}")
                 if not error.retryable or attempt == _ATTEMPTS - 1:
@@ -117,13 +117,13 @@ class PartSender:
             else:
                 failpoints.reach("run.answered")
                 at = entry.sent_at + received.after
-                yield Record(partial(self.journal.answer, entry, received.answer, at), can_wait=True)
+                yield Persist(partial(self.journal.answer, entry, received.answer, at), can_wait=True)
                 failpoints.reach("run.recorded")
                 done, live = yield from self.judge(part, entry, request, received.answer, live)
                 pause = max(pause, min(received.answer.retry_after, _LONGEST_PAUSE))
             if done:
                 return live
-            yield Pause(pause)
+            yield Sleep(pause)
         raise StopError(Outcome.FAILED, f"the cluster did not take the request in {_ATTEMPTS} attempts")
 
     def _send(self, request: Request) -> _Received:
@@ -134,17 +134,17 @@ class PartSender:
     def _intend(
         self, part: int, request: Request, shown: JSONValue, before: Mapping[str, str]
     ) -> ObjectFlow[JournalEntry]:
-        entry: JournalEntry = yield Record(partial(self.journal.intend, self.sent, part, request, shown, before))
+        entry: JournalEntry = yield Persist(partial(self.journal.intend, self.sent, part, request, shown, before))
         self.sent += 1
         return entry
 
     def _resolve(self, entry: JournalEntry, note: str) -> ObjectFlow[None]:
-        yield Record(partial(self.journal.resolve, entry, note))
+        yield Persist(partial(self.journal.resolve, entry, note))
         failpoints.reach("run.resolved")
 
     def _fill(self, template: Request, live: JSONObject | None) -> Request:
         try:
-            return replace(placeholders.fill(template, live), holes=())
+            return replace(placeholders.fill(template, live), placeholders=())
         except StalePlanError as error:
             raise StopError(Outcome.STALE, str(error)) from error
 
@@ -178,9 +178,9 @@ class PartSender:
     def _judge_conflict(self, part: int, entry: JournalEntry, answer: Answer) -> Part:
         """A conflict: not carried out, unless a request of a worker that froze arrived late and is what it met."""
         try:
-            live = yield Ask(partial(self.around.recheck, part))
+            live = yield CallCluster(partial(self.around.recheck, part))
         except StopError:
-            is_ours = yield Record(partial(self.journal.has_earlier_without_answer, entry))
+            is_ours = yield Persist(partial(self.journal.has_earlier_without_answer, entry))
             if not is_ours:
                 raise
             live = yield from self._look(entry, "the object had changed")
@@ -207,7 +207,7 @@ class PartSender:
             return False, live
         if live is not None and self.around.may_repeat(part):
             with suppress(StopError):
-                live = yield Ask(partial(self.around.recheck, part))
+                live = yield CallCluster(partial(self.around.recheck, part))
                 yield from self._resolve(entry, f"{why}; live shows that it was not carried out, and that others wrote")
                 return False, live
         yield from self._resolve(entry, f"{why}; live changed to something else")
@@ -220,19 +220,19 @@ class PartSender:
         """Read live, with patience: what became of a write hangs on it."""
         for pause in (*_LOOKING_PAUSES, None):
             try:
-                live: JSONObject | None = yield Ask(self.around.read)
+                live: JSONObject | None = yield CallCluster(self.around.read)
             except StopError as stop:
                 if pause is None:
                     yield from self._resolve(entry, f"{why}; {stop.detail}")
                     raise StopError(
                         Outcome.UNKNOWN, f"{why}, and {stop.detail}: nobody knows whether it was carried out"
                     ) from stop
-                yield Pause(pause)
+                yield Sleep(pause)
             else:
                 return live
         raise AssertionError("the last look either answers or raises")
 
-    def take_up(self, entry: JournalEntry, template: Request) -> Part:
+    def resume(self, entry: JournalEntry, template: Request) -> Part:
         """Go on where a lost worker stopped: at its last entry; (done, live) of that part."""
         if entry.state == EntryState.ANSWERED and entry.sealed_answer is not None:
             answer = Answer(entry.status, entry.sealed_answer.open_json())

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import partial
 
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.readiness.status import State, Status, read_status
+from applyviz.engine.readiness.status import ReadinessStatus, State, read_status
 from applyviz.records.enums import RolloutState
 from applyviz.records.models import ObjectResult
 from applyviz.workflow.foundation import clock as shared_clock
-from applyviz.workflow.runs.flows import Ask, ObjectFlow, Pause, Record
+from applyviz.workflow.runs.flows import CallCluster, ObjectFlow, Persist, Sleep
 from applyviz.workflow.runs.request_sender import StopError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
@@ -49,21 +49,21 @@ class Rollout:
                 state = self._judge(status)
                 if state is not RolloutState.WAITING or status.message != told:
                     told = status.message
-                    yield Record(partial(self._write, state, told))
+                    yield Persist(partial(self._write, state, told))
                 if state is not RolloutState.WAITING:
                     return state is RolloutState.READY, self._say(state, told)
-                yield Pause(pause)
+                yield Sleep(pause)
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
             status = yield from self._look()
 
-    def _look(self) -> ObjectFlow[Status]:
+    def _look(self) -> ObjectFlow[ReadinessStatus]:
         try:
-            live: JSONObject | None = yield Ask(self._read)
+            live: JSONObject | None = yield CallCluster(self._read)
         except StopError as stop:
-            return Status(State.UNKNOWN, stop.detail)
+            return ReadinessStatus(State.UNKNOWN, stop.detail)
         return read_status(live)
 
-    def _judge(self, status: Status) -> RolloutState:
+    def _judge(self, status: ReadinessStatus) -> RolloutState:
         if status.state is State.CURRENT:
             return RolloutState.READY
         if status.state is State.FAILED:

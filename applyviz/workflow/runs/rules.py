@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from django.conf import settings
 
 from applyviz.engine.objects.values import JSONValue
-from applyviz.workflow.policies import OnFailure, Policy
+from applyviz.workflow.policies import OnFailure, PolicyRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class RunRules:
         return asdict(self)
 
     @classmethod
-    def of_policy(cls, policy: Policy) -> RunRules:
+    def of_policy(cls, policy: PolicyRules) -> RunRules:
         """As the policy of a plan has them, no more at once than this installation allows."""
         return cls(
             carries_on=policy.on_failure is OnFailure.CARRY_ON,

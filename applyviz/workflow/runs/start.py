@@ -1,4 +1,4 @@
-"""Starting and cancelling: the approvals are spent in the transaction that makes the run."""
+"""Starting and canceling: the approvals are spent in the transaction that makes the run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.foundation import access, clock, failpoints, outbox
 from applyviz.workflow.foundation.access import Action, Person, Visitor
 from applyviz.workflow.foundation.errors import NotPossibleError
-from applyviz.workflow.foundation.locks import hold_review
+from applyviz.workflow.foundation.locks import lock_review
 from applyviz.workflow.foundation.sequences import next_number
-from applyviz.workflow.policies import Policy
+from applyviz.workflow.policies import PolicyRules
 from applyviz.workflow.runs.rules import RunRules
 
 
@@ -69,9 +69,9 @@ def _make_run(plan: Plan, *, by: Person, rules: RunRules, needed: int) -> ApplyR
 
 
 def begin_run(
-    plan: Plan, *, by: Person, policy: Policy, is_consented: bool = True, waits_for_rollout: bool | None = None
+    plan: Plan, *, by: Person, policy: PolicyRules, is_consented: bool = True, waits_for_rollout: bool | None = None
 ) -> ApplyRun:
-    """Make the run and ask for a worker, in the caller's transaction; without consent nothing is spent.
+    """Make the run and ask for a worker, in the caller's transaction; without approval nothing is spent.
 
     - Raises `NotPossibleError` when the review is being applied, or an approval was revoked meanwhile.
     """
@@ -89,8 +89,10 @@ def begin_run(
     failpoints.reach("start.spent")
     given = [approval.by_name for approval in spent]
     identity = str(impersonation.read_identity(plan))
-    said = {"approved by": given, "policy": policy.version, "without consent": not is_consented}
-    trail.record(AuditAction.RUN_STARTED, by=by, about=trail.Subject.of_run(run), detail={**said, "identity": identity})
+    said = {"approved by": given, "policy": policy.version, "without approval": not is_consented}
+    trail.record(
+        AuditAction.RUN_STARTED, by=by, about=trail.AuditSubject.of_run(run), detail={**said, "identity": identity}
+    )
     outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)
     failpoints.reach("start.made")
     return run
@@ -104,7 +106,7 @@ def start_run(plan: Plan, *, by: Person, digest: str, waits_for_rollout: bool | 
     """
     access.require(by, Action.APPLY, access.places_of(plan.review))
     with transaction.atomic():
-        hold_review(plan.review_id)  # no edit passes between the look and the start
+        lock_review(plan.review_id)  # no edit passes between the look and the start
         plan = Plan.objects.select_related("review", "target__cluster", "revision", "requested_by").get(pk=plan.pk)
         if digest != plan.digest or not digest:
             raise NotPossibleError(_("this plan has changed. Reload and review again"))
@@ -132,9 +134,9 @@ def cancel_run(run: ApplyRun, *, by: Person) -> None:
     access.require(by, Action.APPLY, access.places_of(run.plan.review))
     with transaction.atomic():
         asked = ApplyRun.objects.filter(pk=run.pk, state__in=RunState.unfinished(), cancel_requested_at=None).update(
-            cancel_requested_at=clock.now(), cancelled_by=by
+            cancel_requested_at=clock.now(), canceled_by=by
         )
         if not asked:
             raise NotPossibleError(_("the run is finished or already being canceled"))
-        trail.record(AuditAction.RUN_CANCELLED, by=by, about=trail.Subject.of_run(run))
+        trail.record(AuditAction.RUN_CANCELED, by=by, about=trail.AuditSubject.of_run(run))
         outbox.post(TaskName.EXECUTE_RUN, run_id=run.pk)

@@ -13,15 +13,15 @@ from itertools import groupby
 from applyviz import stopping
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.planning.sets.dependencies import find_needs
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.sets.dependencies import find_dependencies
 from applyviz.records.enums import Outcome, RolloutState, RunState
 from applyviz.records.models import JournalEntry, ObjectResult
 from applyviz.workflow.foundation import failpoints
 from applyviz.workflow.foundation.leases import WorkerStoppingError
 from applyviz.workflow.plans import changes
-from applyviz.workflow.runs.flow_executor import Crew
-from applyviz.workflow.runs.flows import ObjectFlow, Record
+from applyviz.workflow.runs.flow_executor import FlowExecutor
+from applyviz.workflow.runs.flows import ObjectFlow, Persist
 from applyviz.workflow.runs.journal import Journal
 from applyviz.workflow.runs.lease import Claim
 from applyviz.workflow.runs.objects import Access, Ended, ObjectRun
@@ -51,7 +51,7 @@ class Failures:
             kind = get_at(spec, ("names", "kind"), "")
             self._kinds[str(spec.get("group")), str(kind)] = f"its kind is defined by {ref}, which {word}"
 
-    def find_reason(self, change: ObjectChange) -> str:
+    def find_reason(self, change: PlannedObject) -> str:
         """Why an object is left out; "" when it needs nothing that failed."""
         ref: ObjectRef = change.ref
         if not self.details:
@@ -61,7 +61,7 @@ class Failures:
         if (ref.gvk.group, ref.gvk.kind) in self._kinds:
             return self._kinds[ref.gvk.group, ref.gvk.kind]
         manifest: JSONObject = change.versions.manifest or {}
-        needed = sorted(find_needs(ref, manifest) & self._reasons.keys())
+        needed = sorted(find_dependencies(ref, manifest) & self._reasons.keys())
         return self._reasons[needed[0]] if needed else ""
 
 
@@ -73,24 +73,24 @@ def read_journal(claim: Claim) -> Mapping[int, JournalEntry]:
     return {entry.result_id: entry for entry in entries}
 
 
-class Walk:
+class StepRunner:
     """One walk through the steps of a run that is claimed and checked."""
 
-    def __init__(self, around: Access, crew: Crew[Ended], results: list[ObjectResult]) -> None:
+    def __init__(self, around: Access, crew: FlowExecutor[Ended], results: list[ObjectResult]) -> None:
         self._around, self._crew = around, crew
         self._results = results
         self._claim: Claim = around.claim
         self._failures = Failures()
         self._left = sum(result.outcome in Outcome.unfinished() for result in results)
         self._waiting = 0
-        self._is_cancelled = self._is_stopping = False
+        self._is_canceled = self._is_stopping = False
         self._last = read_journal(self._claim)
 
     def go(self) -> tuple[RunState, str]:
         """Carry all steps out; the state that the run ends with, and what went wrong in one line."""
         self._remember_earlier()
         for _, results in groupby(self._results, key=lambda result: result.step):
-            ended = self._crew.carry_out(
+            ended = self._crew.execute(
                 self._list_flows(list(results)), may_start=self._may_start, may_wait=self._may_wait
             )
             for each in ended:
@@ -125,7 +125,7 @@ class Walk:
     def _skip(self, result: ObjectResult, reason: str) -> ObjectFlow[Ended]:
         change = changes.read_masked_core(result.change)
         journal = Journal(self._claim, result, change, change, self._around.tag_key)
-        yield Record(partial(journal.conclude, Outcome.LEFT_OUT, reason, []))
+        yield Persist(partial(journal.conclude, Outcome.LEFT_OUT, reason, []))
         return Ended(result, Outcome.LEFT_OUT, detail=reason)
 
     def _may_start(self) -> bool:
@@ -134,16 +134,16 @@ class Walk:
         return self._may_wait()
 
     def _may_wait(self) -> bool:
-        return not self._ask_stopping() and not self._ask_cancelled()
+        return not self._ask_stopping() and not self._ask_canceled()
 
     def _ask_stopping(self) -> bool:
         self._is_stopping = self._is_stopping or stopping.is_requested()
         return self._is_stopping
 
-    def _ask_cancelled(self) -> bool:
-        if self._claim.is_cancelled():
-            self._is_cancelled = True
-        return self._is_cancelled
+    def _ask_canceled(self) -> bool:
+        if self._claim.is_canceled():
+            self._is_canceled = True
+        return self._is_canceled
 
     def _conclude(self) -> tuple[RunState, str]:
         if self._failures:
@@ -153,4 +153,4 @@ class Walk:
             more = f", and {len(details) - 1} more" if len(details) > 1 else ""
             return state, f"{details[0]}{more}"
         is_given_up = self._left > 0 or self._crew.has_given_up
-        return (RunState.CANCELLED if self._is_cancelled and is_given_up else RunState.SUCCEEDED), ""
+        return (RunState.CANCELED if self._is_canceled and is_given_up else RunState.SUCCEEDED), ""

@@ -4,13 +4,13 @@ A process that holds the opening keys (the personal installation) answers at onc
 process of a team writes the question down, waits a moment, and says that it is busy.
 """
 
-from applyviz.workflow.worker_requests.answering import carry_out, end_late, find_unfinished
+from applyviz.workflow.worker_requests.answering import answer_worker_request, end_late, find_unfinished
 from applyviz.workflow.worker_requests.asking import (
     RefusedError,
     UnansweredError,
     UnfinishedError,
     WaitingError,
-    find_errand,
+    find_worker_request,
     read_answer,
 )
 from applyviz.workflow.worker_requests.questions import (
@@ -37,13 +37,13 @@ __all__ = [
     "adopt",
     "answer_kubectl",
     "answer_watch",
-    "carry_out",
+    "answer_worker_request",
     "check_connection",
     "compare_objects",
     "end_late",
-    "find_errand",
     "find_facts",
     "find_unfinished",
+    "find_worker_request",
     "read_adoption",
     "read_answer",
     "read_holdings",

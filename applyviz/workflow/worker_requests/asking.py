@@ -20,8 +20,8 @@ from applyviz import audit_origin
 from applyviz.engine.objects.errors import ApplyVizError, ClusterError
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.queue import TaskName
-from applyviz.records.enums import ErrandKind, ErrandState
-from applyviz.records.models import Cluster, Errand
+from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
+from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.records.sealing import Sealed, can_open
 from applyviz.workflow.foundation import clock, outbox
 from applyviz.workflow.foundation.access import Person
@@ -34,7 +34,7 @@ PATIENCE = timedelta(seconds=60)
 """When nobody answers any more; a worker that comes later does nothing."""
 WAIT_SECONDS, _PEEK_SECONDS = 2.0, 0.4
 _STEP_SECONDS = 0.05
-_KEPT = frozenset({ErrandKind.COMPARE})
+_KEPT = frozenset({WorkerRequestKind.COMPARE})
 
 pause: Callable[[float], None] = time.sleep
 """How the time between two looks passes; tests let a worker work in it."""
@@ -43,9 +43,9 @@ pause: Callable[[float], None] = time.sleep
 class UnfinishedError(WorkflowError):
     """A worker has not answered: not yet, or not at all."""
 
-    def __init__(self, errand: Errand) -> None:
-        super().__init__(f"{errand}")
-        self.errand = errand
+    def __init__(self, worker_request: WorkerRequest) -> None:
+        super().__init__(f"{worker_request}")
+        self.worker_request = worker_request
 
 
 class WaitingError(UnfinishedError):
@@ -80,10 +80,10 @@ class RefusedError(WorkflowError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WorkerQuestion:
     """What is asked; `content` holds ids and names, `secret` what only a worker may read."""
 
-    kind: ErrandKind
+    kind: WorkerRequestKind
     by: Person | None = None
     cluster: Cluster | None = None
     content: JSONObject = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Question:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _answer_here(question: Question) -> JSONValue:
+def _answer_here(question: WorkerQuestion) -> JSONValue:
     """The answer by this process itself, refused in the same words as by a worker."""
     try:
         return handlers.prepare(
@@ -110,11 +110,11 @@ def _answer_here(question: Question) -> JSONValue:
         raise RefusedError.of(error) from error
 
 
-def write_down(question: Question, *, patience: timedelta = PATIENCE) -> Errand:
+def write_down(question: WorkerQuestion, *, patience: timedelta = PATIENCE) -> WorkerRequest:
     """Keep the question, and send a worker its id."""
     now = clock.now()
     with transaction.atomic():
-        errand = Errand.objects.create(
+        worker_request = WorkerRequest.objects.create(
             kind=question.kind,
             key=question.key,
             asked_by=question.by,
@@ -126,50 +126,56 @@ def write_down(question: Question, *, patience: timedelta = PATIENCE) -> Errand:
             created_at=now,
             expires_at=now + patience,
         )
-        outbox.post(TaskName.CARRY_OUT, errand_id=errand.pk)
-    return errand
+        outbox.post(TaskName.ANSWER_WORKER_REQUEST, worker_request_id=worker_request.pk)
+    return worker_request
 
 
-def _find_same(question: Question, after: int) -> Errand | None:
-    """The last errand of this question that still counts; `after`: one whose answer the person saw already."""
-    found = Errand.objects.filter(key=question.key, pk__gt=after).order_by("-id").first()
+def _find_same(question: WorkerQuestion, after: int) -> WorkerRequest | None:
+    """The last worker request of this question that still counts; `after`: one whose answer the person saw already."""
+    found = WorkerRequest.objects.filter(key=question.key, pk__gt=after).order_by("-id").first()
     if found is None or found.finished_at is None:
         return found
-    is_kept = question.kind in _KEPT and found.state == ErrandState.DONE
+    is_kept = question.kind in _KEPT and found.state == WorkerRequestState.DONE
     return found if is_kept or found.finished_at > clock.now() - FRESH else None
 
 
-def look(errand: Errand) -> Errand:
-    """How the errand is now; one past its time has expired."""
-    errand = Errand.objects.select_related("cluster").get(pk=errand.pk)
+def look(worker_request: WorkerRequest) -> WorkerRequest:
+    """How the worker request is now; one past its time has expired."""
+    worker_request = WorkerRequest.objects.select_related("cluster").get(pk=worker_request.pk)
     now = clock.now()
-    if errand.state != ErrandState.WAITING or errand.expires_at > now:
-        return errand
-    late = Errand.objects.filter(pk=errand.pk, state=ErrandState.WAITING)
-    late.update(state=ErrandState.EXPIRED, finished_at=now, sealed=None)
-    return Errand.objects.select_related("cluster").get(pk=errand.pk)
+    if worker_request.state != WorkerRequestState.WAITING or worker_request.expires_at > now:
+        return worker_request
+    late = WorkerRequest.objects.filter(pk=worker_request.pk, state=WorkerRequestState.WAITING)
+    late.update(state=WorkerRequestState.EXPIRED, finished_at=now, sealed=None)
+    return WorkerRequest.objects.select_related("cluster").get(pk=worker_request.pk)
 
 
-def wait(errand: Errand, seconds: float = WAIT_SECONDS) -> Errand:
+def wait(worker_request: WorkerRequest, seconds: float = WAIT_SECONDS) -> WorkerRequest:
     """Look again and again for so many seconds, or until it is finished."""
     deadline = time.monotonic() + seconds
-    found = look(errand)
-    while found.state == ErrandState.WAITING and time.monotonic() < deadline:
+    found = look(worker_request)
+    while found.state == WorkerRequestState.WAITING and time.monotonic() < deadline:
         pause(_STEP_SECONDS)
         found = look(found)
     return found
 
 
-def read_answer(errand: Errand) -> JSONValue:
+def read_answer(worker_request: WorkerRequest) -> JSONValue:
     """The answer; raises `WaitingError`, `UnansweredError` or `RefusedError` when there is none."""
-    if errand.state == ErrandState.DONE:
-        return errand.result
-    if errand.state == ErrandState.REFUSED:
-        raise RefusedError(tuple(errand.reasons), errand.status, (errand.result or {}).get("detail", ""))
-    raise WaitingError(errand) if errand.state == ErrandState.WAITING else UnansweredError(errand)
+    if worker_request.state == WorkerRequestState.DONE:
+        return worker_request.result
+    if worker_request.state == WorkerRequestState.REFUSED:
+        raise RefusedError(
+            tuple(worker_request.reasons), worker_request.status, (worker_request.result or {}).get("detail", "")
+        )
+    raise (
+        WaitingError(worker_request)
+        if worker_request.state == WorkerRequestState.WAITING
+        else UnansweredError(worker_request)
+    )
 
 
-def ask(question: Question, *, after: int = 0) -> JSONValue:
+def ask(question: WorkerQuestion, *, after: int = 0) -> JSONValue:
     """The answer to something that is only read, this process's own where it can open.
 
     - Raises `WaitingError` when it takes longer than a moment, `UnansweredError`, or what the use case refuses.
@@ -179,24 +185,24 @@ def ask(question: Question, *, after: int = 0) -> JSONValue:
     return read_answer(wait(_find_same(question, after) or write_down(question)))
 
 
-def send(question: Question) -> JSONValue:
+def send(question: WorkerQuestion) -> JSONValue:
     """The answer to something that is done; asked anew each time. Raises as `ask` does."""
     return _answer_here(question) if can_open() else read_answer(wait(write_down(question)))
 
 
-def peek(question: Question) -> JSONValue | None:
+def peek(question: WorkerQuestion) -> JSONValue | None:
     """The answer if it is there; else a worker is asked, and waited for no longer than is noticed."""
     if can_open():
         return _answer_here(question)
     same = _find_same(question, 0)
     found = look(same) if same is not None else wait(write_down(question), _PEEK_SECONDS)
-    return found.result if found.state == ErrandState.DONE else None
+    return found.result if found.state == WorkerRequestState.DONE else None
 
 
-def find_errand(number: int, *, by: Person) -> Errand:
-    """An errand of this very person or of nobody in particular, as it is now; `NotVisibleError` for any other."""
+def find_worker_request(number: int, *, by: Person) -> WorkerRequest:
+    """A worker request of this very person or of nobody in particular; `NotVisibleError` for any other."""
     mine = Q(asked_by=by) | Q(asked_by=None, kind__in=_KEPT)
-    found = Errand.objects.filter(mine, pk=number).first()
+    found = WorkerRequest.objects.filter(mine, pk=number).first()
     if found is None:
-        raise NotVisibleError(f"there is no errand {number}")
+        raise NotVisibleError(f"there is no worker request {number}")
     return look(found)

@@ -1,4 +1,4 @@
-"""How each errand is answered: read and calculate first, then act; what is acted is one transaction with the answer.
+"""How each worker request is answered: read, calculate, then act; the act and the answer are one transaction.
 
 Every handler calls the use case as the person who asked, so that rights are looked at here again.
 """
@@ -14,7 +14,7 @@ from typing import cast
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, JSONValue
 from applyviz.engine.planning.digest.serialize import options_from_json, to_json
-from applyviz.records.enums import ErrandKind
+from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.sandbox.api.http import WatchPosition
 from applyviz.workflow.clusters import cluster_access, lifecycle, registration, sandboxes
@@ -76,7 +76,7 @@ def _find_plan(number: int) -> Plan:
 
 def _schema(asked: Asked) -> Act:
     plan = _find_plan(asked.content["plan"])
-    access.require(asked.person, Action.LOOK, access.places_of(plan.review))
+    access.require(asked.person, Action.VIEW, access.places_of(plan.review))
     path = tuple(asked.content["path"])
     facts = field_details.read_facts(plan, GroupVersionKind(*asked.content["gvk"]), path)
     return lambda: None if facts is None else to_json(facts)
@@ -144,25 +144,25 @@ def _secret_access(asked: Asked) -> Act:
     return lambda: [list(name) for name in allowed]
 
 
-_HANDLERS: dict[ErrandKind, Callable[[Asked], Act]] = {
-    ErrandKind.INVENTORY: _inventory,
-    ErrandKind.HOLDINGS: _holdings,
-    ErrandKind.STATE: _state,
-    ErrandKind.SCHEMA: _schema,
-    ErrandKind.COMPARE: _compare,
-    ErrandKind.ADOPTION: _adoption,
-    ErrandKind.ADOPT: _adopt,
-    ErrandKind.UNDO: _undo,
-    ErrandKind.ADD_CLUSTER: _add_cluster,
-    ErrandKind.CREDENTIAL: _credential,
-    ErrandKind.CONNECTION: _connection,
-    ErrandKind.SECRET_ACCESS: _secret_access,
-    ErrandKind.SANDBOX: _sandbox,
+_HANDLERS: dict[WorkerRequestKind, Callable[[Asked], Act]] = {
+    WorkerRequestKind.INVENTORY: _inventory,
+    WorkerRequestKind.HOLDINGS: _holdings,
+    WorkerRequestKind.STATE: _state,
+    WorkerRequestKind.SCHEMA: _schema,
+    WorkerRequestKind.COMPARE: _compare,
+    WorkerRequestKind.ADOPTION: _adoption,
+    WorkerRequestKind.ADOPT: _adopt,
+    WorkerRequestKind.UNDO: _undo,
+    WorkerRequestKind.ADD_CLUSTER: _add_cluster,
+    WorkerRequestKind.CREDENTIAL: _credential,
+    WorkerRequestKind.CONNECTION: _connection,
+    WorkerRequestKind.SECRET_ACCESS: _secret_access,
+    WorkerRequestKind.SANDBOX: _sandbox,
 }
 
 
-def prepare(kind: ErrandKind, asked: Asked) -> Act:
-    """Read and calculate what an errand needs; the answer comes of acting, in the caller's transaction.
+def prepare(kind: WorkerRequestKind, asked: Asked) -> Act:
+    """Read and calculate what a worker request needs; the answer comes of acting, in the caller's transaction.
 
     - Raises what the use case raises.
     """

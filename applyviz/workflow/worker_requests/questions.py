@@ -10,7 +10,7 @@ from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.digest.comparison import ObjectMove
 from applyviz.engine.planning.digest.serialize import from_json, options_to_json
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.enums import ErrandKind
+from applyviz.records.enums import WorkerRequestKind
 from applyviz.records.models import ApplyRun, Cluster, Plan
 from applyviz.workflow.clusters.cluster_access import ClusterState
 from applyviz.workflow.clusters.lifecycle import ConnectionCheck
@@ -21,25 +21,27 @@ from applyviz.workflow.live.field_details import FieldFacts
 from applyviz.workflow.live.inventory import Holdings, Inventory
 from applyviz.workflow.plans import comparisons, live_values, revert
 from applyviz.workflow.plans.comparisons import Differing
-from applyviz.workflow.worker_requests.asking import Question, ask, peek, send
+from applyviz.workflow.worker_requests.asking import WorkerQuestion, ask, peek, send
 
 
 def read_inventory(cluster: Cluster, *, by: Person, after: int = 0) -> Inventory:
-    """The live objects of a cluster; `after`: an errand whose answer the person saw already."""
-    found: Inventory = from_json(Inventory, ask(Question(ErrandKind.INVENTORY, by, cluster), after=after))
+    """The live objects of a cluster; `after`: a worker request whose answer the person saw already."""
+    found: Inventory = from_json(Inventory, ask(WorkerQuestion(WorkerRequestKind.INVENTORY, by, cluster), after=after))
     return found
 
 
 def read_holdings(cluster: Cluster, manager: str, *, by: Person, after: int = 0) -> Holdings:
     """All that one field manager owns in a cluster."""
-    question = Question(ErrandKind.HOLDINGS, by, cluster, {"manager": manager})
+    question = WorkerQuestion(WorkerRequestKind.HOLDINGS, by, cluster, {"manager": manager})
     found: Holdings = from_json(Holdings, ask(question, after=after))
     return found
 
 
 def read_state(cluster: Cluster, *, by: Person, after: int = 0) -> ClusterState:
     """How a cluster is, and what a person may do there."""
-    found: ClusterState = from_json(ClusterState, ask(Question(ErrandKind.STATE, by, cluster), after=after))
+    found: ClusterState = from_json(
+        ClusterState, ask(WorkerQuestion(WorkerRequestKind.STATE, by, cluster), after=after)
+    )
     return found
 
 
@@ -48,8 +50,8 @@ def find_facts(plan: Plan, gvk: GroupVersionKind, path: FieldPath, *, by: Person
     kind = field_details.find_known_kind(plan, gvk)
     if kind is not None:
         return field_details.facts_at(kind, path)
-    question = Question(
-        ErrandKind.SCHEMA, by, plan.target.cluster, {"plan": plan.pk, "gvk": list(gvk), "path": list(path)}
+    question = WorkerQuestion(
+        WorkerRequestKind.SCHEMA, by, plan.target.cluster, {"plan": plan.pk, "gvk": list(gvk), "path": list(path)}
     )
     found: FieldFacts | None = from_json(FieldFacts | None, ask(question, after=after))
     return found
@@ -66,7 +68,7 @@ def compare_objects(
     secret = [one for one in differing if comparisons.holds_secrets(one)]
     told: JSONObject = {}
     if secret:
-        question = Question(ErrandKind.COMPARE, content={"first": first.pk, "second": second.pk})
+        question = WorkerQuestion(WorkerRequestKind.COMPARE, content={"first": first.pk, "second": second.pk})
         told = (ask(question, after=after) if is_waited_for else peek(question)) or {}
     return [
         comparisons.read_move(told.get(comparisons.name_of(one))) if one in secret else comparisons.compare_masked(one)
@@ -76,7 +78,7 @@ def compare_objects(
 
 def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 0) -> Adoption:
     """What adopting an object would begin with; `of` is its group, kind, namespace and name."""
-    question = Question(ErrandKind.ADOPTION, by, cluster, {"object": of})
+    question = WorkerQuestion(WorkerRequestKind.ADOPTION, by, cluster, {"object": of})
     found: Adoption = from_json(Adoption, ask(question, after=after))
     return found
 
@@ -84,12 +86,14 @@ def read_adoption(cluster: Cluster, *, of: JSONObject, by: Person, after: int = 
 def adopt(cluster: Cluster, *, of: JSONObject, title: str, reason: str, options: ApplyOptions, by: Person) -> int:
     """Open a review of a live object as its manifest; gives its number."""
     said = {"object": of, "title": title, "reason": reason, "options": options_to_json(options)}
-    return cast(int, send(Question(ErrandKind.ADOPT, by, cluster, said))["review"])
+    return cast(int, send(WorkerQuestion(WorkerRequestKind.ADOPT, by, cluster, said))["review"])
 
 
 def _ask_secret_access(cluster: Cluster, names: list[live_values.Name], person: Person) -> list[live_values.Name]:
     """Which of these Secrets a person may read; raises where nobody answers in a moment."""
-    question = Question(ErrandKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]})
+    question = WorkerQuestion(
+        WorkerRequestKind.SECRET_ACCESS, person, cluster, {"names": [list(name) for name in names]}
+    )
     return [(namespace, name) for namespace, name in ask(question)]
 
 
@@ -99,22 +103,26 @@ live_values.ask_cluster = _ask_secret_access
 def undo_run(run: ApplyRun, *, by: Person) -> int:
     """Open a review of what would undo a run; gives its number. What blocks it is said at once."""
     revert.require_undo(run, by=by)
-    return cast(int, send(Question(ErrandKind.UNDO, by, content={"run": run.number}))["review"])
+    return cast(int, send(WorkerQuestion(WorkerRequestKind.UNDO, by, content={"run": run.number}))["review"])
 
 
 def add_cluster(*, slug: str, name: str, kubeconfig: bytes, context: str, by: Person) -> str:
     """Add a live cluster from an uploaded kubeconfig, which is sealed at once; gives its slug."""
     said = {"slug": slug, "name": name, "context": context}
-    return cast(str, send(Question(ErrandKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"])
+    return cast(
+        str, send(WorkerQuestion(WorkerRequestKind.ADD_CLUSTER, by, content=said, secret=kubeconfig))["cluster"]
+    )
 
 
 def replace_credential(cluster: Cluster, *, kubeconfig: bytes, context: str, by: Person) -> str:
     """Put an uploaded kubeconfig in place of a cluster's credential, sealed at once; returns the cluster's slug."""
-    question = Question(ErrandKind.CREDENTIAL, by, cluster, {"context": context}, secret=kubeconfig)
+    question = WorkerQuestion(WorkerRequestKind.CREDENTIAL, by, cluster, {"context": context}, secret=kubeconfig)
     return cast(str, send(question)["cluster"])
 
 
 def check_connection(cluster: Cluster, *, by: Person, after: int = 0) -> ConnectionCheck:
     """Ask a cluster with its own credential who it is; returns what was found, a failure too."""
-    found: ConnectionCheck = from_json(ConnectionCheck, ask(Question(ErrandKind.CONNECTION, by, cluster), after=after))
+    found: ConnectionCheck = from_json(
+        ConnectionCheck, ask(WorkerQuestion(WorkerRequestKind.CONNECTION, by, cluster), after=after)
+    )
     return found

@@ -14,12 +14,12 @@ from functools import lru_cache
 
 from applyviz import hpke
 from applyviz.engine.objects.values import JSONObject
-from applyviz.records.enums import ErrandKind, ErrandState
-from applyviz.records.models import Cluster, Errand
+from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
+from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.records.sealing import can_open
 from applyviz.sandbox.api.http import Response, WatchPart, WatchPosition, refuse_watch
 from applyviz.workflow.clusters import sandboxes
-from applyviz.workflow.worker_requests.asking import Question, wait, write_down
+from applyviz.workflow.worker_requests.asking import WorkerQuestion, wait, write_down
 from applyviz.workflow.worker_requests.wire import read_part, read_response
 
 _PATIENCE = timedelta(seconds=30)
@@ -33,17 +33,17 @@ def _reply_key() -> str:
 
 def _ask_worker(cluster: Cluster, said: JSONObject) -> JSONObject | None:
     """The answer of a worker, None when none answered in time."""
-    question = Question(
-        ErrandKind.SANDBOX,
+    question = WorkerQuestion(
+        WorkerRequestKind.SANDBOX,
         cluster=cluster,
         secret=json.dumps(said).encode(),
         reply_to=hpke.sealing_key_of(_reply_key()),
     )
-    errand = wait(write_down(question, patience=_PATIENCE), _PATIENCE.total_seconds())
-    if errand.state != ErrandState.DONE or errand.sealed_result is None:
+    worker_request = wait(write_down(question, patience=_PATIENCE), _PATIENCE.total_seconds())
+    if worker_request.state != WorkerRequestState.DONE or worker_request.sealed_result is None:
         return None
-    told: JSONObject = json.loads(hpke.unseal(bytes(errand.sealed_result), [_reply_key()]))
-    Errand.objects.filter(pk=errand.pk).delete()
+    told: JSONObject = json.loads(hpke.unseal(bytes(worker_request.sealed_result), [_reply_key()]))
+    WorkerRequest.objects.filter(pk=worker_request.pk).delete()
     return told
 
 

@@ -66,10 +66,10 @@ const keys = {
     if (row) row.open = !row.open;
   },
   m: () => {
-    const talk = document.querySelector("#pane [data-talk]") ?? document.querySelector("[data-talk]");
-    if (!talk) return;
-    talk.open = true;
-    talk.querySelector("[data-say]").focus();
+    const thread = document.querySelector("#pane [data-thread]") ?? document.querySelector("[data-thread]");
+    if (!thread) return;
+    thread.open = true;
+    thread.querySelector("[data-say]").focus();
   },
   "?": () => showKeys(),
 };
@@ -106,11 +106,11 @@ function press(event) {
 }
 
 function measureDeck() {
-  const deck = document.querySelector("[data-deck]");
-  if (!deck) return;
+  const header = document.querySelector("[data-review-header]");
+  if (!header) return;
   new ResizeObserver(() => {
-    document.documentElement.style.setProperty("--deck-height", `${deck.offsetHeight}px`);
-  }).observe(deck);
+    document.documentElement.style.setProperty("--review-header-height", `${header.offsetHeight}px`);
+  }).observe(header);
 }
 
 /** A list that is on the page as a whole is filtered in place; longer ones ask the server. */

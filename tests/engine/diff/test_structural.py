@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applyviz.engine.diff.structural import Difference, diff_objects, is_equal_in_meaning, is_same_at
+from applyviz.engine.diff.structural import StructuralDifference, diff_objects, is_equal_in_meaning, is_same_at
 from applyviz.engine.objects.paths import fields, render_path
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import is_same_json
@@ -26,9 +26,9 @@ def test_leaves_that_came_went_and_changed():
     after = {"spec": {"replicas": 2, "minReadySeconds": 3.0, "revisionHistoryLimit": 1}}
 
     assert diff_objects(before, after, root=ROOT) == (
-        Difference(fields("spec", "replicas"), 1, 2),
-        Difference(fields("spec", "paused"), True, MISSING),
-        Difference(fields("spec", "revisionHistoryLimit"), MISSING, 1),
+        StructuralDifference(fields("spec", "replicas"), 1, 2),
+        StructuralDifference(fields("spec", "paused"), True, MISSING),
+        StructuralDifference(fields("spec", "revisionHistoryLimit"), MISSING, 1),
     )
 
 
@@ -91,7 +91,7 @@ def test_differences_are_those_of_the_leaves(before, after):
 
 
 def test_no_object_has_no_leaves():
-    assert diff_objects(None, {"a": 1}) == (Difference(fields("a"), MISSING, 1),)
+    assert diff_objects(None, {"a": 1}) == (StructuralDifference(fields("a"), MISSING, 1),)
     assert find_reorderings(None, {"a": [1]}) == ()
 
 

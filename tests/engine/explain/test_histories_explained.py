@@ -23,7 +23,7 @@ from applyviz.engine.merge.last_applied import ANNOTATION
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership import updates
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.planner import plan_object
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -79,7 +79,7 @@ class History:
         head = {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
         return {**intent, **head, "metadata": {"name": "n", "namespace": "shop", "labels": labels}}
 
-    def plan(self, catalog: SourceChain, manifest: dict[str, Any]) -> ObjectChange:
+    def plan(self, catalog: SourceChain, manifest: dict[str, Any]) -> PlannedObject:
         rng = self.rng
         mode = rng.choice(tuple(ApplyMode))
         options = ApplyOptions(
@@ -97,13 +97,13 @@ class History:
             while True:
                 flow.send(answer)
         except StopIteration as stop:
-            change: ObjectChange = stop.value
+            change: PlannedObject = stop.value
             return change
 
-    def follow(self, change: ObjectChange, kind: KindSchema) -> None:
+    def follow(self, change: PlannedObject, kind: KindSchema) -> None:
         """The live object of the next step: what the plan promised, then perhaps what somebody else writes."""
         rng = self.rng
-        if change.operation in (Operation.CREATE, Operation.UPDATE, Operation.RECREATE):
+        if change.operation in (Operation.CREATE, Operation.UPDATE, Operation.REPLACE):
             self.live = copy.deepcopy(dict(change.versions.after or {}))
             self.live["metadata"] |= {"uid": "u", "resourceVersion": str(rng.randint(1, 99))}
         if self.live is None or rng.random() < 0.5:
@@ -124,7 +124,7 @@ class History:
         self.live = new
 
 
-def find_wrong_reasons(change: ObjectChange, kind: KindSchema) -> list[str]:
+def find_wrong_reasons(change: PlannedObject, kind: KindSchema) -> list[str]:
     """What is told and did not happen, or happened and is not told."""
     versions, root = change.versions, kind.root
     after = versions.after if versions.after is not None else versions.merged
@@ -167,7 +167,7 @@ def test_reasons_of_odd_histories_are_the_difference(part: int) -> None:
     wrong = [found for seed in range(SEED * 1_000 + part, SEED * 1_000 + 60, 4) for found in tell(seed, counts)]
 
     assert wrong == []
-    assert all(counts[each.value] for each in (Operation.CREATE, Operation.UPDATE, Operation.REFUSED))
+    assert all(counts[each.value] for each in (Operation.CREATE, Operation.UPDATE, Operation.BLOCKED))
 
 
 @pytest.mark.long

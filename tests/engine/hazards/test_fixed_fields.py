@@ -9,10 +9,10 @@ import pytest
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.risks.immutable import find
-from applyviz.engine.risks.model import Subject
+from applyviz.engine.risks.model import RiskSubject
 from tests.controlplane.fixed_fields import put
 
-RECORDED = Path(__file__).resolve().parents[2] / "cases" / "hazards" / "fixed-fields.json"
+RECORDED = Path(__file__).resolve().parents[2] / "cases" / "risks" / "fixed-fields.json"
 OBJECTS = [
     pytest.param(each["live"], each["changes"], id=f"{each['live']['kind']}-{each['live']['metadata']['name']}")
     for each in json.loads(RECORDED.read_text(encoding="utf-8"))
@@ -20,12 +20,12 @@ OBJECTS = [
 
 
 def find_fields(live, result):
-    subject = Subject(ObjectRef.from_object(live), manifest=result, live=live, merged=result, after=result)
-    return [hazard.facts["field"] for hazard in find(subject)]
+    subject = RiskSubject(ObjectRef.from_object(live), manifest=result, live=live, merged=result, after=result)
+    return [risk.facts["field"] for risk in find(subject)]
 
 
 @pytest.mark.parametrize(("live", "changes"), OBJECTS)
-def test_change_is_a_hazard_when_the_server_refuses_it(live, changes):
+def test_change_is_a_risk_when_the_server_refuses_it(live, changes):
     told = {change["field"]: bool(find_fields(live, put(live, change["field"], change["value"]))) for change in changes}
 
     assert told == {change["field"]: bool(change["refused"]) for change in changes}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from applyviz.engine.objects.errors import ForbiddenError
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.risks.related_objects import find_neighbour_requests, read_neighbours
+from applyviz.engine.risks.related_objects import find_related_requests, read_related
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.discovery import ResourceTable
 from applyviz.engine.schema.model import Resource
@@ -16,7 +16,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
 def paths(*refs: ObjectRef) -> list[str]:
-    return [request.path for request in find_neighbour_requests(refs, bundled())]
+    return [request.path for request in find_related_requests(refs, bundled())]
 
 
 def test_workloads_ask_for_autoscalers_of_their_namespaces() -> None:
@@ -58,13 +58,13 @@ def test_definitions_of_custom_resources_are_read_once() -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.com"
 
     def asked(*refs: ObjectRef) -> list[str]:
-        return [request.path for request in find_neighbour_requests(refs, SourceChain(bundled(), custom))]
+        return [request.path for request in find_related_requests(refs, SourceChain(bundled(), custom))]
 
     assert asked(one, two) == asked(one, crd) == [path]
-    assert find_neighbour_requests([one], custom) == ()
+    assert find_related_requests([one], custom) == ()
 
 
-def test_answers_become_live_neighbours_and_failures_are_left_out() -> None:
+def test_answers_become_live_neighbors_and_failures_are_left_out() -> None:
     budgets = {
         "kind": "PodDisruptionBudgetList",
         "apiVersion": "policy/v1",
@@ -72,7 +72,7 @@ def test_answers_become_live_neighbours_and_failures_are_left_out() -> None:
     }
     namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "shop"}}
 
-    found = read_neighbours(
+    found = read_related(
         [
             Answer(200, budgets),
             Answer(200, None),

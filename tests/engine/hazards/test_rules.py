@@ -1,4 +1,4 @@
-"""Every rule by its cases (`tests/cases/hazards`): which hazards, how loud, where, in which words."""
+"""Every rule by its cases (`tests/cases/hazards`): which risks, how loud, where, in which words."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import yaml
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.risks.model import Hazard, HazardKind, Neighbours, Severity, Subject
-from applyviz.engine.risks.pruning import find_prune_hazards
-from applyviz.engine.risks.rules import find_hazards, needs_acknowledgement
-from applyviz.engine.risks.sentences import render_hazard, title, title_of
+from applyviz.engine.risks.model import RelatedObjects, Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.pruning import find_prune_risks
+from applyviz.engine.risks.rules import find_risks, needs_acknowledgement
+from applyviz.engine.risks.sentences import render_risk, title, title_of
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.hazards.widgets import WIDGETS
 
-CASES = Path(__file__).parents[2] / "cases" / "hazards"
+CASES = Path(__file__).parents[2] / "cases" / "risks"
 NAMED = ("manifest", "last_applied", "live", "merged", "after", "patch", "is_server_side", "is_namespaced")
 
 
@@ -29,19 +29,19 @@ def load_cases() -> list[dict[str, Any]]:
     return [case for path in sorted(CASES.glob("*.yaml")) for case in yaml.safe_load(path.read_text())]
 
 
-def make_subject(case: dict[str, Any]) -> Subject:
+def make_subject(case: dict[str, Any]) -> RiskSubject:
     named = {key: case[key] for key in NAMED if key in case}
     if "text" in case:
         (document,) = parse_manifests(case["text"].encode(), "case.yaml").documents
         named |= {"manifest": document.obj, "document": document}
-    beside = case.get("neighbours", {})
+    beside = case.get("related", {})
     about = named.get("manifest") or case["ref"]
-    return Subject(
+    return RiskSubject(
         ObjectRef.from_object(about),
         **named,
         field_manager=case.get("manager", "applyviz"),
         kind=bundled().find_kind(GroupVersionKind.from_object(about)),
-        neighbours=Neighbours(tuple(beside.get("manifests", ())), tuple(beside.get("live", ()))),
+        related=RelatedObjects(tuple(beside.get("manifests", ())), tuple(beside.get("live", ()))),
         applyset=case.get("applyset", ""),
         resource_versions=tuple(case.get("resource_versions", ())),
         plural=case.get("plural", ""),
@@ -50,45 +50,45 @@ def make_subject(case: dict[str, Any]) -> Subject:
 
 
 @pytest.mark.parametrize("case", load_cases(), ids=lambda case: case["about"])
-def test_change_has_the_hazards_of_its_case(case: dict[str, Any]) -> None:
-    found = find_hazards(make_subject(case))
+def test_change_has_the_risks_of_its_case(case: dict[str, Any]) -> None:
+    found = find_risks(make_subject(case))
 
     shown = []
-    for hazard in found:
-        where = render_path(hazard.path)
-        sentence = render_hazard(hazard).removeprefix(f"{where}: ") if where else render_hazard(hazard)
-        shown.append([hazard.kind.value, hazard.severity.value, where, sentence])
+    for risk in found:
+        where = render_path(risk.path)
+        sentence = render_risk(risk).removeprefix(f"{where}: ") if where else render_risk(risk)
+        shown.append([risk.kind.value, risk.level.value, where, sentence])
     assert shown == case["expect"]
 
 
-def test_hazard_of_a_file_has_its_line() -> None:
+def test_risk_of_a_file_has_its_line() -> None:
     case = {"text": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: yes\n"}
 
-    (hazard,) = find_hazards(make_subject(case))
+    (risk,) = find_risks(make_subject(case))
 
-    assert str(hazard.position) == "case.yaml:5:6"
+    assert str(risk.position) == "case.yaml:5:6"
 
 
-def test_dangers_are_acknowledged_and_nothing_else() -> None:
-    asked = [needs_acknowledgement(Hazard(HazardKind.SECRET_CONTENT, severity)) for severity in Severity]
+def test_high_risks_are_acknowledged_and_nothing_else() -> None:
+    asked = [needs_acknowledgement(Risk(RiskKind.SECRET_CONTENT, level)) for level in RiskLevel]
 
-    assert asked == [severity is Severity.DANGER for severity in Severity]
+    assert asked == [level is RiskLevel.HIGH for level in RiskLevel]
 
 
 def test_every_kind_has_a_title() -> None:
-    assert all(title(kind) for kind in HazardKind)
+    assert all(title(kind) for kind in RiskKind)
 
 
 def test_high_risk_may_have_a_title_of_its_own() -> None:
-    assert title(HazardKind.PODS_RESTART) == "Pods restart"
-    assert title_of(Hazard(HazardKind.PODS_RESTART, Severity.DANGER)) == "Downtime"
+    assert title(RiskKind.PODS_RESTART) == "Pods restart"
+    assert title_of(Risk(RiskKind.PODS_RESTART, RiskLevel.HIGH)) == "Downtime"
 
 
 def test_every_kind_has_a_sentence_without_what_only_other_facts_say() -> None:
-    many = Hazard(HazardKind.MANY_OBJECTS, Severity.DANGER, facts={"count": "60", "limit": "50"})
-    forced = [Hazard(HazardKind.FORCED, Severity.DANGER, facts=facts) for facts in ({}, {"owners": "x, y"})]
+    many = Risk(RiskKind.MANY_OBJECTS, RiskLevel.HIGH, facts={"count": "60", "limit": "50"})
+    forced = [Risk(RiskKind.FORCED, RiskLevel.HIGH, facts=facts) for facts in ({}, {"owners": "x, y"})]
 
-    assert [render_hazard(hazard) for hazard in (many, *forced)] == [
+    assert [render_risk(risk) for risk in (many, *forced)] == [
         "60 objects change in one run; the policy limit for a large change is 50.",
         "The request is sent with force-conflicts but overwrites no field of another manager.",
         "The request overwrites fields of x, y (force-conflicts).",
@@ -97,11 +97,11 @@ def test_every_kind_has_a_sentence_without_what_only_other_facts_say() -> None:
 
 def test_annotations_beyond_the_limit_are_found() -> None:
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "x" * 270_000}}
-    subject = Subject(ObjectRef.from_object(manifest), manifest=manifest, merged=manifest, is_server_side=False)
+    subject = RiskSubject(ObjectRef.from_object(manifest), manifest=manifest, merged=manifest, is_server_side=False)
 
-    (hazard,) = find_hazards(subject)
+    (risk,) = find_risks(subject)
 
-    assert render_hazard(hazard).startswith(
+    assert render_risk(risk).startswith(
         ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration: The annotations have 270,"
     )
 
@@ -122,14 +122,14 @@ def test_owners_of_parts_of_what_is_one_value_now_are_told_once() -> None:
     }
     kind = CRDSource([WIDGETS], origin=SchemaOrigin.SOURCE_CRD).find_kind(GroupVersionKind.from_object(live))
 
-    found = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
+    found = find_risks(RiskSubject(ObjectRef.from_object(live), live=live, kind=kind))
 
-    assert [(hazard.kind, render_path(hazard.path), hazard.facts["manager"]) for hazard in found] == [
-        (HazardKind.TOPOLOGY_CHANGED, ".spec.whole", "a"),
-        (HazardKind.TOPOLOGY_CHANGED, ".spec.fixed", "a"),
-        (HazardKind.TOPOLOGY_CHANGED, '.spec.parts[name="x"].tags', "a"),
+    assert [(risk.kind, render_path(risk.path), risk.facts["manager"]) for risk in found] == [
+        (RiskKind.TOPOLOGY_CHANGED, ".spec.whole", "a"),
+        (RiskKind.TOPOLOGY_CHANGED, ".spec.fixed", "a"),
+        (RiskKind.TOPOLOGY_CHANGED, '.spec.parts[name="x"].tags', "a"),
     ]
-    assert render_hazard(found[0]) == (
+    assert render_risk(found[0]) == (
         ".spec.whole: a owns this under an older schema (granular to atomic):"
         " managers that own parts of it now conflict over the whole."
     )
@@ -154,9 +154,9 @@ def test_owner_of_a_whole_that_is_parts_now_is_told() -> None:
     spec |= {key: {"type": "object", "additionalProperties": {"type": "string"}} for key in ("shared", "empty", "gone")}
     kind = CRDSource([widgets], origin=SchemaOrigin.SOURCE_CRD).find_kind(GroupVersionKind.from_object(live))
 
-    (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), live=live, kind=kind))
+    (risk,) = find_risks(RiskSubject(ObjectRef.from_object(live), live=live, kind=kind))
 
-    assert render_hazard(hazard) == (
+    assert render_risk(risk) == (
         ".spec.parts: a owns this under an older schema (atomic to granular):"
         " removed entries are kept, and other managers can add entries."
     )
@@ -173,23 +173,23 @@ def test_unknown_conversion_is_told_where_fields_are_owned_at_another_version() 
     kind = CRDSource([widgets]).find_kind(GroupVersionKind.from_object(live))
     told = {"kind": kind, "dry_run_answer": "no dry run was asked for"}
 
-    (hazard,) = find_hazards(Subject(ObjectRef.from_object(live), manifest=live, live=live, **told))
+    (risk,) = find_risks(RiskSubject(ObjectRef.from_object(live), manifest=live, live=live, **told))
 
-    assert render_hazard(hazard) == (
+    assert render_risk(risk) == (
         ".apiVersion: The conversion of Widget between v1, v2 is unknown:"
         " the estimate assumes that fields owned at example.com/v2 have the same names."
     )
-    assert find_hazards(Subject(ObjectRef.from_object(live), manifest=live, **told)) == ()
+    assert find_risks(RiskSubject(ObjectRef.from_object(live), manifest=live, **told)) == ()
 
 
 def test_prune_of_a_large_share_and_of_a_namespace_is_told() -> None:
     refs = [ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "n", str(n)) for n in range(3)]
     refs.append(ObjectRef(GroupVersionKind("", "v1", "Namespace"), "", "shop"))
 
-    found = find_prune_hazards(refs, 10)
+    found = find_prune_risks(refs, 10)
 
-    assert [render_hazard(hazard) for hazard in found] == [
+    assert [render_risk(risk) for risk in found] == [
         "Prune would delete Namespace shop and everything in it or dependent on it.",
         "Prune would delete 4 of the 10 live objects of this set.",
     ]
-    assert find_prune_hazards(refs[:3], 100) == ()
+    assert find_prune_risks(refs[:3], 100) == ()

@@ -13,20 +13,20 @@ import yaml
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.planning.conflicts.blocked_removals import Keeper
-from applyviz.engine.planning.conflicts.resolutions import Way
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.risks.advice import ADVICE, Advice
-from applyviz.engine.risks.model import Hazard, Neighbours, Severity
+from applyviz.engine.risks.model import RelatedObjects, Risk, RiskLevel
 from applyviz.engine.risks.sentences import find_templates
 from tests.engine.planning.cluster import Box
 
 CLIENT = ApplyOptions(mode=ApplyMode.CLIENT, field_manager="kubectl-client-side-apply")
 Case = Callable[[Box], None]
-CASES: dict[Advice | Way | Keeper, Case] = {}
+CASES: dict[Advice | ResolutionKind | Keeper, Case] = {}
 
 
-def follows(*kinds: Advice | Way | Keeper) -> Callable[[Case], Case]:
+def follows(*kinds: Advice | ResolutionKind | Keeper) -> Callable[[Case], Case]:
     """Register a case as the one that follows some pieces of advice."""
 
     def register(case: Case) -> Case:
@@ -36,12 +36,12 @@ def follows(*kinds: Advice | Way | Keeper) -> Callable[[Case], Case]:
     return register
 
 
-def find_advice(change: ObjectChange) -> dict[Advice, Hazard]:
+def find_advice(change: PlannedObject) -> dict[Advice, Risk]:
     """What a planned change advises, with the risk that does."""
     found = {}
-    for hazard in change.hazards:
-        templates = find_templates(hazard)
-        found.update({kind: hazard for kind, text in ADVICE.items() if text in templates})
+    for risk in change.risks:
+        templates = find_templates(risk)
+        found.update({kind: risk for kind, text in ADVICE.items() if text in templates})
     return found
 
 
@@ -70,17 +70,17 @@ def path_of(obj: dict[str, Any]) -> str:
     return f"{group}/namespaces/default/{obj['kind'].lower()}s/{obj['metadata']['name']}"
 
 
-def beside(name: str, kind: str = "Deployment") -> Neighbours:
+def beside(name: str, kind: str = "Deployment") -> RelatedObjects:
     """An autoscaler of a workload, live."""
     target = {"apiVersion": "apps/v1", "kind": kind, "name": name}
     scaler = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "hpa", "namespace": "default"}}
-    return Neighbours(live=({**scaler, "spec": {"scaleTargetRef": target}},))
+    return RelatedObjects(live=({**scaler, "spec": {"scaleTargetRef": target}},))
 
 
-def expect_clean(change: ObjectChange) -> None:
+def expect_clean(change: PlannedObject) -> None:
     """The server takes what was planned, and nothing dangerous is left."""
     assert change.operation in (Operation.UPDATE, Operation.CREATE, Operation.UNCHANGED), change.error
-    assert [h for h in change.hazards if h.severity is Severity.DANGER] == []
+    assert [h for h in change.risks if h.level is RiskLevel.HIGH] == []
 
 
 @follows(Advice.QUOTE)
@@ -116,10 +116,10 @@ def quote_date(box: Box) -> None:
 def use_version(box: Box) -> None:
     text = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: old}\nspec: {maxUnavailable: 1}\n"
     change = box.plan_one(text)
-    hazard = find_advice(change)[Advice.USE_VERSION]
+    risk = find_advice(change)[Advice.USE_VERSION]
     assert change.operation is Operation.ERROR
 
-    followed = text.replace("policy/v1beta1", hazard.facts["instead"])
+    followed = text.replace("policy/v1beta1", risk.facts["instead"])
     expect_clean(box.plan_one(followed))
     box.apply(followed)
 
@@ -195,10 +195,10 @@ def omit_replicas(box: Box) -> None:
     wanted, without = workload("shared", replicas=3), workload("shared")
     box.apply(text_of(wanted))
     box.apply(text_of({**without, "spec": {"replicas": 3}}), ApplyOptions(field_manager="scaler"))
-    change = box.plan_one(text_of(wanted), neighbours=beside("shared"))
+    change = box.plan_one(text_of(wanted), related=beside("shared"))
     assert Advice.REPLICAS_OMIT in find_advice(change)
 
-    expect_clean(box.plan_one(text_of(without), neighbours=beside("shared")))
+    expect_clean(box.plan_one(text_of(without), related=beside("shared")))
     box.apply(text_of(without))
 
     assert box.get(path_of(wanted))["spec"]["replicas"] == 3
@@ -206,14 +206,14 @@ def omit_replicas(box: Box) -> None:
 
 @follows(Advice.REPLICAS_OMIT_NEW)
 def omit_new_replicas(box: Box) -> None:
-    change = box.plan_one(text_of(workload("fresh", replicas=3)), neighbours=beside("fresh"))
+    change = box.plan_one(text_of(workload("fresh", replicas=3)), related=beside("fresh"))
     assert Advice.REPLICAS_OMIT_NEW in find_advice(change)
 
     without = workload("fresh")
     box.apply(text_of(without))
     scale = Request("PATCH", path_of(without) + "/scale", {}, MERGE_PATCH, {"spec": {"replicas": 4}})
     assert box.handle(scale).is_ok  # as an autoscaler does
-    change = box.plan_one(text_of(without), neighbours=beside("fresh"))
+    change = box.plan_one(text_of(without), related=beside("fresh"))
 
     assert (change.operation, find_advice(change)) == (Operation.UNCHANGED, {})
     assert box.get(path_of(without))["spec"]["replicas"] == 4
@@ -223,11 +223,11 @@ def omit_new_replicas(box: Box) -> None:
 def hand_over_replicas(box: Box) -> None:
     wanted, without = workload("alone", replicas=3), workload("alone")
     box.apply(text_of(wanted))
-    told = find_advice(box.plan_one(text_of(wanted), neighbours=beside("alone")))
-    assert told[Advice.REPLICAS_HAND_OVER].severity is Severity.WARNING
-    dropped = box.plan_one(text_of(without), neighbours=beside("alone"))
+    told = find_advice(box.plan_one(text_of(wanted), related=beside("alone")))
+    assert told[Advice.REPLICAS_HAND_OVER].level is RiskLevel.MEDIUM
+    dropped = box.plan_one(text_of(without), related=beside("alone"))
     risk = find_advice(dropped)[Advice.REPLICAS_KEEP]
-    assert (risk.severity, risk.facts["reset"]) == (Severity.DANGER, "1")
+    assert (risk.level, risk.facts["reset"]) == (RiskLevel.HIGH, "1")
     assert dropped.versions.after is not None
     assert dropped.versions.after["spec"]["replicas"] == 1
 
@@ -235,7 +235,7 @@ def hand_over_replicas(box: Box) -> None:
     assert box.plan_one(text_of(kept)).operation is Operation.UNCHANGED  # Advice.REPLICAS_KEEP
     only = {**without, "spec": {"replicas": int(risk.facts["live"])}}
     box.apply(text_of(only), ApplyOptions(field_manager="handover-to-hpa"))
-    expect_clean(box.plan_one(text_of(without), neighbours=beside("alone")))
+    expect_clean(box.plan_one(text_of(without), related=beside("alone")))
     box.apply(text_of(without))
 
     assert box.get(path_of(wanted))["spec"]["replicas"] == 3
@@ -245,17 +245,17 @@ def hand_over_replicas(box: Box) -> None:
 def forget_replicas(box: Box) -> None:
     wanted, without = workload("forgotten", replicas=3), workload("forgotten")
     box.apply(text_of(wanted), CLIENT)
-    told = find_advice(box.plan_one(text_of(wanted), CLIENT, neighbours=beside("forgotten")))
+    told = find_advice(box.plan_one(text_of(wanted), CLIENT, related=beside("forgotten")))
     assert Advice.REPLICAS_FORGET in told
-    dropped = find_advice(box.plan_one(text_of(without), CLIENT, neighbours=beside("forgotten")))
-    assert dropped[Advice.REPLICAS_FORGET].severity is Severity.DANGER
+    dropped = find_advice(box.plan_one(text_of(without), CLIENT, related=beside("forgotten")))
+    assert dropped[Advice.REPLICAS_FORGET].level is RiskLevel.HIGH
 
     name = "kubectl.kubernetes.io/last-applied-configuration"
     applied = json.loads(box.get(path_of(wanted))["metadata"]["annotations"][name])
     del applied["spec"]["replicas"]
     edit = {"metadata": {"annotations": {name: json.dumps(applied)}}}
     assert box.handle(Request("PATCH", path_of(wanted), {}, MERGE_PATCH, edit)).is_ok
-    expect_clean(box.plan_one(text_of(without), CLIENT, neighbours=beside("forgotten")))
+    expect_clean(box.plan_one(text_of(without), CLIENT, related=beside("forgotten")))
     box.apply(text_of(without), CLIENT)
 
     assert box.get(path_of(wanted))["spec"]["replicas"] == 3

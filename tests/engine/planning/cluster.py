@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.planning.model import placeholders
-from applyviz.engine.planning.model.plan import ObjectChange, Plan
+from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyOptions
@@ -39,18 +39,18 @@ class Box:
     def send_all(self, requests: Sequence[Request]) -> list[Answer]:
         return [self.send(request) for request in requests]
 
-    def plan(self, text: str, options: ApplyOptions | None = None, **context: object) -> Plan:
+    def plan(self, text: str, options: ApplyOptions | None = None, **context: object) -> PlannedSet:
         documents = parse_manifests(text.encode(), "app.yaml").documents
         surroundings = replace(PlanContext(bundled(), NOW), **context)
         planner = SetPlanner(documents, options=options or ApplyOptions(), context=surroundings)
         list(drive(planner, self.send_all))
         return planner.plan()
 
-    def plan_one(self, text: str, options: ApplyOptions | None = None, **context: object) -> ObjectChange:
+    def plan_one(self, text: str, options: ApplyOptions | None = None, **context: object) -> PlannedObject:
         (change,) = self.plan(text, options, **context).changes
         return change
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: PlannedSet) -> None:
         """Send what a plan holds, filling holes from live as it is then, and from what the server said last."""
         for change in plan.changes:
             live = self.find(change)
@@ -59,7 +59,7 @@ class Box:
                 assert answer.is_ok, answer
                 live = None if request.method == "DELETE" else answer.body
 
-    def find(self, change: ObjectChange) -> dict | None:
+    def find(self, change: PlannedObject) -> dict | None:
         """The live object of a change, as a runner reads it just before."""
         resource = bundled().find_resource(change.ref.gvk)
         if resource is None or change.versions.live is None:

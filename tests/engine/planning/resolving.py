@@ -9,29 +9,36 @@ from typing import Any
 
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, Request
 from applyviz.engine.planning.conflicts.blocked_removals import Keeper
-from applyviz.engine.planning.conflicts.file_edits import SourceText
-from applyviz.engine.planning.conflicts.resolutions import Decision, FieldWays, Way, WayOut
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.conflicts.file_edits import EditedText
+from applyviz.engine.planning.conflicts.resolutions import (
+    FieldResolutions,
+    ResolutionChoice,
+    ResolutionKind,
+    ResolutionOption,
+)
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from tests.engine.planning.advice import CLIENT, config_map, follows, path_of, text_of
 from tests.engine.planning.cluster import Box
 
 
-def _dispute(box: Box, name: str, way: Way) -> tuple[dict[str, Any], str, ObjectChange, FieldWays, WayOut]:
+def _dispute(
+    box: Box, name: str, way: ResolutionKind
+) -> tuple[dict[str, Any], str, PlannedObject, FieldResolutions, ResolutionOption]:
     """A conflict over `data.mode`, and what a resolution says it will give."""
     box.apply(text_of(config_map(name, mode="theirs", rest="1")), ApplyOptions(field_manager="other"))
     wanted = config_map(name, mode="ours", own="2")
     text = text_of(wanted)
-    change = box.plan_one(text, sources={"app.yaml": SourceText(text, text)})
+    change = box.plan_one(text, sources={"app.yaml": EditedText(text, text)})
     (field,) = change.ways
     return wanted, text, change, field, next(w for w in field.ways if w.way is way)
 
 
-def _follow_way(box: Box, name: str, way: Way) -> None:
+def _follow_way(box: Box, name: str, way: ResolutionKind) -> None:
     wanted, text, change, field, said = _dispute(box, name, way)
-    assert change.operation is Operation.REFUSED
-    decision = {change.ref.key: tuple(Decision(field.path, m, way) for m in field.managers)}
+    assert change.operation is Operation.BLOCKED
+    decision = {change.ref.key: tuple(ResolutionChoice(field.path, m, way) for m in field.managers)}
     plan = box.plan(text, decisions=decision)
     box.run(plan)
 
@@ -48,19 +55,19 @@ def _follow_way(box: Box, name: str, way: Way) -> None:
     assert (again.operation, again.conflicts) == (Operation.UNCHANGED, ())
 
 
-@follows(Way.TAKE_OVER)
+@follows(ResolutionKind.OVERWRITE)
 def overwrite(box: Box) -> None:
-    _follow_way(box, "overwritten", Way.TAKE_OVER)
+    _follow_way(box, "overwritten", ResolutionKind.OVERWRITE)
 
 
-@follows(Way.LEAVE)
+@follows(ResolutionKind.GIVE_UP)
 def give_up(box: Box) -> None:
-    _follow_way(box, "given-up", Way.LEAVE)
+    _follow_way(box, "given-up", ResolutionKind.GIVE_UP)
 
 
-@follows(Way.CO_OWN)
+@follows(ResolutionKind.SHARE)
 def share(box: Box) -> None:
-    _follow_way(box, "shared", Way.CO_OWN)
+    _follow_way(box, "shared", ResolutionKind.SHARE)
 
 
 def _run_command(box: Box, command: str) -> None:
@@ -78,7 +85,7 @@ def _follow_release(box: Box, name: str, keep: Callable[[dict[str, Any]], None],
     box.apply(text_of(wanted))
     keep(wanted)
     change = box.plan_one(text_of(without))
-    assert any(h.kind is HazardKind.REMOVAL_WILL_NOT_HAPPEN for h in change.hazards)
+    assert any(h.kind is RiskKind.REMOVAL_WILL_NOT_HAPPEN for h in change.risks)
     (release,) = change.releases
     (holder,) = release.holders
     assert (holder.keeper, release.is_gone) == (keeper, True)

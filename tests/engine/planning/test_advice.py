@@ -3,9 +3,9 @@
 import pytest
 
 from applyviz.engine.planning.conflicts.blocked_removals import Keeper
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.risks.advice import ADVICE, Advice
-from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.model import RiskLevel
 from applyviz.engine.risks.versions import REMOVED
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning import resolving  # noqa: F401 - its cases register themselves
@@ -14,7 +14,7 @@ from tests.engine.planning.cluster import Box
 
 
 def test_every_piece_of_advice_is_followed_somewhere():
-    assert set(CASES) == {*Advice, *Way, *Keeper}
+    assert set(CASES) == {*Advice, *ResolutionKind, *Keeper}
     assert set(ADVICE) == set(Advice)
 
 
@@ -38,8 +38,8 @@ def test_replicas_that_kubectl_applied_client_side_are_handed_over_too():
     wanted, without = workload("moved", replicas=3), workload("moved")
     box.apply(text_of(wanted), CLIENT)
 
-    told = find_advice(box.plan_one(text_of(wanted), neighbours=beside("moved")))
-    dropped = find_advice(box.plan_one(text_of(without), neighbours=beside("moved")))
+    told = find_advice(box.plan_one(text_of(wanted), related=beside("moved")))
+    dropped = find_advice(box.plan_one(text_of(without), related=beside("moved")))
 
     assert set(told) == {Advice.REPLICAS_HAND_OVER}  # leaving it out would scale to 1: its ownership moves first
-    assert dropped[Advice.REPLICAS_KEEP].severity is Severity.DANGER
+    assert dropped[Advice.REPLICAS_KEEP].level is RiskLevel.HIGH

@@ -57,7 +57,7 @@ def test_value_that_was_edited_names_its_field_manager(box):
 
     move = compare_changes(first, second, kind=bundled().find_kind(first.ref.gvk))
 
-    assert (move.first, move.second) == (Operation.UPDATE, Operation.REFUSED)
+    assert (move.first, move.second) == (Operation.UPDATE, Operation.BLOCKED)
     assert look(move)[0] == (COLOUR, None, Pair("red", "green"), Pair("blue", "green"), ["kubectl-edit"])
     assert [o.manager for o in move.movers] == ["kubectl-edit"]
 
@@ -120,7 +120,7 @@ def test_object_that_somebody_creates_meanwhile_moves_in_every_field():
 
     move = compare_changes(first, second)
 
-    assert (move.first, move.second) == (Operation.CREATE, Operation.REFUSED)
+    assert (move.first, move.second) == (Operation.CREATE, Operation.BLOCKED)
     assert look(move) == [(COLOUR, None, Pair(MISSING, "red"), Pair("blue", "red"), ["helm"])]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.exchange import Answer
-from applyviz.engine.planning.conflicts.server_errors import Complaint, locate, read_complaints
+from applyviz.engine.planning.conflicts.server_errors import ServerError, locate, read_server_errors
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
@@ -40,7 +40,7 @@ UNREADABLE = "json: cannot unmarshal {} into Go struct field {} of type string"
 def find_lines(message: str, causes: list[dict[str, str]] | None = None) -> list[tuple[str, int]]:
     (document,) = parse_manifests(MANIFEST, "web.yaml").documents
     answer = Answer(422, {"message": message, "details": {"causes": causes}}) if causes is not None else None
-    return [(c.field, c.position.line) for c in locate(read_complaints(message, answer), document)]
+    return [(c.field, c.position.line) for c in locate(read_server_errors(message, answer), document)]
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_causes_without_a_field_leave_the_text():
 def test_one_problem_is_told_once():
     twice = [{"field": "spec.replicas", "message": "must be positive"}] * 2
 
-    assert read_complaints("", Answer(422, {"details": {"causes": twice}})) == (
-        Complaint("spec.replicas", "must be positive"),
+    assert read_server_errors("", Answer(422, {"details": {"causes": twice}})) == (
+        ServerError("spec.replicas", "must be positive"),
     )
 
 
@@ -142,4 +142,4 @@ def test_plan_of_a_refused_object_names_the_line(mode, field):
     change = Box().plan_one(text, ApplyOptions(mode=mode))
 
     assert change.operation is Operation.ERROR
-    assert [(c.field, str(c.position)) for c in change.complaints] == [(field, "app.yaml:7:3")]
+    assert [(c.field, str(c.position)) for c in change.server_errors] == [(field, "app.yaml:7:3")]

@@ -9,15 +9,21 @@ import pytest
 from applyviz.engine.objects.errors import Conflict, OwnershipError
 from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
-from applyviz.engine.planning.conflicts.resolutions import Decision, Dispute, Way, apply_decisions, leave_all
+from applyviz.engine.planning.conflicts.resolutions import (
+    FieldConflict,
+    ResolutionChoice,
+    ResolutionKind,
+    apply_decisions,
+    leave_all,
+)
 from applyviz.engine.planning.digest.effects import find_difference
 from applyviz.engine.planning.model.plan import Operation, Versions
 from applyviz.engine.planning.model.server_managed import is_same_object
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.planning.simulation.dry_run_result import describe_conflicts, read_conflicts
-from applyviz.engine.planning.simulation.estimated_answers import Rehearsal
-from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers
+from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.engine.schema.builtin import bundled
 from tests.engine.planning.cluster import NOW, Box
 
@@ -45,11 +51,11 @@ def deployment(image: str, strategy: str = "Recreate") -> str:
     return POD_TEMPLATE.replace("STRATEGY", strategy).replace("IMAGE", image)
 
 
-def decide(text: str, path, way: Way):
+def decide(text: str, path, way: ResolutionKind):
     change = Box().plan_one(text)
     kind = bundled().find_kind(change.ref.gvk)
-    dispute = Dispute({}, change.versions.manifest, kind, "applyviz", NOW)
-    return apply_decisions(replace(dispute, live=change.versions.after), [Decision(path, "other", way)])
+    conflict_row = FieldConflict({}, change.versions.manifest, kind, "applyviz", NOW)
+    return apply_decisions(replace(conflict_row, live=change.versions.after), [ResolutionChoice(path, "other", way)])
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def decide(text: str, path, way: Way):
     ],
 )
 def test_entries_are_left_by_value_and_by_place(path, left):
-    decided = decide(SERVICE, path, Way.LEAVE)
+    decided = decide(SERVICE, path, ResolutionKind.GIVE_UP)
 
     before = Box().plan_one(SERVICE).versions.manifest["metadata"]
     assert decided.manifest["metadata"] == (before if left is None else left)
@@ -70,17 +76,17 @@ def test_entries_are_left_by_value_and_by_place(path, left):
 
 def test_manifest_that_only_held_what_is_disputed_cannot_be_applied():
     kind = bundled().find_kind(GroupVersionKind("", "v1", "ConfigMap"))
-    dispute = Dispute({"data": {"x": "1"}}, {"data": {"x": "2"}}, kind, "applyviz", NOW)
+    conflict_row = FieldConflict({"data": {"x": "1"}}, {"data": {"x": "2"}}, kind, "applyviz", NOW)
 
     with pytest.raises(OwnershipError, match="invalid object type"):
-        leave_all(dispute, (Conflict("other", "Update", "v1", "", ("f:data", "f:x"), "conflict"),))
+        leave_all(conflict_row, (Conflict("other", "Update", "v1", "", ("f:data", "f:x"), "conflict"),))
 
 
 def test_conflict_over_what_the_manifest_does_not_name_is_left_to_people():
     kind = bundled().find_kind(GroupVersionKind("", "v1", "ConfigMap"))
-    dispute = Dispute({"data": {"x": "1"}}, {"data": {"y": "2"}}, kind, "applyviz", NOW)
+    conflict_row = FieldConflict({"data": {"x": "1"}}, {"data": {"y": "2"}}, kind, "applyviz", NOW)
 
-    assert leave_all(dispute, (Conflict("other", "Update", "v1", "", ("f:data", "f:x"), "conflict"),)) is None
+    assert leave_all(conflict_row, (Conflict("other", "Update", "v1", "", ("f:data", "f:x"), "conflict"),)) is None
 
 
 def test_manager_entries_count_in_any_order_and_odd_ones_as_they_are():
@@ -133,9 +139,9 @@ def test_workload_that_restarts_as_a_whole_stops():
     box = Box()
     box.apply(deployment("a"))
     change = box.plan_one(deployment("b"))
-    other = Hazard(HazardKind.NO_LAST_APPLIED, change.ref)
+    other = Risk(RiskKind.NO_LAST_APPLIED, change.ref)
 
-    summary = summarize((replace(change, hazards=(other, *change.hazards)),))
+    summary = summarize((replace(change, risks=(other, *change.risks)),))
 
     assert (len(summary.stopped), summary.images_changed) == (1, 1)
 
@@ -177,8 +183,8 @@ def test_causes_that_are_no_conflicts_are_passed_over():
 
 def test_patch_that_was_refused_has_no_conflicts_to_look_for():
     gvk = GroupVersionKind("", "v1", "ConfigMap")
-    desk = Rehearsal(bundled().find_kind(gvk), NOW, {"metadata": {"name": "a"}})
+    answerer = EstimatedAnswers(bundled().find_kind(gvk), NOW, {"metadata": {"name": "a"}})
 
-    desk.check_conflicts(None)
+    answerer.check_conflicts(None)
     for content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH, JSON_PATCH):
-        desk.check_conflicts(Request("PATCH", "/p", {}, content_type, {}))
+        answerer.check_conflicts(Request("PATCH", "/p", {}, content_type, {}))

@@ -10,12 +10,12 @@ from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.planning.conflicts.file_edits import FileEdit
 from applyviz.engine.planning.conflicts.resolutions import (
-    Decision,
-    Dispute,
-    Way,
+    FieldConflict,
+    ResolutionChoice,
+    ResolutionKind,
     apply_decisions,
-    list_ways,
-    list_ways_together,
+    list_common_resolutions,
+    list_resolutions,
 )
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
@@ -44,22 +44,22 @@ def make_dispute(theirs: str = THEIRS, ours: str = OURS):
     box.apply(theirs, ApplyOptions(field_manager="other"))
     change = box.plan_one(ours)
     kind = bundled().find_kind(change.ref.gvk)
-    return Dispute(change.versions.live, change.versions.manifest, kind, "applyviz", NOW), change.conflicts
+    return FieldConflict(change.versions.live, change.versions.manifest, kind, "applyviz", NOW), change.conflicts
 
 
-def decide(way: Way, path=X):
-    return Decision(path, "other", way)
+def decide(way: ResolutionKind, path=X):
+    return ResolutionChoice(path, "other", way)
 
 
 def test_ways_are_shown_by_their_results():
-    dispute, conflicts = make_dispute()
+    conflict_row, conflicts = make_dispute()
 
-    ways = list_ways(dispute, conflicts[0])
+    ways = list_resolutions(conflict_row, conflicts[0])
 
     assert [(w.way, w.value, [o.manager for o in w.owners]) for w in ways] == [
-        (Way.TAKE_OVER, "ours", ["applyviz"]),
-        (Way.LEAVE, "theirs", ["other"]),
-        (Way.CO_OWN, "theirs", ["applyviz", "other"]),
+        (ResolutionKind.OVERWRITE, "ours", ["applyviz"]),
+        (ResolutionKind.GIVE_UP, "theirs", ["other"]),
+        (ResolutionKind.SHARE, "theirs", ["applyviz", "other"]),
     ]
     assert [w.edit for w in ways] == [
         None,
@@ -70,74 +70,74 @@ def test_ways_are_shown_by_their_results():
 
 def test_ways_of_many_conflicts_are_those_of_each():
     theirs = DEPLOYMENT.replace("REPLICAS", "1").replace("IMAGE", "theirs")
-    dispute, conflicts = make_dispute(theirs, DEPLOYMENT.replace("REPLICAS", "2").replace("IMAGE", "ours"))
+    conflict_row, conflicts = make_dispute(theirs, DEPLOYMENT.replace("REPLICAS", "2").replace("IMAGE", "ours"))
 
-    together = dict(list_ways_together(dispute, conflicts))
+    together = dict(list_common_resolutions(conflict_row, conflicts))
 
     assert [c.path for c in together] == [("f:spec", "f:replicas"), IMAGE]
     for conflict, ways in together.items():
-        alone = list_ways(dispute, conflict)
+        alone = list_resolutions(conflict_row, conflict)
         assert [replace(w, owners=()) for w in ways] == [replace(w, owners=()) for w in alone]
         assert [[o.manager for o in w.owners] for w in ways] == [[o.manager for o in w.owners] for w in alone]
 
 
 def test_undecided_conflict_stays_open():
-    dispute, _ = make_dispute()
+    conflict_row, _ = make_dispute()
 
-    decided = apply_decisions(dispute, [decide(Way.TAKE_OVER)])
+    decided = apply_decisions(conflict_row, [decide(ResolutionKind.OVERWRITE)])
 
     assert [c.path for c in decided.open_conflicts] == [Z]
     assert (decided.takes_over, decided.result) == (False, None)
 
 
 def test_mixed_decisions_edit_the_body_and_force_the_rest():
-    dispute, _ = make_dispute()
+    conflict_row, _ = make_dispute()
 
-    decided = apply_decisions(dispute, [decide(Way.TAKE_OVER), decide(Way.LEAVE, Z)])
+    decided = apply_decisions(conflict_row, [decide(ResolutionKind.OVERWRITE), decide(ResolutionKind.GIVE_UP, Z)])
 
     assert decided.manifest["data"] == {"x": "ours", "own": "ours"}
     assert decided.takes_over
     assert decided.result["data"] == {"x": "ours", "z": "theirs", "own": "ours"}
-    assert dispute.manifest["data"] == {"x": "ours", "z": "ours", "own": "ours"}
+    assert conflict_row.manifest["data"] == {"x": "ours", "z": "ours", "own": "ours"}
 
 
 def test_decisions_without_taking_over_need_no_force():
-    dispute, _ = make_dispute()
+    conflict_row, _ = make_dispute()
 
-    decided = apply_decisions(dispute, [decide(Way.CO_OWN), decide(Way.LEAVE, Z)])
+    decided = apply_decisions(conflict_row, [decide(ResolutionKind.SHARE), decide(ResolutionKind.GIVE_UP, Z)])
 
     assert (decided.takes_over, decided.manifest["data"]) == (False, {"x": "theirs", "own": "ours"})
 
 
 def test_leaving_the_only_field_leaves_no_empty_map_behind():
-    dispute, _ = make_dispute(ours="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: ours}\n")
+    conflict_row, _ = make_dispute(ours="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: ours}\n")
 
-    assert "data" not in apply_decisions(dispute, [decide(Way.LEAVE)]).manifest
+    assert "data" not in apply_decisions(conflict_row, [decide(ResolutionKind.GIVE_UP)]).manifest
 
 
 def test_decision_inside_a_list_finds_its_entry():
     theirs = DEPLOYMENT.replace("REPLICAS", "1").replace("IMAGE", "theirs")
-    dispute, _ = make_dispute(theirs, DEPLOYMENT.replace("REPLICAS", "1").replace("IMAGE", "ours"))
+    conflict_row, _ = make_dispute(theirs, DEPLOYMENT.replace("REPLICAS", "1").replace("IMAGE", "ours"))
 
-    left = apply_decisions(dispute, [decide(Way.LEAVE, IMAGE)])
-    kept = apply_decisions(dispute, [decide(Way.CO_OWN, IMAGE)])
+    left = apply_decisions(conflict_row, [decide(ResolutionKind.GIVE_UP, IMAGE)])
+    kept = apply_decisions(conflict_row, [decide(ResolutionKind.SHARE, IMAGE)])
 
     assert left.manifest["spec"]["template"]["spec"]["containers"] == [{"name": "web"}]
     assert kept.manifest["spec"]["template"]["spec"]["containers"] == [{"name": "web", "image": "theirs"}]
 
 
 def test_two_ways_for_one_field_are_refused():
-    dispute, _ = make_dispute()
+    conflict_row, _ = make_dispute()
 
     with pytest.raises(PlanError, match=r"\.data\.x was decided in two ways"):
-        apply_decisions(dispute, [decide(Way.LEAVE), decide(Way.CO_OWN)])
+        apply_decisions(conflict_row, [decide(ResolutionKind.GIVE_UP), decide(ResolutionKind.SHARE)])
 
 
 def test_decided_plan_is_sent_as_decided():
     box = Box()
     box.apply(THEIRS, ApplyOptions(field_manager="other"))
     key = ("", "ConfigMap", "default", "a")
-    decisions = {key: (decide(Way.TAKE_OVER), decide(Way.LEAVE, Z))}
+    decisions = {key: (decide(ResolutionKind.OVERWRITE), decide(ResolutionKind.GIVE_UP, Z))}
 
     plan = box.plan(OURS, decisions=decisions)
     box.run(plan)
@@ -154,9 +154,9 @@ def test_plan_stays_refused_while_a_conflict_is_open():
     box.apply(THEIRS, ApplyOptions(field_manager="other"))
     key = ("", "ConfigMap", "default", "a")
 
-    change = box.plan_one(OURS, decisions={key: (decide(Way.LEAVE),)})
+    change = box.plan_one(OURS, decisions={key: (decide(ResolutionKind.GIVE_UP),)})
 
-    assert change.operation is Operation.REFUSED
+    assert change.operation is Operation.BLOCKED
     assert len(change.conflicts) == 2
 
 
@@ -165,4 +165,4 @@ def test_decisions_of_other_objects_do_not_matter():
     box.apply(THEIRS, ApplyOptions(field_manager="other"))
     other = (*GroupVersionKind("", "v1", "ConfigMap")[::2], "default", "b")
 
-    assert box.plan_one(OURS, decisions={other: (decide(Way.LEAVE),)}).operation is Operation.REFUSED
+    assert box.plan_one(OURS, decisions={other: (decide(ResolutionKind.GIVE_UP),)}).operation is Operation.BLOCKED

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.planning.digest.fingerprint import digest_plan
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Plan
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlannedSet
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune
 from tests.engine.planning.cluster import Box
 
@@ -21,7 +21,7 @@ BEFORE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1', y
 AFTER = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: b}}\ndata: {x: '2', y: '7'}\n"
 
 
-def make_plan(mode: ApplyMode) -> Plan:
+def make_plan(mode: ApplyMode) -> PlannedSet:
     options = ApplyOptions(mode=mode)
     box = Box()
     box.apply(BEFORE, options)
@@ -31,7 +31,7 @@ def make_plan(mode: ApplyMode) -> Plan:
 PLANS = {mode: make_plan(mode) for mode in ApplyMode}
 
 
-def digest(plan: Plan) -> str:
+def digest(plan: PlannedSet) -> str:
     return digest_plan(plan, key=KEY, target="t", identity="i", policy_version="p@1", decisions=[])
 
 
@@ -68,12 +68,12 @@ def flip_leaves(value) -> Iterator[object]:
         yield flip(value)
 
 
-def with_change(plan: Plan, **values) -> Plan:
+def with_change(plan: PlannedSet, **values) -> PlannedSet:
     change = plan.changes[0]
     return replace(plan, changes=(replace(change, **values), *plan.changes[1:]))
 
 
-def with_request(plan: Plan, **values) -> Plan:
+def with_request(plan: PlannedSet, **values) -> PlannedSet:
     first, *rest = plan.changes[0].requests
     return with_change(plan, requests=(replace(first, **values), *rest))
 
@@ -107,28 +107,28 @@ def test_every_part_of_a_request_counts(mode, name):
 def test_every_leaf_of_a_body_and_of_a_query_counts(mode):
     plan = PLANS[mode]
     request = plan.changes[0].requests[0]
-    holes = {hole.path for hole in request.holes}
+    placeholders = {placeholder.path for placeholder in request.placeholders}
 
     bodies = list(flip_leaves(request.body))
-    same = [body for body in bodies if digest(with_request(plan, body=body, holes=())) == digest(plan)]
+    same = [body for body in bodies if digest(with_request(plan, body=body, placeholders=())) == digest(plan)]
     queries = [
         query for query in flip_leaves(dict(request.query)) if digest(with_request(plan, query=query)) == digest(plan)
     ]
 
     assert len(bodies) > 8
     assert (same, queries) == ([], [])
-    for hole in holes:
-        fewer = tuple(h for h in request.holes if h.path != hole)
-        assert digest(with_request(plan, holes=fewer)) != digest(plan)
+    for placeholder in placeholders:
+        fewer = tuple(h for h in request.placeholders if h.path != placeholder)
+        assert digest(with_request(plan, placeholders=fewer)) != digest(plan)
 
 
-def flip_change(change: ObjectChange) -> dict[str, dict[str, object]]:
+def flip_change(change: PlannedObject) -> dict[str, dict[str, object]]:
     """One thing of a change flipped, by its name."""
     live, after = dict(change.versions.live), dict(change.versions.after)
     ref = change.ref
     return {
         "step": {"step": change.step + 1},
-        "operation": {"operation": Operation.RECREATE},
+        "operation": {"operation": Operation.REPLACE},
         "name": {"ref": ref._replace(name="b")},
         "namespace": {"ref": ref._replace(namespace="other")},
         "group": {"ref": ref._replace(gvk=ref.gvk._replace(group="x"))},

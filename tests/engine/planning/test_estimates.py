@@ -157,7 +157,7 @@ def test_object_that_is_replaced_is_estimated_after_its_deletion():
     options = replace(CLIENT, is_replacing_on_error=True)
     change = plan_last(moved, options, box, can_dry_run=False)
 
-    assert change.operation is Operation.RECREATE
+    assert change.operation is Operation.REPLACE
     assert change.versions.after["spec"]["progressDeadlineSeconds"] == 600
 
 
@@ -329,6 +329,6 @@ def test_replaced_object_says_nothing_of_the_uid_that_only_the_server_chooses():
     box.intercept = refuse
     change = plan_last(job.replace("Never", "OnFailure"), replace(CLIENT, is_replacing_on_error=True), box)
 
-    assert change.operation is Operation.RECREATE
+    assert change.operation is Operation.REPLACE
     assert ".spec.template.spec.restartPolicy" in paths_of(change, FieldOperation.CHANGED)
     assert not [f for f in change.fields if "controller-uid" in render_path(f.path) or "selector" in str(f.path)]

@@ -11,8 +11,8 @@ import pytest
 from applyviz.engine.diff.masking import MaskPolicy, is_masked
 from applyviz.engine.manifests.parse import parse_manifests
 from applyviz.engine.objects.values import clone
-from applyviz.engine.planning.conflicts.file_edits import FileEdit, SourceText, make_patch, unify
-from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.conflicts.file_edits import EditedText, FileEdit, make_patch, unify
+from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.objects.masking import mask_change
 from applyviz.engine.planning.objects.previews import preview
@@ -96,7 +96,7 @@ def make_box():
 
 
 def plan(box, source, **context):
-    found = box.plan(source, sources={"app.yaml": SourceText(source)}, **context).changes
+    found = box.plan(source, sources={"app.yaml": EditedText(source)}, **context).changes
     return next(change for change in found if change.ref.name == "web")
 
 
@@ -118,7 +118,7 @@ def without_owners(obj):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("way", [Way.LEAVE, Way.CO_OWN])
+@pytest.mark.parametrize("way", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
 @pytest.mark.parametrize("name", SOURCES)
 def test_each_patch_ends_its_conflict(tmp_path, name, way, tool):
     box, source = make_box(), SOURCES[name]
@@ -139,7 +139,7 @@ def test_each_patch_ends_its_conflict(tmp_path, name, way, tool):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("way", [Way.LEAVE, Way.CO_OWN])
+@pytest.mark.parametrize("way", [ResolutionKind.GIVE_UP, ResolutionKind.SHARE])
 @pytest.mark.parametrize("name", SOURCES)
 def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, way, tool):
     box, source = make_box(), SOURCES[name]
@@ -155,10 +155,17 @@ def test_patched_source_plans_the_same_as_the_decisions(tmp_path, name, way, too
 
 
 def preview_decisions(change, way):
-    return [Decision(ways.path, manager, way) for ways in change.ways for manager in ways.managers]
+    return [ResolutionChoice(ways.path, manager, way) for ways in change.ways for manager in ways.managers]
 
 
-@pytest.mark.parametrize("ways", [(Way.LEAVE,) * 3, (Way.TAKE_OVER, Way.LEAVE, Way.CO_OWN), (Way.TAKE_OVER,) * 3])
+@pytest.mark.parametrize(
+    "ways",
+    [
+        (ResolutionKind.GIVE_UP,) * 3,
+        (ResolutionKind.OVERWRITE, ResolutionKind.GIVE_UP, ResolutionKind.SHARE),
+        (ResolutionKind.OVERWRITE,) * 3,
+    ],
+)
 def test_preview_is_what_the_next_plan_sends(ways):
     box = make_box()
     first = plan(box, BLOCK)
@@ -179,7 +186,7 @@ def test_preview_is_what_the_next_plan_sends(ways):
 def test_partly_decided_object_sends_nothing_yet():
     change = plan(make_box(), BLOCK)
 
-    shown = preview(change, {change.ways[0].path: Way.LEAVE})
+    shown = preview(change, {change.ways[0].path: ResolutionKind.GIVE_UP})
 
     assert (shown.request, len(shown.still_open), shown.is_edited, shown.takes_over) == (None, 2, True, False)
 
@@ -192,7 +199,7 @@ def test_patch_shows_no_line_of_another_document():
 
 
 def test_rendered_text_is_not_edited():
-    source = {"app.yaml": SourceText(BLOCK, "kustomize")}
+    source = {"app.yaml": EditedText(BLOCK, "kustomize")}
     (change,) = make_box().plan(BLOCK, sources=source).changes
 
     patches = {w.patch.reason for w in change.ways[0].ways if w.patch}
@@ -255,18 +262,18 @@ def patch_block(edits, sources, number=0, source=BLOCK):
 
 @pytest.mark.parametrize("edits", [[], [FileEdit(REPLICAS, 5, 3)]])
 def test_nothing_to_edit_is_no_patch(edits):
-    assert patch_block(edits, {"app.yaml": SourceText(BLOCK)}) is None
+    assert patch_block(edits, {"app.yaml": EditedText(BLOCK)}) is None
 
 
 NO_PATCHES = {
     "the text is not given": ({}, REPLICAS, "The text of the source is not at hand"),
     "the object has gone from the text": (
-        {"app.yaml": SourceText(OTHER)},
+        {"app.yaml": EditedText(OTHER)},
         REPLICAS,
         "No patch can be made: the object as applied is not in the file",
     ),
     "the field has gone from the text": (
-        {"app.yaml": SourceText(BLOCK)},
+        {"app.yaml": EditedText(BLOCK)},
         ("f:spec", "f:paused"),
         "No patch can be made: the field is not in the file",
     ),
@@ -286,7 +293,7 @@ def test_where_there_is_no_patch_it_is_told_what_to_do(name):
 def test_secret_in_the_same_list_hides_the_lines():
     source = LISTED + "- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n  stringData: {p: canary}\n"
 
-    patch = patch_block([FileEdit(REPLICAS, 3, 5)], {"app.yaml": SourceText(source)}, number=1, source=source)
+    patch = patch_block([FileEdit(REPLICAS, 3, 5)], {"app.yaml": EditedText(source)}, number=1, source=source)
 
     assert (patch.text, patch.reason) == (
         "",
@@ -324,13 +331,13 @@ def test_answers_of_a_secret_are_masked():
     box, source = Box(), theirs.replace("LTE=", "LTI=")
     box.apply(theirs, ApplyOptions(field_manager="other"))
     first = plan(box, source)
-    decisions = {first.ref.key: tuple(preview_decisions(first, Way.CO_OWN))}
+    decisions = {first.ref.key: tuple(preview_decisions(first, ResolutionKind.SHARE))}
 
     change = plan(box, source, decisions=decisions)
     masked = mask_change(change, tag_key=b"k")
 
     (answer,) = masked.answers
-    assert (answer.path, answer.manager, answer.way) == (("f:data", "f:p"), "other", Way.CO_OWN)
+    assert (answer.path, answer.manager, answer.way) == (("f:data", "f:p"), "other", ResolutionKind.SHARE)
     assert (is_masked(answer.edit.before), is_masked(answer.edit.after)) == (True, True)
     assert answer.edit.before != answer.edit.after
     assert answer.patch.reason == "The lines hold secret values, so they are not shown. Change data.p."
@@ -379,7 +386,7 @@ def test_lines_beside_a_password_are_not_shown_however_it_is_written(written):
     )
     change = plan(make_box(), source)
     image = next(ways for ways in change.ways if ways.path[-1] == "f:image")
-    (left,) = (way for way in image.ways if way.way is Way.LEAVE)
+    (left,) = (way for way in image.ways if way.way is ResolutionKind.GIVE_UP)
 
     masked = mask_change(replace(change, ways=(replace(image, ways=(left,)),)), tag_key=b"k")
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.errors import StalePlanError
-from applyviz.engine.objects.exchange import Hole, Request
+from applyviz.engine.objects.exchange import Placeholder, Request
 from applyviz.engine.planning.model.placeholders import fill, show, template
 
 LIVE = {"metadata": {"name": "a", "uid": "u2", "resourceVersion": "8"}}
 BODY = {"metadata": {"name": "a", "uid": "u1", "resourceVersion": "7"}, "data": {"x": "1"}}
-HOLES = (Hole(("f:metadata", "f:uid"), "uid"), Hole(("f:metadata", "f:resourceVersion"), "resourceVersion"))
-PATCH = Request("PATCH", "/p", {"fieldManager": "kubectl"}, body=BODY, holes=HOLES)
+HOLES = (
+    Placeholder(("f:metadata", "f:uid"), "uid"),
+    Placeholder(("f:metadata", "f:resourceVersion"), "resourceVersion"),
+)
+PATCH = Request("PATCH", "/p", {"fieldManager": "kubectl"}, body=BODY, placeholders=HOLES)
 
 
 def test_template_leaves_holes_open():
@@ -46,7 +49,10 @@ def test_fill_computes_managed_fields_of_a_migration():
         "/p",
         {"fieldManager": "kubectl"},
         body=[{"op": "replace", "value": None}, {"op": "replace", "value": None}],
-        holes=(Hole(("i:0", "f:value"), "managedFields"), Hole(("i:1", "f:value"), "resourceVersion")),
+        placeholders=(
+            Placeholder(("i:0", "f:value"), "managedFields"),
+            Placeholder(("i:1", "f:value"), "resourceVersion"),
+        ),
     )
 
     managed, version = (operation["value"] for operation in fill(request, live).body)
@@ -73,14 +79,14 @@ def test_object_without_a_version_is_stale():
 
 @pytest.mark.parametrize("path", [("i:0",), ("f:data", "f:x", "f:y")])
 def test_hole_that_is_nowhere_is_stale(path):
-    request = Request("PATCH", "/p", body={"data": {"x": "1"}}, holes=(Hole(path, "uid"),))
+    request = Request("PATCH", "/p", body={"data": {"x": "1"}}, placeholders=(Placeholder(path, "uid"),))
 
     with pytest.raises(StalePlanError, match="no place"):
         fill(request, LIVE)
 
 
 def test_hole_without_a_rule_is_stale():
-    request = Request("PATCH", "/p", body={}, holes=(Hole(("f:x",), "moon phase"),))
+    request = Request("PATCH", "/p", body={}, placeholders=(Placeholder(("f:x",), "moon phase"),))
 
     with pytest.raises(StalePlanError, match="nothing fills a hole of rule 'moon phase'"):
         fill(request, LIVE)

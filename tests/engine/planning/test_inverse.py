@@ -7,8 +7,8 @@ import pytest
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
-from applyviz.engine.planning.objects.revert import Inverse, invert
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
+from applyviz.engine.planning.objects.revert import Revert, invert
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
 
@@ -29,13 +29,13 @@ def make(kind, api_version="v1", **fields):
 
 def undo(operation, live=None, after=None, mode=ApplyMode.SERVER, about=None):
     ref = ObjectRef.from_object(about or live or after)
-    change = ObjectChange(ref, operation, Versions(live=live, after=after))
+    change = PlannedObject(ref, operation, Versions(live=live, after=after))
     root = bundled().find_kind(ref.gvk).root
     return invert(change, mode=mode, manager="me", root=root)
 
 
 def test_unchanged_object_has_nothing_to_undo():
-    assert undo(Operation.UNCHANGED, make("ConfigMap")) == Inverse()
+    assert undo(Operation.UNCHANGED, make("ConfigMap")) == Revert()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_client_side_keeps_what_was_last_applied(annotation, data):
     live = make("ConfigMap", metadata={"annotations": annotations}, data={"a": "1", "b": "1"}, immutable=True)
     after = make("ConfigMap", metadata={"annotations": annotations}, data={"a": "2", "b": "1"}, immutable=True)
 
-    found = undo(Operation.RECREATE, live, after, ApplyMode.CLIENT)
+    found = undo(Operation.REPLACE, live, after, ApplyMode.CLIENT)
 
     assert found.manifest == make("ConfigMap", data=data)
     assert found.notes == (

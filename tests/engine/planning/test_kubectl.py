@@ -9,7 +9,7 @@ import pytest
 from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
@@ -23,13 +23,13 @@ LIVE = last_applied.attach(
 
 
 def make_change(**versions):
-    return ObjectChange(ObjectRef(GVK, "shop", "a"), Operation.UPDATE, Versions(**versions))
+    return PlannedObject(ObjectRef(GVK, "shop", "a"), Operation.UPDATE, Versions(**versions))
 
 
 def list_writes(change, mode=ApplyMode.CLIENT, kind=KIND):
     options = ApplyOptions(mode=mode, field_manager="me", namespace="shop")
     found = list_kubectl_writes(change, options=options, resource=RESOURCE, kind=kind)
-    return found and [(r.method, r.path, r.query.get("force"), r.holes) for r in found]
+    return found and [(r.method, r.path, r.query.get("force"), r.placeholders) for r in found]
 
 
 def test_absent_object_is_created_in_its_namespace():
@@ -61,7 +61,7 @@ def test_object_without_manifest_or_with_a_broken_annotation_gives_none():
 def test_object_of_the_whole_cluster_is_sent_without_a_namespace(mode):
     gvk = GroupVersionKind("", "v1", "Namespace")
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-    change = ObjectChange(ObjectRef(gvk, "", "shop"), Operation.CREATE, Versions(manifest=manifest))
+    change = PlannedObject(ObjectRef(gvk, "", "shop"), Operation.CREATE, Versions(manifest=manifest))
 
     writes = list_kubectl_writes(
         change, options=ApplyOptions(mode=mode), resource=bundled().find_resource(gvk), kind=bundled().find_kind(gvk)

@@ -35,7 +35,7 @@ def filled(*names: str) -> Box:
     return box
 
 
-def test_named_object_is_deleted_and_its_neighbours_stay():
+def test_named_object_is_deleted_and_its_neighbors_stay():
     box = filled("a", "b", "c")
 
     plan = box.plan(config("a"), deleting(name_one(box, "b")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.planning.sets.dependencies import find_needs
+from applyviz.engine.planning.sets.dependencies import find_dependencies
 
 POD = {
     "serviceAccountName": "runner",
@@ -32,7 +32,7 @@ POD = {
 
 def needs(obj, namespace="shop"):
     obj = {"metadata": {"name": "a", "namespace": namespace}, **obj}
-    found = find_needs(ObjectRef.from_object(obj), obj)
+    found = find_dependencies(ObjectRef.from_object(obj), obj)
     return sorted(f"{kind} {space}/{name}" if space else f"{kind} {name}" for _, kind, space, name in found)
 
 

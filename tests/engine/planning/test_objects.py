@@ -11,7 +11,7 @@ from applyviz.engine.planning.digest.effects import find_difference
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.model.summary import summarize
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import SchemaOrigin
 from tests.engine.planning.cluster import Box
@@ -57,13 +57,13 @@ def test_absent_object_is_created_as_the_server_confirms(options):
 def test_client_side_create_is_a_post():
     (request,) = Box().plan_one(CONFIG, CLIENT).requests
 
-    assert (request.method, request.path, request.holes) == ("POST", "/api/v1/namespaces/default/configmaps", ())
+    assert (request.method, request.path, request.placeholders) == ("POST", "/api/v1/namespaces/default/configmaps", ())
 
 
 def test_server_side_create_is_bound_to_absence():
     (request,) = Box().plan_one(CONFIG, SERVER).requests
 
-    assert (request.method, request.body["metadata"]["resourceVersion"], request.holes) == ("PATCH", "1", ())
+    assert (request.method, request.body["metadata"]["resourceVersion"], request.placeholders) == ("PATCH", "1", ())
 
 
 @pytest.mark.parametrize("options", [CLIENT, SERVER])
@@ -76,7 +76,7 @@ def test_update_is_bound_to_the_object_as_read(options):
 
     bound = {k: request.body["metadata"][k] for k in ("uid", "resourceVersion")}
     assert bound == {"uid": live["uid"], "resourceVersion": live["resourceVersion"]}
-    assert [(h.path, h.rule) for h in request.holes] == [
+    assert [(h.path, h.rule) for h in request.placeholders] == [
         (("f:metadata", "f:uid"), "uid"),
         (("f:metadata", "f:resourceVersion"), "resourceVersion"),
     ]
@@ -140,7 +140,7 @@ def test_conflicts_refuse_the_whole_object():
 
     change = box.plan_one(CHANGED, SERVER)
 
-    assert change.operation is Operation.REFUSED
+    assert change.operation is Operation.BLOCKED
     assert [(c.manager, c.path) for c in change.conflicts] == [("other", ("f:data", "f:x"))]
     assert change.certainty is Certainty.ESTIMATED
     assert change.certainty_reason == "the dry run stopped at the conflict; the rest is calculated locally"
@@ -170,7 +170,7 @@ def test_refused_object_tells_what_else_would_change():
     assert change.versions.live["data"]["x"] == change.versions.after["data"]["x"] == "theirs"
     assert change.versions.manifest["data"]["x"] == "ours"
     assert next(f.detail for f in change.fields if f.path == ("f:data", "f:x")) == "other"
-    assert HazardKind.ADMISSION_CHANGED not in {h.kind for h in change.hazards}
+    assert RiskKind.ADMISSION_CHANGED not in {h.kind for h in change.risks}
 
 
 def test_refused_object_restarts_no_pod_yet():
@@ -180,8 +180,8 @@ def test_refused_object_restarts_no_pod_yet():
 
     plan = box.plan(ours, SERVER)
 
-    assert plan.changes[0].operation is Operation.REFUSED
-    assert HazardKind.PODS_RESTART in {h.kind for h in plan.changes[0].hazards}
+    assert plan.changes[0].operation is Operation.BLOCKED
+    assert RiskKind.PODS_RESTART in {h.kind for h in plan.changes[0].risks}
     assert summarize(plan.changes).restarts == ()
 
 
@@ -191,7 +191,7 @@ def test_conflicts_are_calculated_when_no_dry_run_may_be_made():
 
     change = box.plan_one(CHANGED, SERVER, can_dry_run=False)
 
-    assert (change.operation, change.certainty) == (Operation.REFUSED, Certainty.ESTIMATED)
+    assert (change.operation, change.certainty) == (Operation.BLOCKED, Certainty.ESTIMATED)
     assert [c.manager for c in change.conflicts] == ["other"]
 
 
@@ -223,7 +223,7 @@ def test_immutable_field_is_made_anew_only_when_asked(mode):
 
     change = box.plan_one(DEPLOYMENT.replace("APP", "b"), options)
 
-    assert (change.operation, change.method) == (Operation.RECREATE, "delete + create")
+    assert (change.operation, change.method) == (Operation.REPLACE, "delete + create")
     assert [r.method for r in change.requests] == ["DELETE", "POST" if mode is ApplyMode.CLIENT else "PATCH"]
     assert set(change.requests[0].body["preconditions"]) == {"uid", "resourceVersion"}
     assert change.certainty is Certainty.ESTIMATED
@@ -346,7 +346,7 @@ def test_conflicts_that_only_the_server_sees_are_told_in_its_words():
     assert [(c.manager, c.operation, c.message) for c in change.conflicts] == [
         ("far", "Update", 'conflict with "far" using v1: .data.x')
     ]
-    assert change.operation is Operation.REFUSED
+    assert change.operation is Operation.BLOCKED
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
 from applyviz.engine.planning.sets.order import order_steps, rank_kind
 from applyviz.engine.requests.options import Order
 
 
-def change(api_version: str, kind: str, operation: Operation = Operation.CREATE) -> ObjectChange:
+def change(api_version: str, kind: str, operation: Operation = Operation.CREATE) -> PlannedObject:
     gvk = GroupVersionKind.from_api_version(api_version, kind)
-    return ObjectChange(ObjectRef(gvk, "", kind.lower()), operation, Versions())
+    return PlannedObject(ObjectRef(gvk, "", kind.lower()), operation, Versions())
 
 
 KINDS = [

@@ -1,4 +1,4 @@
-"""Which changes of a plan are alike, who deviates, and where hazards and field managers are."""
+"""Which changes of a plan are alike, who deviates, and where risks and field managers are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.digest.serialize import from_json, to_json
-from applyviz.engine.planning.model.overview import Alike, Found, Held, Overviewer
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Versions
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.planning.model.overview import Alike, Held, Overviewer, OverviewRow
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, Versions
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from tests.engine.planning.overviews import read_overview
 
 VERSION, COLOUR = paths.fields("metadata", "labels", "version"), paths.fields("spec", "colour")
@@ -27,7 +27,7 @@ def update(name: str, *moves: tuple[paths.FieldPath, str, str], operation: Opera
 
     fields = tuple(FieldReason(m[0], FieldOperation.CHANGED, Reason.MANIFEST_SETS) for m in moves)
     ref = ObjectRef(GroupVersionKind("", "v1", "Service"), "shop", name)
-    return ObjectChange(ref, operation, Versions(live=build(1), after=build(2)), fields=fields, **values)
+    return PlannedObject(ref, operation, Versions(live=build(1), after=build(2)), fields=fields, **values)
 
 
 def test_three_of_the_same_values_are_one_group_and_others_are_exceptions():
@@ -63,11 +63,11 @@ def test_same_fields_with_values_of_their_own_are_alike_in_shape():
 
 
 def test_entries_of_lists_count_as_one_in_a_shape():
-    def image(name: str) -> ObjectChange:
+    def image(name: str) -> PlannedObject:
         path = (*paths.fields("spec", "containers"), paths.key({"name": name}), "f:image")
         versions = Versions(*(None, None), *({"spec": {"containers": [{"name": name, "image": i}]}} for i in "12x"))
         reason = FieldReason(path, FieldOperation.CHANGED, Reason.MANIFEST_SETS)
-        return ObjectChange(update(name).ref, Operation.UPDATE, versions, fields=(reason,))
+        return PlannedObject(update(name).ref, Operation.UPDATE, versions, fields=(reason,))
 
     assert [(a.members, a.is_same) for a in read_overview([image(n) for n in "abc"]).alike] == [((0, 1, 2), False)]
 
@@ -75,7 +75,7 @@ def test_entries_of_lists_count_as_one_in_a_shape():
 def test_long_values_and_bookkeeping_are_left_out():
     changes = [update(name, (VERSION, "v1", "x" * 300)) for name in "abc"]
     kept = [
-        ObjectChange(
+        PlannedObject(
             c.ref,
             c.operation,
             c.versions,
@@ -88,11 +88,11 @@ def test_long_values_and_bookkeeping_are_left_out():
     assert read_overview(kept).alike == ()
 
 
-def test_hazards_come_loudest_first_and_managers_by_name():
-    hazards = (
-        Hazard(HazardKind.SECRET_CONTENT, Severity.INFO),
-        Hazard(HazardKind.PODS_RESTART, Severity.WARNING),
-        Hazard(HazardKind.PODS_RESTART, Severity.WARNING),
+def test_risks_come_loudest_first_and_managers_by_name():
+    risks = (
+        Risk(RiskKind.SECRET_CONTENT, RiskLevel.INFO),
+        Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),
+        Risk(RiskKind.PODS_RESTART, RiskLevel.MEDIUM),
     )
     owned = FieldReason(
         VERSION,
@@ -102,13 +102,13 @@ def test_hazards_come_loudest_first_and_managers_by_name():
         owners_after=(Owner("ci", "Apply"),),
     )
     change = update("a")
-    changes = [change, ObjectChange(change.ref, Operation.UNCHANGED, Versions(), fields=(owned,), hazards=hazards)]
+    changes = [change, PlannedObject(change.ref, Operation.UNCHANGED, Versions(), fields=(owned,), risks=risks)]
 
     found = read_overview(changes)
 
-    assert found.hazards == (
-        Found(HazardKind.PODS_RESTART, Severity.WARNING, (1,)),
-        Found(HazardKind.SECRET_CONTENT, Severity.INFO, (1,)),
+    assert found.risks == (
+        OverviewRow(RiskKind.PODS_RESTART, RiskLevel.MEDIUM, (1,)),
+        OverviewRow(RiskKind.SECRET_CONTENT, RiskLevel.INFO, (1,)),
     )
     assert found.managers == (Held("ci", (1,)), Held("helm", (1,)))
 

@@ -3,12 +3,12 @@
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.requests.options import ApplyOptions, Prune, PruneMode
-from applyviz.engine.risks.model import HazardKind, Severity
+from applyviz.engine.risks.model import RiskKind, RiskLevel
 from tests.engine.planning.advice import CLIENT
 from tests.engine.planning.cluster import Box
 from tests.engine.planning.test_objects import DEPLOYMENT
 
-HIGH, INFO = Severity.DANGER, Severity.INFO
+HIGH, INFO = RiskLevel.HIGH, RiskLevel.INFO
 FORCING = ApplyOptions(takes_over=True)
 OTHER = ApplyOptions(field_manager="other")
 
@@ -18,15 +18,15 @@ def config_map(value):
 
 
 def find_risks(change, *kinds):
-    wanted = kinds or (HazardKind.FORCED, HazardKind.REPLACED, HazardKind.DELETED)
-    return [(h.kind, h.severity, dict(h.facts)) for h in change.hazards if h.kind in wanted]
+    wanted = kinds or (RiskKind.FORCED, RiskKind.REPLACED, RiskKind.DELETED)
+    return [(h.kind, h.level, dict(h.facts)) for h in change.risks if h.kind in wanted]
 
 
 def test_overwriting_fields_of_others_is_a_high_risk_that_names_them():
     box = Box()
     box.apply(config_map("theirs"), OTHER)
 
-    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(HazardKind.FORCED, HIGH, {"owners": "other"})]
+    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(RiskKind.FORCED, HIGH, {"owners": "other"})]
 
 
 def test_force_that_overwrites_nothing_is_no_risk():
@@ -34,15 +34,15 @@ def test_force_that_overwrites_nothing_is_no_risk():
     created = box.plan_one(config_map("theirs"), FORCING)
     box.apply(config_map("theirs"), OTHER)
 
-    assert find_risks(created) == [(HazardKind.FORCED, INFO, {"owners": ""})]
-    assert find_risks(box.plan_one(config_map("theirs"), FORCING)) == [(HazardKind.FORCED, INFO, {"owners": ""})]
+    assert find_risks(created) == [(RiskKind.FORCED, INFO, {"owners": ""})]
+    assert find_risks(box.plan_one(config_map("theirs"), FORCING)) == [(RiskKind.FORCED, INFO, {"owners": ""})]
 
 
 def test_taking_over_from_client_side_apply_is_not_forcing():
     box = Box()
     box.apply(config_map("theirs"), CLIENT)
 
-    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(HazardKind.FORCED, INFO, {"owners": ""})]
+    assert find_risks(box.plan_one(config_map("ours"), FORCING)) == [(RiskKind.FORCED, INFO, {"owners": ""})]
 
 
 def test_without_force_nothing_is_forced():
@@ -58,8 +58,8 @@ def test_replacing_is_a_high_risk():
 
     change = box.plan_one(DEPLOYMENT.replace("APP", "b"), ApplyOptions(is_replacing_on_error=True))
 
-    assert change.operation is Operation.RECREATE
-    assert find_risks(change) == [(HazardKind.REPLACED, HIGH, {"kind": "Deployment", "name": "web"})]
+    assert change.operation is Operation.REPLACE
+    assert find_risks(change) == [(RiskKind.REPLACED, HIGH, {"kind": "Deployment", "name": "web"})]
 
 
 def test_deleting_is_a_high_risk():
@@ -71,7 +71,7 @@ def test_deleting_is_a_high_risk():
     (change,) = box.plan("", ApplyOptions(prune=prune)).changes
 
     assert change.operation is Operation.PRUNE
-    assert find_risks(change) == [(HazardKind.DELETED, HIGH, {"kind": "ConfigMap", "name": "a"})]
+    assert find_risks(change) == [(RiskKind.DELETED, HIGH, {"kind": "ConfigMap", "name": "a"})]
 
 
 def test_webhook_that_is_down_leaves_an_estimate():

@@ -16,7 +16,7 @@ from applyviz.engine.planning.digest.serialize import (
     options_to_json,
     to_json,
 )
-from applyviz.engine.planning.model.plan import Plan
+from applyviz.engine.planning.model.plan import PlannedSet
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Prune, PruneMode
 from tests.engine.planning.cluster import Box
 
@@ -46,14 +46,14 @@ def plan_update():
 def test_plan_comes_back_as_it_was():
     plan = plan_update()
 
-    assert from_json(Plan, through_text(to_json(plan))) == plan
+    assert from_json(PlannedSet, through_text(to_json(plan))) == plan
 
 
 def test_change_comes_back_as_it_was():
     (change,) = plan_update().changes
 
     assert change.fields
-    assert change.hazards
+    assert change.risks
     assert change_from_json(through_text(change_to_json(change))) == change
 
 
@@ -68,7 +68,7 @@ def test_sender_reads_a_change_without_what_explains():
         change.versions,
         change.requests,
     )
-    assert (core.fields, core.hazards) == ((), ())
+    assert (core.fields, core.risks) == ((), ())
 
 
 def test_options_come_back_as_they_were():

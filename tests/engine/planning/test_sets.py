@@ -12,7 +12,7 @@ from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets.planner import SetPlanner, drive
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, Order, Prune, PruneMode
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
@@ -211,13 +211,13 @@ def test_allowlist_that_names_no_kind_is_a_problem():
     assert [p.reason for p in plan.problems] == ['no matches for kind "Nothing" in version "v1"']
 
 
-def test_pruning_much_is_a_hazard():
+def test_pruning_much_is_a_risk():
     box = Box()
     box.apply("".join(config(f"c{n}") for n in range(4)), CLIENT)
 
     plan = box.plan(config("c0"), prune_by_allowlist("core/v1/ConfigMap"))
 
-    shares = [h for c in plan.changes for h in c.hazards if h.kind is HazardKind.PRUNE_SHARE]
+    shares = [h for c in plan.changes for h in c.risks if h.kind is RiskKind.PRUNE_SHARE]
     assert [h.facts for h in shares] == [{"pruned": "3", "members": "4"}]
 
 

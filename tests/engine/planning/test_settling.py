@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import clone
-from applyviz.engine.planning.conflicts.file_edits import SourceText
-from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.conflicts.file_edits import EditedText
+from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.planning.objects.previews import preview
 from applyviz.engine.requests.options import ApplyOptions
@@ -40,14 +40,14 @@ def test_very_many_conflicts_have_the_ways_that_few_have():
 
     change = box.plan_one(config("ours", 41))
 
-    assert (change.operation, len(change.ways)) == (Operation.REFUSED, 41)
+    assert (change.operation, len(change.ways)) == (Operation.BLOCKED, 41)
     assert [ways.path for ways in change.ways] == [("f:data", f"f:k{n:02}") for n in range(41)]
     few = box.plan_one(config("ours", 40))
     assert list(map(tell, change.ways[:40])) == list(map(tell, few.ways))
     assert [(w.way, w.value, [o.manager for o in w.owners]) for w in change.ways[40].ways] == [
-        (Way.TAKE_OVER, "ours", ["applyviz"]),
-        (Way.LEAVE, "theirs", ["other"]),
-        (Way.CO_OWN, "theirs", ["applyviz", "other"]),
+        (ResolutionKind.OVERWRITE, "ours", ["applyviz"]),
+        (ResolutionKind.GIVE_UP, "theirs", ["other"]),
+        (ResolutionKind.SHARE, "theirs", ["applyviz", "other"]),
     ]
 
 
@@ -55,11 +55,11 @@ def test_very_many_conflicts_say_where_their_edits_are():
     box = Box()
     box.apply(config("theirs", 201), OTHER)
     text = config("ours", 201)
-    sources = {"m.yaml": SourceText(text)}
+    sources = {"m.yaml": EditedText(text)}
     field = ("f:data", "f:k07")
 
     change = box.plan_one(text, sources=sources)
-    left = {KEY: tuple(Decision(ways.path, "other", Way.LEAVE) for ways in change.ways)}
+    left = {KEY: tuple(ResolutionChoice(ways.path, "other", ResolutionKind.GIVE_UP) for ways in change.ways)}
     decided = box.plan_one(text, sources=sources, decisions=left)
 
     take_over, leave, _keep = next(ways for ways in change.ways if ways.path == field).ways
@@ -82,18 +82,18 @@ def test_conflicts_over_ownership_that_cannot_be_read_stay_open_without_ways():
     live["metadata"]["managedFields"][0]["operation"] = "Merge"
     answers = {"GET": Answer(200, live), "PATCH": refuse_for("other", ".data.k00")}
     box.intercept = lambda request: answers[request.method] if request.path == PATH else None
-    decisions = {KEY: (Decision(("f:data", "f:k00"), "other", Way.LEAVE),)}
+    decisions = {KEY: (ResolutionChoice(("f:data", "f:k00"), "other", ResolutionKind.GIVE_UP),)}
 
     change = box.plan_one(config("ours"), decisions=decisions)
 
-    assert (change.operation, change.ways, change.answers) == (Operation.REFUSED, (), ())
+    assert (change.operation, change.ways, change.answers) == (Operation.BLOCKED, (), ())
     assert [c.manager for c in change.conflicts] == ["other"]
 
 
 def test_object_that_nothing_is_sent_for_has_an_empty_preview():
     change = Box().plan_one(config("ours").replace("{name: a}", "{name: a, namespace: nowhere}"))
 
-    shown = preview(change, {("f:data", "f:k00"): Way.LEAVE})
+    shown = preview(change, {("f:data", "f:k00"): ResolutionKind.GIVE_UP})
 
     assert (change.operation, change.requests) == (Operation.ERROR, ())
     assert (shown.fields, shown.still_open, shown.request) == ((), (), None)
@@ -107,4 +107,4 @@ def test_plan_without_notes_does_the_same_and_tells_no_reasons():
     noted, bare = (box.plan_one(config("two"), has_notes=has_notes) for has_notes in (True, False))
 
     assert noted.fields
-    assert bare == replace(noted, fields=(), hazards=(), releases=())
+    assert bare == replace(noted, fields=(), risks=(), releases=())

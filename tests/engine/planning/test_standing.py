@@ -1,13 +1,13 @@
-"""Do standing rules decide what they name, and nothing else; and is a plan that they decided another plan?"""
+"""Do conflict rules decide what they name, and nothing else; and is a plan that they decided another plan?"""
 
 from __future__ import annotations
 
 from applyviz.engine.objects.exchange import MERGE_PATCH, Request
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.digest.fingerprint import digest_effect
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.planning.objects.conflict_rules import RuleWay, StandingRule, is_left_out
+from applyviz.engine.planning.objects.conflict_rules import FieldRule, RuleWay, is_left_out
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from tests.engine.planning.cluster import Box
 
@@ -29,7 +29,7 @@ spec:
 
 def make_rule(way=RuleWay.LEAVE, **values):
     named = {"group": "apps", "kind": "Deployment", "namespace": "default", "name": "w*", "manager": SCALER}
-    return StandingRule(**{"number": 7, "path": REPLICAS, "way": way, **named, **values})
+    return FieldRule(**{"number": 7, "path": REPLICAS, "way": way, **named, **values})
 
 
 def scale(box, replicas):
@@ -54,7 +54,7 @@ def test_rule_leaves_a_field_to_the_autoscaler():
     change = box.plan_one(DEPLOYMENT.replace("one", "two"), rules=(make_rule(),))
 
     assert (change.operation, change.conflicts) == (Operation.UPDATE, ())
-    assert name_answers(change) == [(REPLICAS, SCALER, Way.LEAVE, 7)]
+    assert name_answers(change) == [(REPLICAS, SCALER, ResolutionKind.GIVE_UP, 7)]
     assert "replicas" not in change.requests[0].body["spec"]
     assert change.versions.after["spec"]["replicas"] == 5
 
@@ -78,7 +78,7 @@ def test_rule_takes_over_only_from_whom_it_names():
     by_other = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER, manager="kubectl-edit"),))
 
     assert (by_name.operation, by_name.requests[0].query["force"]) == (Operation.UPDATE, "true")
-    assert (by_other.operation, name_answers(by_other)) == (Operation.REFUSED, [])
+    assert (by_other.operation, name_answers(by_other)) == (Operation.BLOCKED, [])
 
 
 def test_field_of_two_managers_is_not_forced_by_a_rule_for_one():
@@ -88,7 +88,7 @@ def test_field_of_two_managers_is_not_forced_by_a_rule_for_one():
     change = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER),))
     for_all = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER, manager=""),))
 
-    assert change.operation is Operation.REFUSED
+    assert change.operation is Operation.BLOCKED
     assert change.ways[0].managers == ("helm", SCALER)
     assert (for_all.operation, for_all.requests[0].query["force"]) == (Operation.UPDATE, "true")
 
@@ -96,11 +96,11 @@ def test_field_of_two_managers_is_not_forced_by_a_rule_for_one():
 def test_decision_goes_before_a_rule():
     box = make_box()
     key = ("apps", "Deployment", "default", "web")
-    decisions = {key: (Decision(REPLICAS, SCALER, Way.TAKE_OVER),)}
+    decisions = {key: (ResolutionChoice(REPLICAS, SCALER, ResolutionKind.OVERWRITE),)}
 
     change = box.plan_one(DEPLOYMENT, rules=(make_rule(),), decisions=decisions)
 
-    assert name_answers(change) == [(REPLICAS, SCALER, Way.TAKE_OVER, 0)]
+    assert name_answers(change) == [(REPLICAS, SCALER, ResolutionKind.OVERWRITE, 0)]
 
 
 def test_rule_names_its_objects():
@@ -150,7 +150,7 @@ def test_field_left_out_of_comparison_may_move():
     box.intercept = stamp
     changed = text.replace("NEW", "NEWER")
     path = ("f:metadata", "f:annotations", "f:stamp")
-    rule = StandingRule(1, "", "ConfigMap", "", "*", path, RuleWay.IGNORE)
+    rule = FieldRule(1, "", "ConfigMap", "", "*", path, RuleWay.IGNORE)
 
     moved = {digest_effect(box.plan_one(changed), key=b"k") for _ in range(2)}
     still = {digest_effect(box.plan_one(changed, rules=(rule,)), key=b"k") for _ in range(2)}

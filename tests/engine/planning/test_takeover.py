@@ -12,7 +12,7 @@ from applyviz.engine.explain.reasons import FieldOperation, Reason
 from applyviz.engine.objects.exchange import JSON, MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.paths import render_path
 from applyviz.engine.ownership.managed_fields import read_owners
-from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.model import placeholders
 from applyviz.engine.planning.model.plan import Certainty, Operation
 from applyviz.engine.planning.model.server_managed import is_same_object
@@ -161,7 +161,7 @@ def test_update_that_is_refused_is_the_refusal_of_the_object():
 def test_switched_off_the_manager_of_client_side_apply_conflicts():
     change = made_client_side().plan_one(AFTER, options(takes_client_side=False))
 
-    assert change.operation is Operation.REFUSED
+    assert change.operation is Operation.BLOCKED
     assert {c.manager for c in change.conflicts} == {"kubectl-client-side-apply"}
 
 
@@ -175,10 +175,10 @@ def test_others_conflict_as_before_and_are_resolved_on_top_of_the_move():
 
     refused = box.plan_one(CHANGED, options())
 
-    assert (refused.operation, refused.certainty) == (Operation.REFUSED, Certainty.ESTIMATED)
+    assert (refused.operation, refused.certainty) == (Operation.BLOCKED, Certainty.ESTIMATED)
     assert [c.manager for c in refused.conflicts] == ["kubectl-edit"]
     (ways,) = refused.ways
-    decisions = {refused.ref.key: (Decision(ways.path, "kubectl-edit", Way.TAKE_OVER),)}
+    decisions = {refused.ref.key: (ResolutionChoice(ways.path, "kubectl-edit", ResolutionKind.OVERWRITE),)}
     plan = box.plan(CHANGED, options(), decisions=decisions)
     box.run(plan)
     assert [r.purpose for r in plan.changes[0].requests] == ["migrate", "apply"]

@@ -9,20 +9,20 @@ import pytest
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.conflicts.server_errors import Complaint
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.conflicts.server_errors import ServerError
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects import withheld_messages
 from applyviz.engine.planning.objects.live_values import NOT_SHOWN, withhold_live
 from applyviz.engine.planning.objects.masking import mask_change
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 
 REF = ObjectRef(GroupVersionKind("", "v1", "Secret"), "default", "login")
 MANIFEST = {"kind": "Secret", "stringData": {"password": "the-password"}, "list": [{"a": 1}]}
 KEY = b"k" * 32
 
 
-def change(**values: object) -> ObjectChange:
-    return ObjectChange(
+def change(**values: object) -> PlannedObject:
+    return PlannedObject(
         REF, Operation.ERROR, Versions(manifest=MANIFEST, live={"data": {"password": "bGl2ZQ=="}}), **values
     )
 
@@ -37,8 +37,8 @@ def test_refusal_is_told_by_code_reason_and_fields():
 
     assert told == f"the server refused it (422 Invalid) at .stringData.password; {withheld_messages.WITHHELD}"
     assert withheld_messages.describe_withheld(0, "no word") == f"the server refused it; {withheld_messages.WITHHELD}"
-    assert withheld_messages.name_fields([Complaint("list[0].a", "x")], MANIFEST) == (".list[0].a",)
-    assert withheld_messages.name_fields([Complaint("list[7].a", "x")], MANIFEST) == (".list",)
+    assert withheld_messages.name_fields([ServerError("list[0].a", "x")], MANIFEST) == (".list[0].a",)
+    assert withheld_messages.name_fields([ServerError("list[7].a", "x")], MANIFEST) == (".list",)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_words_leave_errors_warnings_and_conflicts():
         error="theirs",
         warnings=("theirs", "theirs"),
         conflicts=conflicts,
-        complaints=(Complaint("stringData.password", "theirs"), Complaint("", "theirs")),
+        server_errors=(ServerError("stringData.password", "theirs"), ServerError("", "theirs")),
         refusal=Refusal(400, "BadRequest"),
     )
 
@@ -72,7 +72,7 @@ def test_words_leave_errors_warnings_and_conflicts():
     assert "theirs" not in str(shown)
     assert "(400 BadRequest) at .stringData.password" in shown.error
     assert [c.message for c in shown.conflicts] == ["ours", 'conflict with "x"']
-    assert len(shown.warnings) == len(shown.complaints) == 1
+    assert len(shown.warnings) == len(shown.server_errors) == 1
 
 
 def test_error_of_ours_is_told_where_it_is_of_the_manifest_alone():
@@ -113,12 +113,12 @@ def test_live_values_are_hidden_whatever_they_are(before, told):
 
 def test_value_of_the_file_leaves_a_risk_where_it_is_masked():
     facts = {"text": "012", "value": "10", "what": "octal"}
-    hazards = tuple(
-        Hazard(HazardKind.RETYPED_VALUE, Severity.WARNING, path, facts)
+    risks = tuple(
+        Risk(RiskKind.RETYPED_VALUE, RiskLevel.MEDIUM, path, facts)
         for path in (("f:stringData", "f:password"), ("f:list",))
     )
 
-    hidden, kept = mask_change(change(hazards=hazards), tag_key=KEY).hazards
+    hidden, kept = mask_change(change(risks=risks), tag_key=KEY).risks
 
     assert hidden.facts == {"text": "", "value": "", "what": "octal"}
     assert kept.facts == facts

@@ -38,7 +38,7 @@ def test_ownership_moves_before_the_apply_and_is_bound_to_what_was_read(options,
 
     moved, applied = play_takeover(live("1", "7", managedFields=entries), options)
 
-    assert moved.holes[0].managers == names
+    assert moved.placeholders[0].managers == names
     assert moved.body[1] == {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}
     assert "hpa" in {entry["manager"] for entry in moved.body[0]["value"]}
     assert not set(names) & {entry["manager"] for entry in moved.body[0]["value"] if entry["operation"] == "Update"}
@@ -71,7 +71,10 @@ def test_object_without_entries_is_booked_as_the_server_would():
 
     moved, _ = play_takeover(found, ApplyOptions(), kind)
 
-    assert (moved.body[0]["op"], [hole.rule for hole in moved.holes]) == ("add", ["resourceVersion"])
+    assert (moved.body[0]["op"], [placeholder.rule for placeholder in moved.placeholders]) == (
+        "add",
+        ["resourceVersion"],
+    )
     mine, others = moved.body[0]["value"]
     assert (mine["manager"], mine["operation"], others["manager"]) == ("applyviz", "Apply", "before-first-apply")
     assert "f:other" in others["fieldsV1"]["f:data"]

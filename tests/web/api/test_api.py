@@ -108,7 +108,7 @@ def test_secret_values_stay_inside(team, program):
     assert [text for text in (CANARY, "Y2FuYXJ5") if text in page + made.content.decode()] == []
 
 
-def test_conflict_dangers_and_blockers_are_told(team, program):
+def test_conflict_high_risks_and_blockers_are_told(team, program):
     team.apply_as("somebody", config_map(a="1"))
     program.post("reviews/", body(config_map(a="2"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: mine}\n"))
     make()
@@ -238,12 +238,12 @@ def test_author_of_the_token_cannot_approve_what_it_asked_for(team, program):
         approving.approve_plan(plan, by=team.alice, digest=plan.digest)
 
 
-def test_run_is_cancelled_by_a_program(team, program):
+def test_run_is_canceled_by_a_program(team, program):
     run = team.start(team.plan(config_map(a="1")))
 
     answer = program.post(f"runs/{run.number}/cancel/", {})
 
-    assert (answer.status_code, team.work(run).state) == (200, "cancelled")
+    assert (answer.status_code, team.work(run).state) == (200, "canceled")
 
 
 def test_unreadable_documents_that_slipped_in_block_the_plan(team, program):

@@ -10,7 +10,7 @@ from django.test.client import AsyncRequestFactory
 
 from applyviz.clusters.sandbox import hash_token, open_sandbox
 from applyviz.engine.objects.exchange import JSON, Request
-from applyviz.records.models import Cluster, Errand
+from applyviz.records.models import Cluster, WorkerRequest
 from applyviz.web.clusters import sandbox_watch
 from applyviz.web.clusters.sandbox_watch import WatchClock, WatchQuestion, WatchSlots
 from applyviz.workflow.clusters import registration
@@ -175,12 +175,12 @@ def test_watch_goes_on_through_a_worker_where_web_opens_nothing(cluster, token, 
 
     assert brief(events) == [("ADDED", "a"), ("ADDED", "b")]
     assert web.served == ["sandbox"] * 4  # the beginning, two parts, and the end
-    assert not Errand.objects.exists()
+    assert not WorkerRequest.objects.exists()
 
 
 def test_watch_outlives_a_worker_that_is_away_for_a_moment(cluster, token, settings, monkeypatch):
     web = go_without_keys(settings, monkeypatch)
-    monkeypatch.setattr(carrying, "wait", lambda errand, seconds: asking.wait(errand, 0.2))
+    monkeypatch.setattr(carrying, "wait", lambda worker_request, seconds: asking.wait(worker_request, 0.2))
 
     def write_and_leave():
         with web.as_worker():

@@ -11,7 +11,7 @@ from django.test import Client
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Role
-from applyviz.records.models import Plan, ReviewPlace
+from applyviz.records.models import Plan, ReviewScope
 from applyviz.records.sealing import Sealed
 from tests.architecture.test_web import addresses
 from tests.builders import grant_role, make_cluster_row
@@ -39,14 +39,14 @@ def make_review(author: User, by: User, namespace: str, slug: str) -> Plan:
     cluster = make_cluster_row(slug, credential=Sealed.of_bytes(b"token"))
     plan.target.cluster = cluster
     plan.target.save()
-    ReviewPlace.objects.create(review=plan.review, cluster=cluster, namespace=namespace)
+    ReviewScope.objects.create(review=plan.review, cluster=cluster, namespace=namespace)
     rows.make_run(plan, by)
     return plan
 
 
 def change_in(change, namespace):
     return replace(
-        change, ref=change.ref._replace(namespace=namespace), operation=Operation.UPDATE, conflicts=(), hazards=()
+        change, ref=change.ref._replace(namespace=namespace), operation=Operation.UPDATE, conflicts=(), risks=()
     )
 
 

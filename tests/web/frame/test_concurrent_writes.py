@@ -37,7 +37,7 @@ def request_of(rf: RequestFactory):
 
 @pytest.mark.parametrize("sqlstate", ["40P01", "40001", "55P03"])
 def test_collision_is_told_on_a_page(request_of, sqlstate):
-    response = view_guard.needs(Action.LOOK)(give_up(sqlstate))(request_of)
+    response = view_guard.requires(Action.VIEW)(give_up(sqlstate))(request_of)
 
     assert (response.status_code, "try again" in getattr(response, "content", b"").decode()) == (409, True)
 
@@ -46,11 +46,11 @@ def test_collision_is_told_by_the_api(rf, request_of):
     alice = request_of.user
     given = {"account": alice, "name": "x", "scope": TokenScope.READ, "days": 30}
     text = tokens.make_token(by=alice, **given)[1]
-    response = guard.asks(Action.LOOK)(give_up("40P01"))(rf.get("/", headers={"Authorization": f"Bearer {text}"}))
+    response = guard.requires(Action.VIEW)(give_up("40P01"))(rf.get("/", headers={"Authorization": f"Bearer {text}"}))
 
     assert (response.status_code, b"try again" in getattr(response, "content", b"")) == (409, True)
 
 
 def test_database_that_is_away_is_no_collision(request_of):
     with pytest.raises(OperationalError):
-        view_guard.needs(Action.LOOK)(give_up("08006"))(request_of)
+        view_guard.requires(Action.VIEW)(give_up("08006"))(request_of)

@@ -39,7 +39,7 @@ def build_hostile(payload: str):
         versions=Versions(None, after, obj, after, after),
         fields=(reason,),
         conflicts=(),
-        hazards=(),
+        risks=(),
     )
 
 

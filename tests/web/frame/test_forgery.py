@@ -25,10 +25,10 @@ WRITING = {
     "propose-rule", "decide-everywhere", "undo-decision", "replace-manifests", "cancel-run", "undo-run", "verify-chain",
     "list-retention", "end-retention", "add-cluster", "scan-cluster", "adopt-object", "agree-rule",
     "decline-rule", "revoke-rule", "read-all", "edit-choices", "open-notification", "add-identity",
-    "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "retire-webhook",
-    "try-webhook", "deliver-again", "add-policy", "edit-policy", "retire-policy", "add-person",
+    "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "delete-webhook",
+    "try-webhook", "deliver-again", "add-policy", "edit-policy", "archive-policy", "add-person",
     "grant-to-person", "set-active", "link-accounts", "end-grant", "add-team", "add-member", "end-member",
-    "grant-to-team", "retire-team", "claim", "change-password", "end-sessions", "invite-again", "confirm-pending",
+    "grant-to-team", "archive-team", "claim", "change-password", "end-sessions", "invite-again", "confirm-pending",
     "decline-pending", "compare-file", "replace-credential", "rename-cluster", "pause-cluster",
     "resume-cluster", "archive-cluster", "restore-cluster", "set-masking",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation, Versions
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import AuditAction
 from applyviz.web.reviews.pane.object_pane import Tab
 from applyviz.workflow.approvals import comments
@@ -53,7 +53,7 @@ class Census(HTMLParser):
 
 
 def build_plan(texts):
-    """Changes that hold each text as a key, a value, a field manager, a name, an error and a hazard's fact."""
+    """Changes that hold each text as a key, a value, a field manager, a name, an error and a risk's fact."""
     labels = dict(zip(texts, reversed(texts), strict=True))
     owners = [Owner(text, "Apply", "v1") for text in texts]
     fields = tuple(
@@ -75,9 +75,8 @@ def build_plan(texts):
         conflicts=tuple(
             Conflict(o.manager, "Apply", "v1", "", f.path, o.manager) for f, o in zip(fields[:20], owners, strict=False)
         ),
-        hazards=tuple(
-            Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.WARNING, f.path, {"owners": f.detail})
-            for f in fields[:20]
+        risks=tuple(
+            Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.MEDIUM, f.path, {"owners": f.detail}) for f in fields[:20]
         ),
         warnings=texts,
     )
@@ -89,7 +88,7 @@ def build_plan(texts):
             error=text,
             fields=(),
             conflicts=(),
-            hazards=(),
+            risks=(),
             requests=(),
             versions=Versions(None, None, None, None, None),
         )
@@ -101,7 +100,7 @@ def build_plan(texts):
 def fill_history(author, texts):
     """One entry of the history and one comment for each text."""
     for text in texts:
-        about = trail.Subject(
+        about = trail.AuditSubject(
             cluster="shop", field_manager=text[:100], ref=ObjectRef(GroupVersionKind("", "v1", text), text, text)
         )
         trail.record(AuditAction.OBJECT_RESULT, by=author, about=about, detail={text: text})

@@ -12,7 +12,7 @@ from django.urls import reverse
 from applyviz.records.enums import PlanState
 from applyviz.records.models import ObjectChange, Plan
 from applyviz.web.frame import streams
-from applyviz.web.frame.streams import Event, Pace
+from applyviz.web.frame.streams import StreamClock, StreamEvent
 from applyviz.web.reviews.pages.plan_events import find_arrivals
 from applyviz.web.runs.pages.run_events import find_moves
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -33,17 +33,17 @@ class Clock:
             self.turns.pop(0)()
 
     @property
-    def pace(self) -> Pace:
-        return Pace(lambda: self.time, self.sleep, lifetime=10.0, pause=1.0, silence=4.0)
+    def pace(self) -> StreamClock:
+        return StreamClock(lambda: self.time, self.sleep, lifetime=10.0, pause=1.0, silence=4.0)
 
 
 @async_to_sync
 async def listen(look, pace, place=""):
-    return [text async for text in streams._tell(look, place, pace)]
+    return [text async for text in streams._stream_events(look, place, pace)]
 
 
 def test_stream_tells_each_event_with_its_place_and_ends_with_the_last():
-    told = [Event("objects", "{}", "1"), None, Event("done", "{}", "2", is_last=True)]
+    told = [StreamEvent("objects", "{}", "1"), None, StreamEvent("done", "{}", "2", is_last=True)]
     places = []
 
     def look(place):
@@ -66,14 +66,14 @@ def test_silent_stream_writes_now_and_then_and_does_not_live_for_good():
 
 
 def test_seats_are_given_back_and_full_ones_end_at_once(monkeypatch):
-    monkeypatch.setattr(streams, "SEATS", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(streams, "STREAM_SLOTS", threading.BoundedSemaphore(1))
 
     def fail(place):
         raise RuntimeError("the look failed")
 
     with pytest.raises(RuntimeError, match="the look failed"):
         listen(fail, Clock().pace)
-    assert streams.SEATS.acquire(blocking=False)
+    assert streams.STREAM_SLOTS.acquire(blocking=False)
     assert listen(lambda place: None, Clock().pace) == []
 
 
@@ -90,11 +90,11 @@ def test_arrivals_tell_objects_since_the_last_ones(planning):
     assert '<span class="name">frontend</span>' in data["html"]
     assert find_arrivals(planning.pk, "1") is None
     ObjectChange.objects.filter(plan=planning).delete()
-    assert find_arrivals(planning.pk, "1") == Event("moved", "{}", "0")
+    assert find_arrivals(planning.pk, "1") == StreamEvent("moved", "{}", "0")
 
 
 def test_finished_plan_ends_its_stream(plan):
-    assert find_arrivals(plan.pk, "x") == Event("done", "{}", "x", is_last=True)
+    assert find_arrivals(plan.pk, "x") == StreamEvent("done", "{}", "x", is_last=True)
 
 
 def test_run_tells_that_it_moved_until_it_ends(run):
@@ -200,8 +200,8 @@ def test_json_is_answered_at_once_where_nobody_waits_or_can(given):
 
 
 def test_json_is_answered_at_once_when_too_many_wait(monkeypatch):
-    monkeypatch.setattr(streams, "SEATS", threading.BoundedSemaphore(1))
-    streams.SEATS.acquire()
+    monkeypatch.setattr(streams, "STREAM_SLOTS", threading.BoundedSemaphore(1))
+    streams.STREAM_SLOTS.acquire()
 
     assert ask_when({"mark": "old"})[1] == 0.0
 

@@ -107,7 +107,9 @@ def test_pages_say_nothing_past_the_catalogue(as_bob, bob, refused_plan, run, ma
     for role in ("administrator", "auditor", "author"):
         grant_role(bob, role)
     make_policy()
-    trail.record(AuditAction.OBJECT_RESULT, by=bob, about=trail.Subject(cluster="shop", ref=FRONTEND, run=run.number))
+    trail.record(
+        AuditAction.OBJECT_RESULT, by=bob, about=trail.AuditSubject(cluster="shop", ref=FRONTEND, run=run.number)
+    )
     Review.objects.update(title="Zzyzx", reason="Qwxyz")
     documents = ObjectChange.objects.values_list("document", flat=True)
     known = "alice bob shop strict zzyzx qwxyz applyviz utc Nov update scale approver"

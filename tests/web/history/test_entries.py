@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.records.enums import AuditAction
-from applyviz.records.models import ReviewPlace
+from applyviz.records.models import ReviewScope
 from applyviz.web.components.object_links import link_object
 from applyviz.workflow.audit import chain, trail
 from applyviz.workflow.evidence import history
@@ -47,8 +47,10 @@ def as_auditor(db):
 
 @pytest.fixture
 def entries(alice):
-    trail.record(AuditAction.REVIEW_CREATED, by=alice, about=trail.Subject(cluster="shop"), detail={"title": "First"})
-    about = trail.Subject(cluster="shop", ref=FRONTEND, run=3, field_manager="ci")
+    trail.record(
+        AuditAction.REVIEW_CREATED, by=alice, about=trail.AuditSubject(cluster="shop"), detail={"title": "First"}
+    )
+    about = trail.AuditSubject(cluster="shop", ref=FRONTEND, run=3, field_manager="ci")
     trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"outcome": "applied and verified"})
 
 
@@ -61,7 +63,7 @@ def test_text_is_looked_for_anywhere_in_an_entry(as_viewer, entries, text):
 
 @pytest.mark.parametrize("text", ["Größe", 'say "yes"', "50%"])
 def test_text_is_found_as_people_write_it(as_viewer, alice, text):
-    about = trail.Subject(cluster="shop")
+    about = trail.AuditSubject(cluster="shop")
     trail.record(AuditAction.COMMENT_ADDED, by=alice, about=about, detail={"note": f"the {text} of it"})
     trail.record(AuditAction.COMMENT_ADDED, by=alice, about=about, detail={"note": "another"})
 
@@ -88,7 +90,7 @@ def test_search_goes_on_behind_what_the_other_filters_leave_out(alice, monkeypat
     monkeypatch.setattr(history, "_NEAR", 0)
     for cluster in [*["shop"] * 3, *["box"] * 10]:
         trail.record(
-            AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(cluster=cluster), detail={"note": "Tulip"}
+            AuditAction.COMMENT_ADDED, by=alice, about=trail.AuditSubject(cluster=cluster), detail={"note": "Tulip"}
         )
     chosen = {"text": "tulip comment", "cluster": "shop"}
     numbers = [entry.pk for entry in history.find_entries(chosen)]
@@ -110,7 +112,7 @@ def test_entries_link_person_cluster_manager_object_and_run(as_viewer, entries):
 @pytest.mark.parametrize("count", [1, 3])
 def test_search_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
     for _n in range(count):
-        trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.Subject())
+        trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.AuditSubject())
 
     with django_assert_num_queries(7):
         as_viewer.get(LIST, {"text": "alice"})
@@ -135,14 +137,14 @@ def test_life_of_an_object_holds_plans_results_and_entries(as_viewer, entries, p
 
 def test_result_that_the_history_tells_stands_there_once(as_viewer, plan, bob):
     run = rows.make_run(plan, bob)
-    about = trail.Subject(cluster="shop", ref=FRONTEND, run=run.number)
+    about = trail.AuditSubject(cluster="shop", ref=FRONTEND, run=run.number)
     trail.record(AuditAction.OBJECT_RESULT, by=None, about=about, detail={"outcome": "applied and verified"})
 
     assert as_viewer.get(LIFE).content.decode().count("applied</span>") == 1
 
 
 def test_life_of_an_object_goes_on_without_a_gap(as_viewer, entries):
-    about = trail.Subject(cluster="shop", ref=FRONTEND)
+    about = trail.AuditSubject(cluster="shop", ref=FRONTEND)
     for _n in range(70):
         trail.record(AuditAction.OBJECT_INTENT, by=None, about=about)
 
@@ -158,7 +160,7 @@ def test_life_of_an_object_goes_on_without_a_gap(as_viewer, entries):
 def test_life_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
     for _n in range(count):
         rows.make_plan(alice, [builders.build_change()])
-        trail.record(AuditAction.OBJECT_INTENT, by=alice, about=trail.Subject(cluster="shop", ref=FRONTEND))
+        trail.record(AuditAction.OBJECT_INTENT, by=alice, about=trail.AuditSubject(cluster="shop", ref=FRONTEND))
 
     with django_assert_num_queries(8):
         as_viewer.get(LIFE)
@@ -166,8 +168,8 @@ def test_life_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count,
 
 def test_life_leaves_out_what_reviews_of_other_places_did(plan, bob, entries):
     """A review that touches more than a person sees does not exist for them, here as in every list."""
-    about = trail.Subject(cluster="shop", ref=FRONTEND, review=1, plan=1)
-    trail.record(AuditAction.HAZARD_ACKNOWLEDGED, by=bob, about=about)
+    about = trail.AuditSubject(cluster="shop", ref=FRONTEND, review=1, plan=1)
+    trail.record(AuditAction.RISK_ACKNOWLEDGED, by=bob, about=about)
     rows.make_run(plan, bob, outcome="not reached")
     near = User.objects.create_user("nadia")
     grant_role(near, "viewer", cluster="shop", namespace="shop")
@@ -178,9 +180,9 @@ def test_life_leaves_out_what_reviews_of_other_places_did(plan, bob, entries):
         page = browser.get(LIFE).content.decode()
         return [text for text in ("planned: update", "not attempted", "acknowledged", "applied</span>") if text in page]
 
-    ReviewPlace.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="shop")
+    ReviewScope.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="shop")
     assert find() == ["planned: update", "not attempted", "acknowledged", "applied</span>"]
-    ReviewPlace.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="elsewhere")
+    ReviewScope.objects.create(review=plan.review, cluster=plan.target.cluster, namespace="elsewhere")
     assert find() == ["verified"]
 
 
@@ -256,7 +258,7 @@ def test_auditor_reads_all_and_changes_nothing(as_auditor, plan):
 def test_verification_says_intact_with_the_head(as_auditor, entries):
     page = as_auditor.post(VERIFY).content.decode()
 
-    assert ("All 2 entries are intact." in page, page.count(str(chain.find_head()))) == (True, 2)
+    assert ("All 2 entries are intact." in page, page.count(str(chain.find_checkpoint()))) == (True, 2)
 
 
 def test_verification_names_the_first_bad_entry(as_auditor, entries):

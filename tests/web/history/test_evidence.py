@@ -56,7 +56,7 @@ def scan(cluster):
 
 
 def test_evidence_of_the_month_is_shown_without_being_asked(as_auditor, bob, plan):
-    about = trail.Subject(cluster="shop", review=1, plan=1)
+    about = trail.AuditSubject(cluster="shop", review=1, plan=1)
     trail.record(AuditAction.APPROVAL_GIVEN, by=bob, about=about, detail={"note": "fine by me"})
 
     page = as_auditor.get(EVIDENCE).content.decode()
@@ -103,7 +103,7 @@ def test_policy_that_cannot_be_is_refused(as_root, given):
 
 
 def test_removal_is_told_with_its_policy_time_and_entry(as_root, as_auditor, alice):
-    trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(), detail={"note": "gone"})
+    trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.AuditSubject(), detail={"note": "gone"})
     as_root.post(RETENTION, {"name": "a month", "days": "30", "actions": ["comment.added"]})
     policy = RetentionPolicy.objects.get()
 
@@ -284,7 +284,7 @@ def test_entries_of_other_places_are_not_shown(box, alice):
     person = User.objects.create_user("nora")
     grant_role(person, "viewer", cluster="box", namespace="elsewhere", is_cluster_scoped=False)
     entry = trail.record(
-        AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(cluster="prod"), detail={"note": "hush"}
+        AuditAction.COMMENT_ADDED, by=alice, about=trail.AuditSubject(cluster="prod"), detail={"note": "hush"}
     )
     browser = browser_of(person)
 
@@ -300,7 +300,7 @@ def test_person_cluster_and_manager_have_a_history_of_their_own(as_viewer, alice
     trail.record(
         AuditAction.COMMENT_ADDED,
         by=alice,
-        about=trail.Subject(cluster="shop", field_manager="ci"),
+        about=trail.AuditSubject(cluster="shop", field_manager="ci"),
         detail={"note": "remember this"},
     )
     page = as_viewer.get(f"/history/{path}").content.decode()
@@ -310,7 +310,7 @@ def test_person_cluster_and_manager_have_a_history_of_their_own(as_viewer, alice
 
 
 def test_entry_whose_body_went_says_who_asked(as_viewer, as_root, alice):
-    entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.Subject(), detail={"note": "gone soon"})
+    entry = trail.record(AuditAction.COMMENT_ADDED, by=alice, about=trail.AuditSubject(), detail={"note": "gone soon"})
     as_root.post(RETENTION, {"name": "a month", "days": "30"})
 
     retention.prune(RetentionPolicy.objects.get(), now=timezone.now() + timedelta(days=31))

@@ -14,8 +14,10 @@ FRONTEND = ObjectRef(GroupVersionKind("apps", "v1", "Deployment"), "shop", "fron
 
 @pytest.fixture
 def entries(alice):
-    trail.record(AuditAction.REVIEW_CREATED, by=alice, about=trail.Subject(cluster="shop"), detail={"title": "First"})
-    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(cluster="shop", ref=FRONTEND, run=3))
+    trail.record(
+        AuditAction.REVIEW_CREATED, by=alice, about=trail.AuditSubject(cluster="shop"), detail={"title": "First"}
+    )
+    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.AuditSubject(cluster="shop", ref=FRONTEND, run=3))
 
 
 def test_history_lists_entries_newest_first(as_viewer, entries):
@@ -44,7 +46,9 @@ def test_filters_leave_only_what_they_name(as_viewer, entries, query, found):
 
 
 def test_what_a_worker_did_stands_under_who_started_it(as_viewer, run, bob):
-    trail.record(AuditAction.OBJECT_RESULT, by=None, about=trail.Subject(cluster="shop", ref=FRONTEND, run=run.number))
+    trail.record(
+        AuditAction.OBJECT_RESULT, by=None, about=trail.AuditSubject(cluster="shop", ref=FRONTEND, run=run.number)
+    )
     entry = AuditEntry.objects.latest("id")
 
     listed = as_viewer.get(URL).content.decode()
@@ -63,7 +67,7 @@ def test_fragment_holds_the_entries_alone(as_viewer, entries):
 
 def test_older_entries_are_a_link_away(as_viewer, alice):
     for _n in range(51):
-        trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.Subject())
+        trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.AuditSubject())
 
     first = as_viewer.get(URL).content.decode()
     second = as_viewer.get(URL + "?before=2").content.decode()
@@ -91,7 +95,7 @@ def test_history_is_hidden_from_outsiders(as_charlie, entries):
 @pytest.mark.parametrize("count", [1, 3])
 def test_history_asks_the_database_a_fixed_number_of_times(as_viewer, alice, count, django_assert_num_queries):
     for _n in range(count):
-        trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.Subject())
+        trail.record(AuditAction.SIGNED_IN, by=alice, about=trail.AuditSubject())
 
     with django_assert_num_queries(4):
         as_viewer.get(URL)

@@ -28,7 +28,7 @@ def published(db):
     """Three heads that were published, with entries between them."""
     found = []
     for number in range(3):
-        trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.Subject(), detail={"note": str(number)})
+        trail.record(AuditAction.COMMENT_ADDED, by=None, about=trail.AuditSubject(), detail={"note": str(number)})
         found.append(checkpoints.publish(by=None))
     return found
 

@@ -7,9 +7,9 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.enums import PlanState
-from applyviz.records.models import Objection, Plan
+from applyviz.records.models import ChangeRequest, Plan
 from applyviz.workflow.approvals import acknowledgements
 from applyviz.workflow.policies import Freeze
 from tests.builders import make_approval, make_policy
@@ -112,8 +112,8 @@ def test_home_asks_once_as_whom_somebody_is_known_to_a_cluster(as_viewer, alice,
 
 
 def test_home_asks_for_an_acknowledgement_before_an_approval(as_bob, alice):
-    risk = Hazard(HazardKind.DELETED, Severity.DANGER)
-    rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, hazards=(risk,))])
+    risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
 
     page = as_bob.get(URL).content.decode()
 
@@ -133,9 +133,9 @@ def test_home_waits_for_an_approval_only_where_it_can_be_given(as_bob, alice):
 
 
 def test_home_asks_an_approver_to_open_high_risk_objects_first(as_bob, bob, alice):
-    risk = Hazard(HazardKind.DELETED, Severity.DANGER)
-    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, hazards=(risk,))])
-    acknowledgements.acknowledge_hazards(plan, HazardKind.DELETED, by=bob, positions=(0,))
+    risk = Risk(RiskKind.DELETED, RiskLevel.HIGH)
+    plan = rows.make_plan(alice, [replace(builders.build_change(), operation=Operation.UPDATE, risks=(risk,))])
+    acknowledgements.acknowledge_risks(plan, RiskKind.DELETED, by=bob, positions=(0,))
 
     page = as_bob.get(URL).content.decode()
 
@@ -155,7 +155,7 @@ def test_home_says_whose_turn_it_is(as_alice, as_bob, bob, alice, plan):
     page = as_alice.get(URL).content.decode()
     assert [text for text in ("applied by Helm", "run 1: stale · re-plan") if text not in page] == []
 
-    Objection.objects.create(plan=plan, digest=plan.digest, by=bob, note="Rename it.", created_at=rows.NOW)
+    ChangeRequest.objects.create(plan=plan, digest=plan.digest, by=bob, note="Rename it.", created_at=rows.NOW)
 
     assert whose(plan.review.number) == (True, False)
     assert "changes requested by bob" in as_alice.get(URL).content.decode()

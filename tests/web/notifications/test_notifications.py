@@ -5,16 +5,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from applyviz.records.enums import Event
-from applyviz.records.models import Delivery, Happening, Notification, NotificationChoice, Webhook
+from applyviz.records.enums import NotificationKind
+from applyviz.records.models import Delivery, Notification, NotificationChoice, NotificationEvent, Webhook
 
 SECRET = "a-secret-of-the-webhook"
 
 
-def tell(person: User, number: int = 1, event: Event = Event.NEEDS_YOU) -> Notification:
+def tell(person: User, number: int = 1, event: NotificationKind = NotificationKind.NEEDS_YOU) -> Notification:
     facts = {"review": {"number": 7, "title": "Upgrade <the> shop"}, "plan": {"number": 2}, "by": "alice"}
-    happening = Happening.objects.create(key=f"k{number}", event=event, facts=facts, at=timezone.now())
-    return Notification.objects.create(happening=happening, person=person)
+    notification_event = NotificationEvent.objects.create(key=f"k{number}", event=event, facts=facts, at=timezone.now())
+    return Notification.objects.create(notification_event=notification_event, person=person)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_every_page_asks_for_the_bell(as_bob):
 
 def test_list_shows_ones_own_and_escapes_titles(as_bob, bob, alice):
     tell(bob, 1)
-    tell(alice, 2, Event.APPROVED)
+    tell(alice, 2, NotificationKind.APPROVED)
 
     page = as_bob.get("/notifications/").content.decode()
 
@@ -140,5 +140,5 @@ def test_log_of_deliveries_tells_what_became_of_each(as_root, django_capture_on_
     assert (str(delivery.identifier) in waiting, "next at" in waiting, "Retry" in waiting) == (True, True, False)
     assert ("nothing could be fetched" in over, "8 of 8" in over, "Retry" in over) == (True, True, True)
     assert Delivery.objects.get().state == "waiting"
-    as_root.post(f"/settings/webhooks/{webhook.pk}/retire/")
+    as_root.post(f"/settings/webhooks/{webhook.pk}/archive/")
     assert as_root.get(f"/settings/webhooks/{webhook.pk}/").status_code == 404

@@ -227,7 +227,7 @@ def test_link_ends_with_its_time_and_is_swept(client, ask, settings):
 
     assert (client.get(address).status_code, client.get(other).status_code) == (404, 200)
     assert PlaygroundInput.objects.count() == 2
-    recovery.sweep()
+    recovery.recover()
     assert [row.key for row in PlaygroundInput.objects.all()] == [hash_of(other)]
 
 

@@ -6,23 +6,23 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import Acknowledgement
 from applyviz.workflow.approvals import acknowledgements
 from tests.builders import make_policy
 from tests.web import builders, rows
 
-KIND = HazardKind.PODS_RESTART.value
+KIND = RiskKind.PODS_RESTART.value
 
 
-def make_dangerous(alice, *names, severity=Severity.DANGER):
+def make_dangerous(alice, *names, level=RiskLevel.HIGH):
     change = builders.build_change()
     change = replace(
         change,
         operation=Operation.UPDATE,
         conflicts=(),
         ways=(),
-        hazards=(Hazard(HazardKind.PODS_RESTART, severity, facts={"strategy": "Recreate"}),),
+        risks=(Risk(RiskKind.PODS_RESTART, level, facts={"strategy": "Recreate"}),),
     )
     return rows.make_plan(alice, [replace(change, ref=change.ref._replace(name=name)) for name in names])
 
@@ -41,11 +41,11 @@ def show(browser, plan, position=0):
     return browser.get(address).content.decode()
 
 
-def test_blocker_leads_to_the_hazard(as_bob, dangerous):
+def test_blocker_leads_to_the_risk(as_bob, dangerous):
     page = show(as_bob, dangerous)
 
     address = reverse("reviews:show-object", args=[dangerous.review.number, 1, 0, "changes"])
-    assert f'<a href="{address}#hazard-{KIND}">1 risk to acknowledge</a>' in page
+    assert f'<a href="{address}#risk-{KIND}">1 risk to acknowledge</a>' in page
     assert "Acknowledge for this and the listed object" in page
     assert 'name="shown" value="1"' in page
 
@@ -53,7 +53,7 @@ def test_blocker_leads_to_the_hazard(as_bob, dangerous):
 def test_note_is_taken_for_one_object_and_taken_back(as_bob, dangerous):
     answer = as_bob.post(url(dangerous), {"kind": KIND, "position": 0, "note": "at night"})
 
-    assert answer.headers["Location"].endswith(f"/objects/0/changes/#hazard-{KIND}")
+    assert answer.headers["Location"].endswith(f"/objects/0/changes/#risk-{KIND}")
     assert [(a.object_key, a.note) for a in Acknowledgement.objects.all()] == [("apps/Deployment/shop/one", "at night")]
     page = show(as_bob, dangerous)
     assert "at night" in page
@@ -84,14 +84,14 @@ def test_what_was_not_shown_is_not_acknowledged(as_bob, alice):
 
 def test_many_objects_are_acknowledged_on_the_page_of_the_plan(as_bob, alice):
     make_policy(many_objects=1)
-    plan = make_dangerous(alice, "one", "two", severity=Severity.INFO)
+    plan = make_dangerous(alice, "one", "two", level=RiskLevel.INFO)
     page = as_bob.get(reverse("reviews:show-plan", args=[plan.review.number, 1])).content.decode()
     assert "2 objects change in one run; the policy limit for a large change is 1." in page
-    assert 'id="hazard-many-objects"' in page
+    assert 'id="risk-many-objects"' in page
 
     answer = as_bob.post(url(plan), {"kind": "many-objects", "position": -1})
 
-    assert answer.headers["Location"].endswith("#hazard-many-objects")
+    assert answer.headers["Location"].endswith("#risk-many-objects")
     assert acknowledgements.find_open(plan) == ()
 
 

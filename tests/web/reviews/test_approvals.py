@@ -1,4 +1,4 @@
-"""Agreeing in the pages: proof before danger, requests for changes, running without consent."""
+"""Agreeing in the pages: proof before danger, requests for changes, running without approval."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.models import ApplyRun, Approval, AuditEntry, BreakGlass, ObjectChange, Objection, Plan
+from applyviz.records.models import ApplyRun, Approval, AuditEntry, ChangeRequest, EmergencyApply, ObjectChange, Plan
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.policies import Freeze
 from tests.builders import grant_role, make_policy, open_dangers
@@ -19,9 +19,9 @@ from tests.web import builders, rows
 @pytest.fixture
 def grave_plan(alice, bob):
     """One object that belongs to the rights of a namespace; Bob has looked at it."""
-    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
+    change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
     plan = rows.make_plan(alice, [change], state="planning")
-    ObjectChange.objects.filter(plan=plan).update(dangers=[["rbac", "high"]])
+    ObjectChange.objects.filter(plan=plan).update(high_risks=[["rbac", "high"]])
     Plan.objects.filter(pk=plan.pk).update(state="complete", digest="7" * 64, policy_version="built-in@1")
     plan.refresh_from_db()
     open_dangers(plan, bob)
@@ -54,7 +54,7 @@ def as_dana(db):
     return browser
 
 
-def test_dangerous_plan_asks_for_the_password(as_bob, bob, grave_plan, time_machine):
+def test_risky_plan_asks_for_the_password(as_bob, bob, grave_plan, time_machine):
     with_password(bob)
     time_machine.move_to("2026-11-21T08:00:00+00:00", tick=False)
     as_bob.force_login(bob)
@@ -81,7 +81,7 @@ def test_fresh_sign_in_is_proof_enough_for_five_minutes(bob, grave_plan, time_ma
     assert "confirm your password" in browser.get(url(grave_plan)).content.decode()
 
 
-def test_applying_a_dangerous_plan_leads_over_the_proof(as_bob, bob, grave_plan):
+def test_applying_a_risky_plan_leads_over_the_proof(as_bob, bob, grave_plan):
     with_password(bob)
     as_bob.force_login(bob)
     as_bob.post(url(grave_plan), {"digest": grave_plan.digest, "then": "wait", "password": "long enough to be good"})
@@ -132,14 +132,14 @@ def test_changes_are_asked_for_and_taken_back(as_bob, plan):
     assert "bob requests changes" in page
     assert "two replicas" in page
     as_bob.post(url(plan, "withdraw-request"))
-    assert Objection.objects.get().withdrawn_at is not None
+    assert ChangeRequest.objects.get().withdrawn_at is not None
 
 
 def test_asking_for_changes_needs_words(as_bob, plan):
     answer = as_bob.post(url(plan), {"digest": plan.digest, "then": "changes", "note": ""})
 
     assert answer.status_code == 422
-    assert not Objection.objects.exists()
+    assert not ChangeRequest.objects.exists()
 
 
 def test_confirm_names_policy_and_who_still_may(as_bob, alice):
@@ -164,7 +164,7 @@ def test_glass_is_broken_loudly(as_dana, as_viewer, plan):
     assert "Emergency apply" in page.content.decode()
     run = ApplyRun.objects.get()
     assert answer.headers["Location"] == reverse("runs:show-run", args=[run.number])
-    assert BreakGlass.objects.get().by_name == "dana"
+    assert EmergencyApply.objects.get().by_name == "dana"
     for address in (answer.headers["Location"], url(plan, "show-plan")):
         assert "this plan ran without the required approvals" in as_viewer.get(address).content.decode()
     assert "emergency apply" in as_viewer.get("/").content.decode()
@@ -193,7 +193,7 @@ def plan_under(alice, bob):
 
     def make(**rules) -> Plan:
         make_policy(**rules)
-        change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
+        change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
         plan = rows.make_plan(alice, [change], state="planning")
         Plan.objects.filter(pk=plan.pk).update(state="complete", digest="8" * 64, policy_version="strict@1")
         plan.refresh_from_db()
@@ -202,7 +202,7 @@ def plan_under(alice, bob):
     return make
 
 
-def deck(browser, plan) -> str:
+def header_line(browser, plan) -> str:
     page = browser.get(url(plan, "show-plan")).content.decode()
     return page.partition('class="deck"')[2].partition('class="brief"')[0]
 
@@ -213,16 +213,16 @@ def test_who_approved_is_told_what_is_missing_and_may_revoke(as_bob, plan_under)
 
     page = as_bob.get(url(plan, "show-plan")).content.decode()
 
-    assert "You approved this plan; 1 approval missing." in deck(as_bob, plan)
+    assert "You approved this plan; 1 approval missing." in header_line(as_bob, plan)
     assert url(plan, "revoke-approval") in page
     as_bob.post(url(plan, "revoke-approval"))
-    assert "Approve plan 1" in deck(as_bob, plan)
+    assert "Approve plan 1" in header_line(as_bob, plan)
 
 
 def test_approval_that_would_not_count_is_told_so(as_bob, plan_under):
     plan = plan_under(approvals=1, approving_team="platform")
 
-    assert "Your approval would not count: 1 approval from team platform missing." in deck(as_bob, plan)
+    assert "Your approval would not count: 1 approval from team platform missing." in header_line(as_bob, plan)
 
 
 def test_expired_approval_is_told(as_bob, plan_under, monkeypatch):
@@ -238,14 +238,14 @@ def test_request_for_changes_leads_the_author_to_other_manifests(as_alice, as_bo
     open_dangers(plan, bob)
     as_bob.post(url(plan), {"digest": plan.digest, "then": "changes", "note": "Rename it."})
 
-    assert "changes requested" in deck(as_alice, plan)
-    assert reverse("reviews:replace-manifests", args=[plan.review.number]) in deck(as_alice, plan)
+    assert "changes requested" in header_line(as_alice, plan)
+    assert reverse("reviews:replace-manifests", args=[plan.review.number]) in header_line(as_alice, plan)
 
 
 def test_frozen_plan_says_until_when_and_that_it_is_not_ready(as_bob, plan_under):
     plan = plan_under(freezes=(Freeze("2020-01-01T00:00", "2099-01-04T08:00", "UTC", "Holidays"),))
     approve(as_bob, plan)
 
-    shown = deck(as_bob, plan)
+    shown = header_line(as_bob, plan)
 
     assert ("changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in shown, "not now" in shown) == (True, True)

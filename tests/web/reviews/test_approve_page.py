@@ -64,7 +64,7 @@ def test_plan_with_a_conflict_cannot_be_approved(as_bob, refused_plan):
     answer = as_bob.post(url(refused_plan), {"digest": refused_plan.digest, "then": "wait"})
 
     assert "1 object with unresolved conflicts" in page
-    assert "consent-form" not in page
+    assert "approval-form" not in page
     assert answer.status_code == 409
 
 

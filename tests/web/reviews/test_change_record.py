@@ -26,7 +26,7 @@ def change(name, version, operation=Operation.UPDATE):
         versions=Versions(None, after, live, after, after),
         fields=(base.fields[0],),
         conflicts=(),
-        hazards=(),
+        risks=(),
     )
 
 

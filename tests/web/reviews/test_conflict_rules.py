@@ -1,13 +1,13 @@
-"""Standing rules on pages: proposed from a decision or a field, agreed to by another person, ended."""
+"""Conflict rules on pages: proposed from a decision or a field, agreed to by another person, ended."""
 
 from dataclasses import replace
 
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.planning.conflicts.resolutions import Answered, Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolvedField
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.models import StandingRule
+from applyviz.records.models import ConflictRule
 from tests.web import builders, rows
 
 WHY = "it is scaled by somebody else"
@@ -15,7 +15,7 @@ WHY = "it is scaled by somebody else"
 
 @pytest.fixture
 def decided(alice):
-    answer = Answered(builders.IMAGE, "kubectl-set", Way.LEAVE)
+    answer = ResolvedField(builders.IMAGE, "kubectl-set", ResolutionKind.GIVE_UP)
     change = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), ways=(), answers=(answer,))
     return rows.make_plan(alice, [change])
 
@@ -48,7 +48,7 @@ def test_decision_is_made_a_rule_by_two_people(as_alice, as_bob, decided):
     assert act(decided, "agree") in read(as_bob, decided)
 
     as_bob.post(act(decided, "agree"))
-    rule = StandingRule.objects.get()
+    rule = ConflictRule.objects.get()
     assert (rule.state, rule.name, rule.manager, rule.agreed_by.username) == (
         "in force",
         "front*",
@@ -66,7 +66,7 @@ def test_decision_is_made_a_rule_by_two_people(as_alice, as_bob, decided):
 def test_rule_for_whoever_is_in_the_way(as_alice, decided):
     propose(as_alice, decided, is_for_all="on", namespace="")
 
-    rule = StandingRule.objects.get()
+    rule = ConflictRule.objects.get()
     assert (rule.manager, rule.namespace) == ("", "")
 
 
@@ -76,7 +76,7 @@ def test_field_is_left_out_of_comparison(as_alice, decided):
 
     as_alice.post(address(decided, "field=3"), {"name": "frontend", "namespace": "shop", "reason": WHY})
 
-    rule = StandingRule.objects.get()
+    rule = ConflictRule.objects.get()
     assert (rule.way, tuple(rule.elements)) == ("leave out of comparison", builders.ROLLING)
 
 
@@ -84,7 +84,7 @@ def test_own_proposal_is_taken_back(as_alice, decided):
     propose(as_alice, decided)
     as_alice.post(act(decided, "decline"))
 
-    assert StandingRule.objects.get().state == "declined"
+    assert ConflictRule.objects.get().state == "declined"
 
 
 @pytest.mark.parametrize("values", [{"reason": ""}, {"name": ""}, {"name": "a b"}, {"namespace": "Shop"}])
@@ -93,7 +93,7 @@ def test_what_cannot_be_a_rule_comes_back_with_its_errors(as_alice, decided, val
 
     assert answer.status_code == 422
     assert 'class="error"' in answer.content.decode()
-    assert StandingRule.objects.count() == 0
+    assert ConflictRule.objects.count() == 0
 
 
 @pytest.mark.parametrize("query", ["", "answer=7", "field=99", "answer=x"])

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from django.urls import reverse
 
-from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Hole, Request
+from applyviz.engine.objects.exchange import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Placeholder, Request
 from applyviz.engine.planning.model.plan import Operation
 from tests.web import builders, rows
 
@@ -46,21 +46,23 @@ def test_outsider_sees_no_file(as_charlie, plan):
 
 
 def _write(name, *requests, kind="ConfigMap", operation=Operation.UPDATE):
-    change = replace(builders.build_change(), operation=operation, conflicts=(), hazards=(), requests=requests)
+    change = replace(builders.build_change(), operation=operation, conflicts=(), risks=(), requests=requests)
     gvk = change.ref.gvk._replace(
         kind=kind, **({"group": "", "version": "v1"} if kind in ("ConfigMap", "Secret") else {})
     )
     return replace(change, ref=change.ref._replace(name=name, gvk=gvk))
 
 
-def _patch(path, content_type, body, *holes):
-    return Request("PATCH", path, {"fieldManager": "ci"}, content_type, body, purpose="patch", holes=holes)
+def _patch(path, content_type, body, *placeholders):
+    return Request(
+        "PATCH", path, {"fieldManager": "ci"}, content_type, body, purpose="patch", placeholders=placeholders
+    )
 
 
 @pytest.fixture
 def archived(alice):
     """A plan with every kind of write."""
-    bound = Hole(("f:metadata", "f:resourceVersion"), "resourceVersion")
+    bound = Placeholder(("f:metadata", "f:resourceVersion"), "resourceVersion")
     secret = {"apiVersion": "v1", "kind": "Secret", "data": {"password": "\u27eamasked 0123\u27eb"}}
     return rows.make_plan(
         alice,
@@ -70,7 +72,9 @@ def archived(alice):
             _write("merged", _patch("/m", MERGE_PATCH, {"b": None}), kind="Deployment"),
             _write("gone", Request("DELETE", "/d", {}, "application/json", {"propagationPolicy": "Foreground"})),
             _write("hidden", _patch("/s", MERGE_PATCH, secret), kind="Secret", operation=Operation.CREATE),
-            _write("moved", _patch("/j", JSON_PATCH, [{"op": "replace"}], Hole(("i:0", "f:value"), "managedFields"))),
+            _write(
+                "moved", _patch("/j", JSON_PATCH, [{"op": "replace"}], Placeholder(("i:0", "f:value"), "managedFields"))
+            ),
             builders.build_change(),
         ],
     )

@@ -7,28 +7,28 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from tests.web import builders, rows
 
 HTMX = {"HX-Request": "true"}
 
 
 def _change(name: str, namespace: str = "shop", operation: Operation = Operation.UPDATE, **values):
-    change = replace(builders.build_change(), operation=operation, **{"conflicts": (), "hazards": (), **values})
-    fields = change.fields if operation is Operation.REFUSED else change.fields[:1]
+    change = replace(builders.build_change(), operation=operation, **{"conflicts": (), "risks": (), **values})
+    fields = change.fields if operation is Operation.BLOCKED else change.fields[:1]
     return replace(change, ref=change.ref._replace(name=name, namespace=namespace), fields=fields)
 
 
 @pytest.fixture
 def many(alice):
-    danger = Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.DANGER, builders.REPLICAS, {"owners": "x"})
+    danger = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
     return rows.make_plan(
         alice,
         [
             _change("cart"),
             _change("mail", "office", Operation.CREATE),
             replace(builders.build_change(), ref=builders.build_change().ref._replace(name="refused")),
-            _change("risky", hazards=(danger,)),
+            _change("risky", risks=(danger,)),
             _change("calm", operation=Operation.UNCHANGED),
         ],
     )
@@ -54,9 +54,9 @@ def names(answer) -> list[str]:
         ("kind=Service", []),
         ("manager=kubectl-set", ["refused"]),
         ("manager=nobody", []),
-        ("hazard=removal-will-not-happen", ["refused", "risky"]),
-        ("hazard=removal-will-not-happen&q=ris", ["risky"]),
-        ("hazard=nonsense", ["calm", "cart", "mail", "refused", "risky"]),
+        ("risk=removal-will-not-happen", ["refused", "risky"]),
+        ("risk=removal-will-not-happen&q=ris", ["risky"]),
+        ("risk=nonsense", ["calm", "cart", "mail", "refused", "risky"]),
         ("only=conflicts", ["refused"]),
         ("only=risks", ["refused", "risky"]),
         ("only=unseen", ["cart", "mail", "refused", "risky"]),
@@ -83,7 +83,7 @@ def test_opening_an_object_ticks_it_off_for_this_person(as_bob, as_viewer, many)
     assert ["1 of 4 changes viewed" in fragments[0], "0 of 4 changes viewed" in fragments[1]] == [True, True]
 
 
-def test_blocker_links_to_a_danger_and_goes_when_it_was_opened(as_bob, many):
+def test_blocker_links_to_a_high_risk_and_goes_when_it_was_opened(as_bob, many):
     risky = reverse("reviews:show-object", args=[many.review.number, 1, 3, "changes"])
 
     before = as_bob.get(reverse("reviews:show-review", args=[many.review.number])).content.decode()

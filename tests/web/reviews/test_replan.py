@@ -74,9 +74,11 @@ def test_other_manifests_make_the_next_plan(as_alice, as_viewer, plan):
 
 def test_run_that_went_wrong_leaves_an_author_with_planning_again(as_alice, as_viewer, plan, bob):
     run = rows.make_run(plan, bob, state="stale")
-    deck = (browser.get(reverse("reviews:show-review", args=[plan.review.number])) for browser in (as_alice, as_viewer))
+    header_line = (
+        browser.get(reverse("reviews:show-review", args=[plan.review.number])) for browser in (as_alice, as_viewer)
+    )
 
-    mine, theirs = (page.content.decode().partition('class="go"')[2].partition("</div>")[0] for page in deck)
+    mine, theirs = (page.content.decode().partition('class="go"')[2].partition("</div>")[0] for page in header_line)
 
     assert ("Re-plan" in mine, f"Run {run.number}: stale" in mine) == (True, True)
     assert ("Re-plan" in theirs, f"View run {run.number}" in theirs) == (False, True)

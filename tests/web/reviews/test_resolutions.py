@@ -6,12 +6,12 @@ import pytest
 from django.urls import reverse
 
 from applyviz.engine.planning.conflicts.blocked_removals import Holder, Keeper, Release
-from applyviz.records.models import Decision, Plan
+from applyviz.records.models import Plan, Resolution
 from tests.web import builders, rows
 
 
 def url(plan) -> str:
-    return reverse("reviews:decide", args=[plan.review.number, plan.number, 0])
+    return reverse("reviews:resolve-conflict", args=[plan.review.number, plan.number, 0])
 
 
 @pytest.mark.parametrize("way", ["take over", "leave to the other", "keep live and own it too"])
@@ -19,7 +19,7 @@ def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
     answer = as_alice.post(url(refused_plan), {"way-0": way})
 
     following = Plan.objects.get(number=2)
-    decision = Decision.objects.get()
+    decision = Resolution.objects.get()
     assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 2])
     assert (decision.choice, decision.manager) == (way, "kubectl-set")
     assert [d["way"] for d in following.decisions] == [way]
@@ -29,13 +29,13 @@ def test_decision_makes_the_next_plan(as_alice, refused_plan, way):
 def test_every_conflict_is_taken_over_at_once(as_alice, refused_plan):
     as_alice.post(reverse("reviews:replan", args=[refused_plan.review.number]), {"takes_over": "1"})
 
-    assert list(Decision.objects.values_list("choice", flat=True)) == ["take over"]
+    assert list(Resolution.objects.values_list("choice", flat=True)) == ["take over"]
 
 
 @pytest.mark.parametrize("form", [{}, {"way-7": "take over"}, {"way-0": "ignore"}, {"way-0x": "take over"}])
 def test_decision_that_names_no_conflict_is_refused(as_alice, refused_plan, form):
     assert as_alice.post(url(refused_plan), form).status_code == 409
-    assert Decision.objects.count() == 0
+    assert Resolution.objects.count() == 0
 
 
 def test_ways_are_offered_to_those_who_may_decide(as_alice, as_viewer, refused_plan):
@@ -62,28 +62,28 @@ def test_deciding_takes_no_get(as_alice, refused_plan):
 
 @pytest.mark.parametrize(("manager", "status", "count"), [("kubectl-set", 302, 1), ("", 302, 1), ("nobody", 409, 0)])
 def test_conflicts_of_one_field_manager_are_decided_at_once(as_alice, refused_plan, manager, status, count):
-    address = reverse("reviews:decide-everywhere", args=[refused_plan.review.number, refused_plan.number])
+    address = reverse("reviews:resolve-everywhere", args=[refused_plan.review.number, refused_plan.number])
 
     answer = as_alice.post(address, {"way": "leave to the other", "manager": manager})
 
-    assert (answer.status_code, Decision.objects.count()) == (status, count)
+    assert (answer.status_code, Resolution.objects.count()) == (status, count)
 
 
 def test_undone_decision_is_left_out_of_the_next_plan_and_stays_on_record(as_alice, refused_plan):
     as_alice.post(url(refused_plan), {"way-0": "leave to the other"})
     Plan.objects.filter(number=2).update(state="complete")
 
-    answer = as_alice.post(reverse("reviews:undo-decision", args=[refused_plan.review.number, 2, 0]))
+    answer = as_alice.post(reverse("reviews:undo-resolution", args=[refused_plan.review.number, 2, 0]))
 
     assert answer.headers["Location"] == reverse("reviews:show-plan", args=[refused_plan.review.number, 3])
     assert [len(p.decisions) for p in Plan.objects.order_by("number")] == [0, 1, 0]
-    assert Decision.objects.count() == 1
+    assert Resolution.objects.count() == 1
 
 
 def test_decision_of_a_plan_that_was_replaced_cannot_be_undone(as_alice, refused_plan):
     as_alice.post(url(refused_plan), {"way-0": "leave to the other"})
 
-    address = reverse("reviews:undo-decision", args=[refused_plan.review.number, refused_plan.number, 0])
+    address = reverse("reviews:undo-resolution", args=[refused_plan.review.number, refused_plan.number, 0])
 
     assert as_alice.post(address).status_code == 409
 
@@ -92,7 +92,7 @@ def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_
     page = as_alice.post(url(refused_plan), {"way-0": "leave to the other", "then": "preview", "note": "<b>"})
 
     text = page.content.decode()
-    assert (page.status_code, Decision.objects.count()) == (200, 0)
+    assert (page.status_code, Resolution.objects.count()) == (200, 0)
     assert "Give up the field" in text
     assert "<code>PATCH</code>" not in text
     assert 'name="way-0" value="leave to the other"' in text
@@ -114,14 +114,14 @@ def test_what_it_comes_to_is_shown_before_anything_is_decided(as_alice, refused_
     ],
 )
 def test_more_than_one_field_is_shown_and_decided_by_its_scope(as_alice, refused_plan, scope, status):
-    address = reverse("reviews:decide-everywhere", args=[refused_plan.review.number, refused_plan.number])
+    address = reverse("reviews:resolve-everywhere", args=[refused_plan.review.number, refused_plan.number])
 
     shown = as_alice.get(address, {"way": "take over", "scope": scope})
-    assert (shown.status_code, Decision.objects.count()) == (status, 0)
+    assert (shown.status_code, Resolution.objects.count()) == (status, 0)
     if status == 200:
         assert "Sent with force" in shown.content.decode()
         as_alice.post(address, {"way": "take over", "scope": scope, "note": "agreed"})
-        assert list(Decision.objects.values_list("choice", "note")) == [("take over", "agreed")]
+        assert list(Resolution.objects.values_list("choice", "note")) == [("take over", "agreed")]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_going_back_in_history_gets_the_whole_page(as_viewer, plan):
 
 
 def test_filter_leaves_only_what_it_names(as_viewer, plan):
-    removed = as_viewer.get(url(plan) + "?show=removed", headers=HTMX).content.decode().split("data-talk")[0]
+    removed = as_viewer.get(url(plan) + "?show=removed", headers=HTMX).content.decode().split("data-thread")[0]
 
     assert "DISABLE_PROFILER" in removed
     assert "ENABLE_SINGLE_SESSION" not in removed

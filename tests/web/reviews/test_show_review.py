@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from tests.web import builders, reading, rows
 
 HTMX = {"HX-Request": "true"}
@@ -36,9 +36,9 @@ def test_review_names_both_values_owners_and_reason(as_alice, plan):
 
 def test_blockers_link_to_the_very_conflict_and_to_the_broken_object(as_bob, alice):
     conflicting, first = builders.build_change(), ObjectRef(GroupVersionKind("", "v1", "ConfigMap"), "shop", "first")
-    risks = (Hazard(HazardKind.CRD_CHANGED, Severity.DANGER),)
-    risky = replace(conflicting, ref=first, operation=Operation.UPDATE, conflicts=(), fields=(), hazards=risks)
-    broken = replace(risky, ref=first._replace(name="broken"), operation=Operation.ERROR, error="no", hazards=())
+    risks = (Risk(RiskKind.CRD_CHANGED, RiskLevel.HIGH),)
+    risky = replace(conflicting, ref=first, operation=Operation.UPDATE, conflicts=(), fields=(), risks=risks)
+    broken = replace(risky, ref=first._replace(name="broken"), operation=Operation.ERROR, error="no", risks=())
     page = reading.read(as_bob, url(rows.make_plan(alice, [risky, broken, conflicting])))
 
     shown, found = reading.follow(as_bob, page, "1 object with unresolved conflicts")
@@ -105,7 +105,7 @@ def test_problems_are_told_with_file_line_and_column(as_alice, alice):
 
 
 def test_identical_changes_are_read_once(as_alice, alice):
-    one = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), hazards=())
+    one = replace(builders.build_change(), operation=Operation.UPDATE, conflicts=(), risks=())
     many = [replace(one, ref=one.ref._replace(name=f"service-{n}")) for n in range(4)]
     plan = rows.make_plan(alice, many)
 
@@ -150,8 +150,8 @@ def test_track_says_whether_rollouts_were_awaited(as_viewer, plan, bob, waits, t
 
 
 def test_picture_says_what_its_underline_means(as_viewer, alice, plan):
-    danger = Hazard(HazardKind.REMOVAL_WILL_NOT_HAPPEN, Severity.DANGER, builders.REPLICAS, {"owners": "x"})
-    risky = rows.make_plan(alice, [replace(builders.build_change(), hazards=(danger,))])
+    danger = Risk(RiskKind.REMOVAL_WILL_NOT_HAPPEN, RiskLevel.HIGH, builders.REPLICAS, {"owners": "x"})
+    risky = rows.make_plan(alice, [replace(builders.build_change(), risks=(danger,))])
 
     pages = [as_viewer.get(url(one)).content.decode() for one in (plan, risky)]
 

@@ -70,7 +70,7 @@ def test_run_is_hidden_from_outsiders(as_charlie, run):
     assert as_charlie.get(url(run)).status_code == 404
 
 
-def test_cancelling_asks_the_run_to_stop(as_bob, run):
+def test_canceling_asks_the_run_to_stop(as_bob, run):
     address = reverse("runs:cancel-run", args=[run.number])
 
     assert f'action="{address}"' in as_bob.get(url(run)).content.decode()
@@ -87,7 +87,7 @@ def test_author_may_not_cancel(as_alice, run):
     assert as_alice.post(address).status_code == 403
 
 
-def test_cancelling_takes_no_get(as_bob, run):
+def test_canceling_takes_no_get(as_bob, run):
     assert as_bob.get(reverse("runs:cancel-run", args=[run.number])).status_code == 405
 
 
@@ -121,7 +121,7 @@ def test_finished_run_can_be_asked_what_would_undo_it(as_alice, as_bob, plan, bo
 def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
     ApplyRun.objects.filter(pk=run.pk).update(epoch=2, lease_until=rows.NOW)
     for epoch, worker in ((1, "one:11"), (2, "two:22")):
-        subject = trail.Subject(run=run.number)
+        subject = trail.AuditSubject(run=run.number)
         trail.record(AuditAction.RUN_CLAIMED, by=None, about=subject, detail={"worker": worker, "epoch": epoch})
 
     page = as_viewer.get(url(run)).content.decode()
@@ -162,7 +162,7 @@ def test_skipped_object_says_why(as_viewer, plan, bob):
 
 
 def test_objects_that_were_not_reached_are_not_done(as_viewer, plan, bob):
-    rows.make_run(plan, bob, state="cancelled", outcome="not reached")
+    rows.make_run(plan, bob, state="canceled", outcome="not reached")
 
     assert "0 of 1 object done" in as_viewer.get("/runs/1/").content.decode()
 
@@ -216,7 +216,7 @@ def test_run_that_went_wrong_leads_back_to_its_review(as_alice, as_viewer, plan,
     assert ("Re-plan in the review" in mine, "An author plans again in the review" in theirs) == (True, True)
 
 
-def test_who_cancelled_is_named(as_viewer, run, bob):
-    ApplyRun.objects.update(cancelled_by=bob)
+def test_who_canceled_is_named(as_viewer, run, bob):
+    ApplyRun.objects.update(canceled_by=bob)
 
     assert "canceled by" in as_viewer.get(url(run)).content.decode()

@@ -109,7 +109,7 @@ def test_policy_is_tried_on_a_plan(as_viewer, plan):
 
 def test_retired_policy_says_so(as_dana):
     make_policy("old")
-    as_dana.post(reverse("settings:retire-policy", args=["old"]))
+    as_dana.post(reverse("settings:archive-policy", args=["old"]))
 
     assert "holds no longer" in as_dana.get(reverse("settings:show-policy", args=["old"])).content.decode()
     assert "No policies yet" in as_dana.get(reverse("settings:list-policies")).content.decode()
@@ -148,8 +148,8 @@ def test_team_is_made_filled_and_granted(as_dana, bob):
     assert (grant.is_cluster_scoped, grant.by.username) == (False, "dana")
     as_dana.post(reverse("settings:end-member", args=["sre", TeamMember.objects.get().pk]))
     assert TeamMember.objects.get().ended_at is not None
-    as_dana.post(reverse("settings:retire-team", args=["sre"]))
-    assert Team.objects.get().retired_at is not None
+    as_dana.post(reverse("settings:archive-team", args=["sre"]))
+    assert Team.objects.get().archived_at is not None
 
 
 def test_account_is_made_granted_linked_and_closed(as_dana, bob):

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from applyviz.records.enums import ErrandKind, ErrandState
-from applyviz.records.models import Errand, Review
+from applyviz.records.enums import WorkerRequestKind, WorkerRequestState
+from applyviz.records.models import Review, WorkerRequest
 from applyviz.workflow import worker_requests
 from applyviz.workflow.foundation import clock
 from applyviz.workflow.worker_requests import asking, handlers
@@ -21,7 +21,7 @@ HTMX = {"HTTP_HX_REQUEST": "true"}
 def test_page_is_busy_until_a_worker_answered(slow, root):
     address = reverse("clusters:show-cluster", args=["box"])
     busy = root.get(address)
-    poll = reverse("errands:show-errand", args=[Errand.objects.get().pk])
+    poll = reverse("worker-requests:show-worker-request", args=[WorkerRequest.objects.get().pk])
     waiting = root.get(poll, **HTMX)
     slow.work()
     finished, page = root.get(poll, **HTMX), root.get(address)
@@ -29,7 +29,7 @@ def test_page_is_busy_until_a_worker_answered(slow, root):
     assert (busy.status_code, waiting.status_code, finished["HX-Refresh"], page.status_code) == (202, 202, "true", 200)
     assert f'hx-get="{poll}"' in busy.content.decode()
     assert "settings" in page.content.decode()
-    assert Errand.objects.count() == 1
+    assert WorkerRequest.objects.count() == 1
 
 
 def test_part_of_a_page_asks_for_itself(slow, root):
@@ -60,18 +60,23 @@ def test_comparison_waits_and_is_asked_once_for_everybody(slow, root, team):
     other.force_login(team.bob)
 
     busy = [browser.get(address).status_code for browser in (root, other)]
-    poll = other.get(reverse("errands:show-errand", args=[Errand.objects.get(kind=ErrandKind.COMPARE).pk]), **HTMX)
+    poll = other.get(
+        reverse(
+            "worker-requests:show-worker-request", args=[WorkerRequest.objects.get(kind=WorkerRequestKind.COMPARE).pk]
+        ),
+        **HTMX,
+    )
     slow.work()
 
     assert (busy, poll.status_code) == ([202, 202], 202)
     assert [browser.get(address).status_code for browser in (root, other)] == [200, 200]
-    assert Errand.objects.filter(kind=ErrandKind.COMPARE).count() == 1
+    assert WorkerRequest.objects.filter(kind=WorkerRequestKind.COMPARE).count() == 1
 
 
 def test_unanswered_page_says_so_and_can_ask_again(slow, root, monkeypatch):
     address = reverse("clusters:show-cluster", args=["box"])
     root.get(address)
-    first = Errand.objects.get()
+    first = WorkerRequest.objects.get()
     later = timezone.now() + asking.PATIENCE
     monkeypatch.setattr(clock, "now", lambda: later)
 
@@ -81,7 +86,10 @@ def test_unanswered_page_says_so_and_can_ask_again(slow, root, monkeypatch):
 
     assert (late.status_code, again.status_code) == (503, 202)
     assert f"?again={first.pk}" in late.content.decode()
-    assert [one.state for one in Errand.objects.order_by("pk")] == [ErrandState.EXPIRED, ErrandState.WAITING]
+    assert [one.state for one in WorkerRequest.objects.order_by("pk")] == [
+        WorkerRequestState.EXPIRED,
+        WorkerRequestState.WAITING,
+    ]
 
 
 def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch):
@@ -100,15 +108,18 @@ def test_worker_that_comes_too_late_does_nothing(slow, root, run, monkeypatch):
     assert not Review.objects.filter(title__startswith="Undo").exists()
     sweep_at = timezone.now() + 2 * asking.PATIENCE
     worker_requests.end_late(now=sweep_at)
-    assert Errand.objects.get().state == ErrandState.EXPIRED
+    assert WorkerRequest.objects.get().state == WorkerRequestState.EXPIRED
 
 
-def test_errands_of_others_are_not_there(slow, root, team):
+def test_worker_requests_of_others_are_not_there(slow, root, team):
     root.get(reverse("clusters:show-cluster", args=["box"]))
     other = Client()
     other.force_login(team.bob)
 
-    assert other.get(reverse("errands:show-errand", args=[Errand.objects.get().pk])).status_code == 404
+    assert (
+        other.get(reverse("worker-requests:show-worker-request", args=[WorkerRequest.objects.get().pk])).status_code
+        == 404
+    )
 
 
 def test_rights_are_looked_at_again_by_the_worker(slow, team, run):
@@ -121,30 +132,30 @@ def test_rights_are_looked_at_again_by_the_worker(slow, team, run):
     slow.work()
 
     assert answer.status_code == 302
-    assert Errand.objects.get().state == ErrandState.REFUSED
+    assert WorkerRequest.objects.get().state == WorkerRequestState.REFUSED
     assert not Review.objects.filter(title__startswith="Undo").exists()
 
 
-def test_lost_errand_is_found_and_answered_once(slow, root):
+def test_lost_worker_request_is_found_and_answered_once(slow, root):
     root.get(reverse("clusters:show-state", args=["box"]))
-    errand = Errand.objects.get()
+    worker_request = WorkerRequest.objects.get()
     now = timezone.now()
 
     soon, lost = (worker_requests.find_unfinished(now=now + timedelta(seconds=after)) for after in (0, 4))
-    Errand.objects.update(attempts=1, lease_until=now + timedelta(seconds=30))
+    WorkerRequest.objects.update(attempts=1, lease_until=now + timedelta(seconds=30))
     held = worker_requests.find_unfinished(now=now + timedelta(seconds=4))
     dropped = worker_requests.find_unfinished(now=now + timedelta(seconds=31))
 
-    assert (soon, lost, held, dropped) == ([], [errand.pk], [], [errand.pk])
+    assert (soon, lost, held, dropped) == ([], [worker_request.pk], [], [worker_request.pk])
 
 
 def test_poison_is_given_up(slow, root):
     root.get(reverse("clusters:show-state", args=["box"]))
-    Errand.objects.update(attempts=3)
+    WorkerRequest.objects.update(attempts=3)
 
     slow.work()
 
-    assert (Errand.objects.get().state, Errand.objects.get().reasons) == (
+    assert (WorkerRequest.objects.get().state, WorkerRequest.objects.get().reasons) == (
         "refused",
         ["it was interrupted several times"],
     )
@@ -156,7 +167,7 @@ def test_answers_go_after_some_minutes(web, root):
     now = timezone.now()
 
     worker_requests.end_late(now=now + timedelta(minutes=11))
-    after_minutes = list(Errand.objects.values_list("kind", flat=True))
+    after_minutes = list(WorkerRequest.objects.values_list("kind", flat=True))
     worker_requests.end_late(now=now + timedelta(days=2))
 
-    assert (after_minutes, Errand.objects.count()) == ([ErrandKind.COMPARE], 0)
+    assert (after_minutes, WorkerRequest.objects.count()) == ([WorkerRequestKind.COMPARE], 0)

@@ -13,8 +13,8 @@ from django.urls import reverse
 from applyviz.clusters import connect
 from applyviz.engine.objects.errors import ClusterError
 from applyviz.engine.objects.exchange import JSON, Request
-from applyviz.records.enums import AuditAction, ErrandKind, ErrandState
-from applyviz.records.models import AuditEntry, Cluster, Errand, ObjectChange, Review, SourceFile, Webhook
+from applyviz.records.enums import AuditAction, WorkerRequestKind, WorkerRequestState
+from applyviz.records.models import AuditEntry, Cluster, ObjectChange, Review, SourceFile, Webhook, WorkerRequest
 from applyviz.records.sealing import Sealed, SealError
 from applyviz.workflow.live import inventory
 from tests.architecture.test_web import addresses
@@ -81,7 +81,7 @@ def test_every_page_is_as_with_keys(run, root, settings, monkeypatch):
 def test_answers_hold_no_secret(web, root):
     crawl(root)
 
-    kept = json.dumps(list(Errand.objects.values("question", "result", "reasons")))
+    kept = json.dumps(list(WorkerRequest.objects.values("question", "result", "reasons")))
     assert [one for one in CANARIES if one in kept] == []
 
 
@@ -123,7 +123,7 @@ def test_run_is_undone_by_a_worker(web, team, run):
 
     made = Review.objects.get(title__startswith="Undo")
     assert answer["Location"] == reverse("reviews:show-review", args=[made.number])
-    assert web.served == [ErrandKind.UNDO]
+    assert web.served == [WorkerRequestKind.UNDO]
 
 
 def test_kubeconfig_is_sealed_at_once_and_refused_with_every_reason(web, root):
@@ -131,15 +131,19 @@ def test_kubeconfig_is_sealed_at_once_and_refused_with_every_reason(web, root):
 
     answer = root.post(reverse("clusters:add-cluster"), form)
 
-    errand = Errand.objects.get()
+    worker_request = WorkerRequest.objects.get()
     assert answer.status_code == 422
     assert [
         word
         for word in ("runs a command on this machine", "reads a file of this machine")
         if word not in answer.content.decode()
     ] == []
-    assert (errand.state, errand.sealed, errand.status) == (ErrandState.REFUSED, None, 409)
-    assert errand.question == {"slug": "prod", "name": "Prod", "context": ""}
+    assert (worker_request.state, worker_request.sealed, worker_request.status) == (
+        WorkerRequestState.REFUSED,
+        None,
+        409,
+    )
+    assert worker_request.question == {"slug": "prod", "name": "Prod", "context": ""}
 
 
 def test_cluster_is_added_by_a_worker(web, root, monkeypatch):
@@ -151,7 +155,7 @@ def test_cluster_is_added_by_a_worker(web, root, monkeypatch):
     answer = root.post(reverse("clusters:add-cluster"), form)
 
     assert answer["Location"] == reverse("clusters:show-cluster", args=["prod"])
-    assert "kubeconfig" not in json.dumps(Errand.objects.get().question)
+    assert "kubeconfig" not in json.dumps(WorkerRequest.objects.get().question)
 
 
 def test_webhook_secret_is_sealed_and_opens_in_the_worker(web, root):
@@ -176,7 +180,7 @@ def test_schema_that_the_cluster_alone_knows_is_read_by_a_worker(team, root, set
     page = root.get(address).content.decode()
 
     assert [word for word in ("How bright it is", "integer", "int32") if word not in page] == []
-    assert web.served == [ErrandKind.SCHEMA]
+    assert web.served == [WorkerRequestKind.SCHEMA]
 
 
 MAPS = "/sandboxes/box/api/v1/namespaces/default/configmaps"
@@ -198,29 +202,29 @@ def test_kubectl_is_answered_by_a_worker(token, web, client):
     assert (made.status_code, found.status_code) == (201, 200)
     assert found.json()["data"] == {"a": b64encode(b"canary-4").decode()}
     assert found.headers["Content-Type"] == "application/json"
-    assert (web.served, Errand.objects.count()) == ([ErrandKind.SANDBOX] * 2, 0)
+    assert (web.served, WorkerRequest.objects.count()) == ([WorkerRequestKind.SANDBOX] * 2, 0)
 
 
 def test_answer_to_kubectl_is_sealed_for_who_asked(token, web, client, monkeypatch):
     bearer = {"HTTP_AUTHORIZATION": f"Bearer {token}"}
-    monkeypatch.setattr(Errand, "delete", lambda *_: None)
+    monkeypatch.setattr(WorkerRequest, "delete", lambda *_: None)
     kept = []
     work = web.work
-    monkeypatch.setattr(web, "work", lambda: (work(), kept.extend(Errand.objects.all())))
+    monkeypatch.setattr(web, "work", lambda: (work(), kept.extend(WorkerRequest.objects.all())))
 
     client.get(MAPS.replace("configmaps", "secrets"), **bearer)
 
-    (errand,) = {one.pk: one for one in kept}.values()
-    assert (errand.result, errand.sealed) == (None, None)
+    (worker_request,) = {one.pk: one for one in kept}.values()
+    assert (worker_request.result, worker_request.sealed) == (None, None)
     with web.as_worker(), pytest.raises(SealError):
-        Sealed(bytes(errand.sealed_result)).open_bytes()
+        Sealed(bytes(worker_request.sealed_result)).open_bytes()
 
 
 def test_strangers_ask_no_worker(token, web, client):
     for authorization in ("", "Bearer wrong", "Basic d3Jvbmc="):
         assert client.get(MAPS, HTTP_AUTHORIZATION=authorization).status_code == 401
 
-    assert Errand.objects.count() == 0
+    assert WorkerRequest.objects.count() == 0
 
 
 def test_kubectl_is_told_when_no_worker_answers(token, web, client, monkeypatch):

@@ -35,7 +35,7 @@ class FileEdit:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceText:
+class EditedText:
     """One file of the source; `rendered_by` names the tool that wrote it, "" when people did."""
 
     text: str = field(repr=False)
@@ -177,7 +177,7 @@ def _explain(error: str, edits: Sequence[FileEdit]) -> str:
 
 
 def make_patch(
-    edits: Sequence[FileEdit], *, document: ManifestDocument, sources: Mapping[str, SourceText]
+    edits: Sequence[FileEdit], *, document: ManifestDocument, sources: Mapping[str, EditedText]
 ) -> FilePatch | None:
     """The patch that makes edits in the file of a document; None when there is nothing to edit.
 

@@ -23,25 +23,25 @@ from applyviz.engine.schema.model import KindSchema
 from applyviz.engine.schema.walk import MISSING, find_value
 
 
-class Way(StrEnum):
+class ResolutionKind(StrEnum):
     """The three ways out of a conflict."""
 
-    TAKE_OVER = "take over"
-    LEAVE = "leave to the other"
-    CO_OWN = "keep live and own it too"
+    OVERWRITE = "take over"
+    GIVE_UP = "leave to the other"
+    SHARE = "keep live and own it too"
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ResolutionChoice:
     """One conflict, decided: the field, who owns it now, and the way out."""
 
     path: FieldPath
     manager: str
-    way: Way
+    way: ResolutionKind
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ResolvedManifest:
     """What comes of decisions.
 
     - `manifest`: the edited intent; `takes_over`: whether force is sent; `result`: the object afterwards.
@@ -56,14 +56,14 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class WayOut:
+class ResolutionOption:
     """One way out of one conflict, shown as its result: the field's value and its owners afterwards.
 
     - `edit` is what it changes in the body that is sent and in the file; `patch` that edit in the lines of the file.
     - `is_possible`: False where the manifest has no field of its own that could be left or kept.
     """
 
-    way: Way
+    way: ResolutionKind
     value: JSONValue
     is_present: bool
     owners: tuple[Owner, ...]
@@ -73,28 +73,28 @@ class WayOut:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldWays:
+class FieldResolutions:
     """The ways out for one field, and every field manager that is in the way of it."""
 
     path: FieldPath
     managers: tuple[str, ...]
-    ways: tuple[WayOut, ...]
+    ways: tuple[ResolutionOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A conflict that a change carries the answer to: by a person's decision, or by the standing rule `rule`."""
+class ResolvedField:
+    """A conflict that a change carries the answer to: by a person's decision, or by the conflict rule `rule`."""
 
     path: FieldPath
     manager: str
-    way: Way
+    way: ResolutionKind
     rule: int = 0
     edit: FileEdit | None = None
     patch: FilePatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Dispute:
+class FieldConflict:
     """A server-side apply that others are in the way of."""
 
     live: JSONObject
@@ -129,15 +129,15 @@ class Dispute:
         return ()
 
 
-def find_edit(dispute: Dispute, decision: Decision) -> FileEdit | None:
+def find_edit(conflict_row: FieldConflict, decision: ResolutionChoice) -> FileEdit | None:
     """What a decision changes in the file; taking over changes nothing."""
-    places = list_places(dispute.manifest, decision.path)
-    if decision.way is Way.TAKE_OVER or len(places) < len(decision.path):
+    places = list_places(conflict_row.manifest, decision.path)
+    if decision.way is ResolutionKind.OVERWRITE or len(places) < len(decision.path):
         return None
     container, step = places[-1]
     before = container[step]
-    live = find_value(dispute.kind.root, dispute.live, decision.path)
-    if decision.way is Way.LEAVE or live is MISSING:
+    live = find_value(conflict_row.kind.root, conflict_row.live, decision.path)
+    if decision.way is ResolutionKind.GIVE_UP or live is MISSING:
         return FileEdit(decision.path, before, is_removed=True)
     return FileEdit(decision.path, before, live)
 
@@ -149,76 +149,84 @@ def edit_manifest(manifest: JSONObject, edit: FileEdit | None) -> JSONObject:
     return remove_place(manifest, edit.path) if edit.is_removed else set_place(manifest, edit.path, edit.after)
 
 
-def apply_decisions(dispute: Dispute, decisions: Iterable[Decision]) -> Decided:
+def apply_decisions(conflict_row: FieldConflict, decisions: Iterable[ResolutionChoice]) -> ResolvedManifest:
     """Carry decisions out on a manifest, as far as they go.
 
     - Two different ways for one field are a `PlanError`.
     - A field manager that no decision names is never forced out.
     """
     decisions = tuple(decisions)
-    taken = {(d.path, d.manager) for d in decisions if d.way is Way.TAKE_OVER}
-    ways: dict[FieldPath, Way] = {}
+    taken = {(d.path, d.manager) for d in decisions if d.way is ResolutionKind.OVERWRITE}
+    ways: dict[FieldPath, ResolutionKind] = {}
     edits: dict[FieldPath, FileEdit] = {}
-    manifest = dispute.manifest
+    manifest = conflict_row.manifest
     for decision in decisions:
         if ways.setdefault(decision.path, decision.way) is not decision.way:
             raise PlanError(f"{render_path(decision.path)} was decided in two ways")
-        edit = find_edit(dispute, decision)
+        edit = find_edit(conflict_row, decision)
         manifest = edit_manifest(manifest, edit)
         if edit is not None:
             edits[edit.path] = edit
-    left = dispute.find_conflicts(manifest)
+    left = conflict_row.find_conflicts(manifest)
     open_conflicts = tuple(c for c in left if (c.path, c.manager) not in taken)
     takes_over = bool(left) and not open_conflicts
-    result = None if open_conflicts else dispute.apply(manifest, force=takes_over)
-    return Decided(manifest, takes_over, result, open_conflicts, tuple(edits.values()))
+    result = None if open_conflicts else conflict_row.apply(manifest, force=takes_over)
+    return ResolvedManifest(manifest, takes_over, result, open_conflicts, tuple(edits.values()))
 
 
-def leave_all(dispute: Dispute, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
+def leave_all(conflict_row: FieldConflict, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
     """What an apply gives while every disputed field keeps its live value and its owners.
 
     - None when a conflict stands where the manifest has no field of its own.
     """
-    manifest = dispute.manifest
+    manifest = conflict_row.manifest
     while conflicts:
         edited = manifest
         for conflict in conflicts:
             edited = remove_place(edited, conflict.path)
         if edited == manifest:
             return None
-        manifest, conflicts = edited, dispute.find_conflicts(edited)
-    return dispute.apply(manifest, force=False)
+        manifest, conflicts = edited, conflict_row.find_conflicts(edited)
+    return conflict_row.apply(manifest, force=False)
 
 
-def list_ways(dispute: Dispute, conflict: Conflict) -> tuple[WayOut, ...]:
+def list_resolutions(conflict_row: FieldConflict, conflict: Conflict) -> tuple[ResolutionOption, ...]:
     """The three ways out of one conflict, each with what it gives, whatever is decided of the others."""
-    return tuple(_show_way(dispute, Decision(conflict.path, conflict.manager, way)) for way in Way)
+    return tuple(
+        _show_way(conflict_row, ResolutionChoice(conflict.path, conflict.manager, way)) for way in ResolutionKind
+    )
 
 
-def list_ways_together(
-    dispute: Dispute, conflicts: Sequence[Conflict]
-) -> Iterator[tuple[Conflict, tuple[WayOut, ...]]]:
+def list_common_resolutions(
+    conflict_row: FieldConflict, conflicts: Sequence[Conflict]
+) -> Iterator[tuple[Conflict, tuple[ResolutionOption, ...]]]:
     """The three ways out of each of many conflicts, where all go the same way: three applies and no more."""
     results = {}
-    for way in Way:
-        manifest = dispute.manifest
+    for way in ResolutionKind:
+        manifest = conflict_row.manifest
         for conflict in conflicts:
-            manifest = edit_manifest(manifest, find_edit(dispute, Decision(conflict.path, conflict.manager, way)))
-        results[way] = dispute.apply(manifest, force=True)
+            manifest = edit_manifest(
+                manifest, find_edit(conflict_row, ResolutionChoice(conflict.path, conflict.manager, way))
+            )
+        results[way] = conflict_row.apply(manifest, force=True)
     for conflict in conflicts:
-        decisions = (Decision(conflict.path, conflict.manager, way) for way in Way)
-        yield conflict, tuple(_read_way(dispute, d, find_edit(dispute, d), results[d.way]) for d in decisions)
+        decisions = (ResolutionChoice(conflict.path, conflict.manager, way) for way in ResolutionKind)
+        yield conflict, tuple(_read_way(conflict_row, d, find_edit(conflict_row, d), results[d.way]) for d in decisions)
 
 
-def _show_way(dispute: Dispute, decision: Decision) -> WayOut:
-    edit = find_edit(dispute, decision)
-    result = dispute.apply(edit_manifest(dispute.manifest, edit), force=True)
-    return _read_way(dispute, decision, edit, result)
+def _show_way(conflict_row: FieldConflict, decision: ResolutionChoice) -> ResolutionOption:
+    edit = find_edit(conflict_row, decision)
+    result = conflict_row.apply(edit_manifest(conflict_row.manifest, edit), force=True)
+    return _read_way(conflict_row, decision, edit, result)
 
 
-def _read_way(dispute: Dispute, decision: Decision, edit: FileEdit | None, result: JSONObject) -> WayOut:
-    value = find_value(dispute.kind.root, result, decision.path)
+def _read_way(
+    conflict_row: FieldConflict, decision: ResolutionChoice, edit: FileEdit | None, result: JSONObject
+) -> ResolutionOption:
+    value = find_value(conflict_row.kind.root, result, decision.path)
     is_present = value is not MISSING
     owners = read_owners(result).of(decision.path)
-    is_possible = edit is not None or decision.way is Way.TAKE_OVER
-    return WayOut(decision.way, value if is_present else None, is_present, owners, edit, is_possible=is_possible)
+    is_possible = edit is not None or decision.way is ResolutionKind.OVERWRITE
+    return ResolutionOption(
+        decision.way, value if is_present else None, is_present, owners, edit, is_possible=is_possible
+    )

@@ -29,7 +29,7 @@ _WORDS = {"bool": (bool,), "number": (int, float), "string": (str,), "array": (l
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class ServerError:
     """One problem that a server has with an object: the field as it names it, and where that stands in the file."""
 
     field: str
@@ -37,39 +37,39 @@ class Complaint:
     position: SourcePosition = SourcePosition()  # noqa: RUF009 - frozen
 
 
-def read_complaints(message: str, answer: Answer | None = None) -> tuple[Complaint, ...]:
+def read_server_errors(message: str, answer: Answer | None = None) -> tuple[ServerError, ...]:
     """The problems that a refusal names a field for, in its order, without positions."""
     causes = get_at(answer.body, ("details", "causes")) if answer is not None else None
     found = [
-        Complaint(cause["field"], cause.get("message", ""))
+        ServerError(cause["field"], cause.get("message", ""))
         for cause in (causes if isinstance(causes, list) else ())
         if isinstance(cause, dict) and cause.get("field") not in (None, "", "patch", "<nil>")
     ]
     return tuple(dict.fromkeys(found or _read_text(message)))
 
 
-def _read_text(message: str) -> Iterator[Complaint]:
+def _read_text(message: str) -> Iterator[ServerError]:
     message = message[:_MOST_READ]
     for match in _STRICT.finditer(message):
-        yield Complaint(match[1], match[0].partition(" field")[0] + " field")
+        yield ServerError(match[1], match[0].partition(" field")[0] + " field")
     if unreadable := _UNREADABLE.search(message[:_LONGEST]):
-        yield Complaint(unreadable[3], f"{_UNFIT}{unreadable[1]} does not fit")
+        yield ServerError(unreadable[3], f"{_UNFIT}{unreadable[1]} does not fit")
     for line in message.splitlines():
         if typed := _TYPED.match(line[:_LONGEST]):
-            yield Complaint(typed[1], typed[2])
+            yield ServerError(typed[1], typed[2])
 
 
-def locate(complaints: tuple[Complaint, ...], document: ManifestDocument) -> tuple[Complaint, ...]:
+def locate(server_errors: tuple[ServerError, ...], document: ManifestDocument) -> tuple[ServerError, ...]:
     """The same problems, each with the line of the manifest that it is about."""
-    return tuple(replace(c, position=document.positions.nearest(find_path(c, document.obj))) for c in complaints)
+    return tuple(replace(c, position=document.positions.nearest(find_path(c, document.obj))) for c in server_errors)
 
 
-def find_path(complaint: Complaint, obj: JSONValue) -> PlainPath:
+def find_path(server_error: ServerError, obj: JSONValue) -> PlainPath:
     """The place in an object that a complaint names, as far as it is there."""
-    if complaint.message.startswith(_UNFIT):
-        return _find_unindexed(complaint, obj)
+    if server_error.message.startswith(_UNFIT):
+        return _find_unindexed(server_error, obj)
     path: list[str | int] = []
-    text, value = complaint.field[:_LONGEST], obj
+    text, value = server_error.field[:_LONGEST], obj
     while text:
         step, text = _take_step(text, value)
         if step is None:
@@ -118,10 +118,10 @@ def _fits(item: JSONValue, wanted: Mapping[str, str]) -> bool:
     return isinstance(item, Mapping) and all(k not in item or json.dumps(item[k]) == v for k, v in wanted.items())
 
 
-def _find_unindexed(complaint: Complaint, obj: JSONValue) -> PlainPath:
+def _find_unindexed(server_error: ServerError, obj: JSONValue) -> PlainPath:
     """The first place of the named fields that holds a value of the named type, else the first of them."""
-    types = _WORDS.get(complaint.message.removeprefix(_UNFIT).split()[0], ())
-    places = list(_walk(obj, complaint.field[:_LONGEST].split("."), ()))
+    types = _WORDS.get(server_error.message.removeprefix(_UNFIT).split()[0], ())
+    places = list(_walk(obj, server_error.field[:_LONGEST].split("."), ()))
     wrong = (path for path, value in places if isinstance(value, types) and isinstance(value, bool) == (bool in types))
     return next(wrong, places[0][0] if places else ())
 

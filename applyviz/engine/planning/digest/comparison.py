@@ -18,8 +18,8 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, is_same_json
 from applyviz.engine.ownership.managed_fields import FieldOwners, read_owners
 from applyviz.engine.planning.digest.effects import effect
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.schema.model import KindSchema, Node
 from applyviz.engine.schema.walk import MISSING, list_leaves
 
@@ -87,7 +87,7 @@ def _identify(owner: Owner) -> _Identity:
 def _list_leaves(obj: JSONObject | None, root: Node | None) -> dict[FieldPath, JSONValue]:
     if obj is None:
         return {}
-    leaves = list_leaves(root, without_noise(obj))
+    leaves = list_leaves(root, drop_server_managed(obj))
     return {p: v for p, v in leaves.items() if not any(p[: len(b)] == b for b in _BOOKKEEPING)}
 
 
@@ -118,7 +118,7 @@ def _find_movers(path: FieldPath, first: FieldOwners, second: FieldOwners) -> tu
     return lost or tuple(o for o in wrote if o.subresource != "status")
 
 
-def _list_owner_moves(first: ObjectChange, second: ObjectChange) -> Iterator[FieldPath]:
+def _list_owner_moves(first: PlannedObject, second: PlannedObject) -> Iterator[FieldPath]:
     before = {r.path: {_identify(o) for o in r.owners_before} for r in first.fields}
     for reason in second.fields:
         known = before.get(reason.path)
@@ -127,7 +127,7 @@ def _list_owner_moves(first: ObjectChange, second: ObjectChange) -> Iterator[Fie
             yield reason.path
 
 
-def _compare_fields(first: ObjectChange, second: ObjectChange, root: Node | None) -> Iterator[FieldMove]:
+def _compare_fields(first: PlannedObject, second: PlannedObject, root: Node | None) -> Iterator[FieldMove]:
     old, new = first.versions, second.versions
     manifest = _compare_leaves(old.manifest, new.manifest, root)
     live = _compare_leaves(old.live, new.live, root)
@@ -148,7 +148,7 @@ def _compare_fields(first: ObjectChange, second: ObjectChange, root: Node | None
 
 
 def compare_changes(
-    first: ObjectChange | None, second: ObjectChange | None, *, kind: KindSchema | None = None
+    first: PlannedObject | None, second: PlannedObject | None, *, kind: KindSchema | None = None
 ) -> ObjectMove | None:
     """What moved for one object; None when both plans do the same with it, or neither has it."""
     if first is None or second is None:
@@ -163,8 +163,8 @@ def compare_changes(
 
 
 def compare(
-    first: Iterable[ObjectChange],
-    second: Iterable[ObjectChange],
+    first: Iterable[PlannedObject],
+    second: Iterable[PlannedObject],
     *,
     kinds: Mapping[tuple[str, str, str, str], KindSchema] | None = None,
 ) -> Comparison:
@@ -173,7 +173,7 @@ def compare(
     - `kinds` are the schemas of objects by `ObjectRef.key`; without one, lists count as whole.
     - An object that a plan has twice is compared with its namesake in the order of the plans.
     """
-    waiting: dict[tuple[str, str, str, str], list[ObjectChange]] = {}
+    waiting: dict[tuple[str, str, str, str], list[PlannedObject]] = {}
     for change in first:
         waiting.setdefault(change.ref.key, []).append(change)
     moves = []

@@ -1,7 +1,7 @@
 """The effect of a change: what it does to the live object, and nothing that varies by itself.
 
 Rule: `docs/architecture.md`, invariant 1. In it: operation, existence and uid, request templates, the
-difference live → after by path, conflicts, standing rules that had a say. Not in it: resourceVersion, times,
+difference live → after by path, conflicts, conflict rules that had a say. Not in it: resourceVersion, times,
 status, what a server allots to a new object (addresses, names of tokens), and fields of the ignore list that the
 manifest does not name.
 """
@@ -14,15 +14,15 @@ from typing import TypeAlias
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json, get_at, is_same_json
 from applyviz.engine.planning.model.placeholders import template
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.model.server_chosen import without_allocated
-from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.schema.model import SchemaOrigin
 
 PlainPath: TypeAlias = tuple[str, ...]
 _ABSENT = object()
 _SHARED = (("metadata", "annotations"), ("metadata", "labels"))
-_MADE_ANEW = (Operation.CREATE, Operation.RECREATE)
+_MADE_ANEW = (Operation.CREATE, Operation.REPLACE)
 
 
 def _item_names(items: list[JSONValue]) -> list[str] | None:
@@ -92,7 +92,7 @@ def is_ignored(path: PlainPath, ignore: Iterable[PlainPath], manifest: JSONObjec
 
 
 def find_difference(
-    change: ObjectChange, ignore: Iterable[PlainPath] = ()
+    change: PlannedObject, ignore: Iterable[PlainPath] = ()
 ) -> Iterator[tuple[PlainPath, JSONValue, JSONValue]]:
     """What the change does to the live object, by path.
 
@@ -103,12 +103,12 @@ def find_difference(
     live, manifest = versions.live or {}, versions.manifest or {}
     is_calculated = change.operation in _MADE_ANEW or change.schema_origin is SchemaOrigin.SOURCE_CRD
     result = versions.merged if is_calculated and versions.merged is not None else versions.after
-    if change.operation in (Operation.UNCHANGED, Operation.ERROR, Operation.REFUSED):  # nothing is written
+    if change.operation in (Operation.UNCHANGED, Operation.ERROR, Operation.BLOCKED):  # nothing is written
         return
     if change.operation is Operation.PRUNE:
         result = None
-    before = without_noise(live) if versions.live is not None else _ABSENT
-    after = without_noise(without_allocated(result, manifest, live)) if result is not None else _ABSENT
+    before = drop_server_managed(live) if versions.live is not None else _ABSENT
+    after = drop_server_managed(without_allocated(result, manifest, live)) if result is not None else _ABSENT
     ignore = (*ignore, *change.ignored)
     for path, left, right in list_differences(before, after):
         if not is_ignored(path, ignore, manifest):
@@ -123,11 +123,11 @@ def _as_data(request: Request) -> JSONObject:
         "query": dict(open_request.query),
         "contentType": open_request.content_type,
         "body": open_request.body,
-        "holes": [[list(h.path), h.rule, *(h.managers or ())] for h in open_request.holes],
+        "placeholders": [[list(h.path), h.rule, *(h.managers or ())] for h in open_request.placeholders],
     }
 
 
-def effect(change: ObjectChange, *, ignore: Iterable[PlainPath] = ()) -> JSONObject:
+def effect(change: PlannedObject, *, ignore: Iterable[PlainPath] = ()) -> JSONObject:
     """The effect of a change as plain JSON values, the same for the same effect."""
     ref = change.ref
     difference = []

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from applyviz.engine.objects.values import JSONValue, canonical_json
 from applyviz.engine.planning.digest.effects import PlainPath, effect
 from applyviz.engine.planning.digest.serialize import options_to_json
-from applyviz.engine.planning.model.plan import ObjectChange, Plan
+from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet
 
 __all__ = ["digest_effect", "digest_json", "digest_plan", "effect"]
 
@@ -24,13 +24,13 @@ def digest_json(value: JSONValue, *, key: bytes) -> str:
     return hmac.new(key, canonical_json(value).encode(), hashlib.sha256).hexdigest()
 
 
-def digest_effect(change: ObjectChange, *, key: bytes, ignore: Iterable[PlainPath] = ()) -> str:
+def digest_effect(change: PlannedObject, *, key: bytes, ignore: Iterable[PlainPath] = ()) -> str:
     """The digest of one change: equal before and after reading live again means that nothing moved."""
     return digest_json(effect(change, ignore=ignore), key=key)
 
 
 def digest_plan(
-    plan: Plan,
+    plan: PlannedSet,
     *,
     key: bytes,
     target: str,

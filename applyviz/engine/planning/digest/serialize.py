@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 
 FORMAT = 1
@@ -87,27 +87,27 @@ def _open(data: JSONObject) -> JSONObject:
     return {k: v for k, v in data.items() if k != "format"}
 
 
-def change_to_json(change: ObjectChange) -> JSONObject:
+def change_to_json(change: PlannedObject) -> JSONObject:
     """Write a change."""
     return {"format": FORMAT, **to_json(change)}
 
 
-def change_from_json(data: JSONObject) -> ObjectChange:
+def change_from_json(data: JSONObject) -> PlannedObject:
     """Read a change.
 
     - Raises `PlanError`.
     """
-    change: ObjectChange = from_json(ObjectChange, _open(data))
+    change: PlannedObject = from_json(PlannedObject, _open(data))
     return change
 
 
-def core_from_json(data: JSONObject) -> ObjectChange:
+def core_from_json(data: JSONObject) -> PlannedObject:
     """Read of a change what a sender needs: object, operation, versions, requests, certainty; nothing that explains.
 
     - Raises `PlanError`.
     """
     core = {name: value for name, value in _open(data).items() if name in _CORE}
-    change: ObjectChange = from_json(ObjectChange, core)
+    change: PlannedObject = from_json(PlannedObject, core)
     return change
 
 

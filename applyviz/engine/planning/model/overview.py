@@ -15,13 +15,13 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue, canonical_json
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.risks.model import HazardKind, Severity
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.risks.model import RiskKind, RiskLevel
 
 ALIKE_FROM = 3
 _LONGEST = 200
 _MOVING = frozenset({FieldOperation.SET, FieldOperation.CHANGED, FieldOperation.CLEARED})
-_LOUDNESS = {Severity.DANGER: 0, Severity.WARNING: 1, Severity.INFO: 2}
+_LOUDNESS = {RiskLevel.HIGH: 0, RiskLevel.MEDIUM: 1, RiskLevel.INFO: 2}
 
 
 class Move(NamedTuple):
@@ -55,11 +55,11 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One kind of hazard and the objects that have it."""
+class OverviewRow:
+    """One kind of risk and the objects that have it."""
 
-    kind: HazardKind
-    severity: Severity
+    kind: RiskKind
+    level: RiskLevel
     members: tuple[int, ...]
 
 
@@ -73,10 +73,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a plan says as a whole; hazards come loudest first, field managers by name."""
+    """What a plan says as a whole; risks come loudest first, field managers by name."""
 
     alike: tuple[Alike, ...] = ()
-    hazards: tuple[Found, ...] = ()
+    risks: tuple[OverviewRow, ...] = ()
     managers: tuple[Held, ...] = ()
 
 
@@ -84,7 +84,7 @@ def _write(value: JSONValue) -> str:
     return "" if value is ABSENT else canonical_json(value)
 
 
-def list_moves(change: ObjectChange) -> Iterator[tuple[FieldReason, Move]]:
+def list_moves(change: PlannedObject) -> Iterator[tuple[FieldReason, Move]]:
     """The fields that an update moves, without bookkeeping."""
     versions = change.versions
     for reason in change.fields:
@@ -117,14 +117,14 @@ class Overviewer:
     def __init__(self) -> None:
         self._count = 0
         self._updates: list[_Update] = []
-        self._hazards: dict[tuple[HazardKind, Severity], list[int]] = {}
+        self._risks: dict[tuple[RiskKind, RiskLevel], list[int]] = {}
         self._managers: dict[str, list[int]] = {}
 
-    def add(self, change: ObjectChange) -> None:
+    def add(self, change: PlannedObject) -> None:
         """Read the next change; it comes masked."""
         number, self._count = self._count, self._count + 1
-        for named in dict.fromkeys((h.kind, h.severity) for h in change.hazards):
-            self._hazards.setdefault(named, []).append(number)
+        for named in dict.fromkeys((h.kind, h.level) for h in change.risks):
+            self._risks.setdefault(named, []).append(number)
         owners = {o.manager for r in change.fields for o in (*r.owners_before, *r.owners_after)}
         for manager in owners:
             self._managers.setdefault(manager, []).append(number)
@@ -141,12 +141,12 @@ class Overviewer:
         def place(numbers: Iterable[int]) -> tuple[int, ...]:
             return tuple(sorted(moved[n] for n in numbers))
 
-        hazards = [Found(kind, severity, place(found)) for (kind, severity), found in self._hazards.items()]
+        risks = [OverviewRow(kind, level, place(found)) for (kind, level), found in self._risks.items()]
         return Overview(
             alike=tuple(
                 replace(a, members=place(a.members), exceptions=place(a.exceptions)) for a in _find_alike(self._updates)
             ),
-            hazards=tuple(sorted(hazards, key=lambda f: (_LOUDNESS[f.severity], f.members[0]))),
+            risks=tuple(sorted(risks, key=lambda f: (_LOUDNESS[f.level], f.members[0]))),
             managers=tuple(Held(name, place(self._managers[name])) for name in sorted(self._managers)),
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from applyviz.engine.objects.errors import StalePlanError
-from applyviz.engine.objects.exchange import Hole, Request
+from applyviz.engine.objects.exchange import Placeholder, Request
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership import migrate
@@ -35,32 +35,32 @@ def _put(body: JSONValue, path: FieldPath, value: JSONValue) -> JSONValue:
 def template(request: Request) -> Request:
     """The request with null in each of its holes."""
     body = request.body
-    for hole in request.holes:
-        body = _put(body, hole.path, None)
+    for placeholder in request.placeholders:
+        body = _put(body, placeholder.path, None)
     return replace(request, body=body)
 
 
 def show(request: Request) -> Request:
     """The request with the name of each hole in its place, for people: it cannot be sent."""
     body = request.body
-    for hole in request.holes:
-        body = _put(body, hole.path, f"\u27e8{hole.rule}\u27e9")
+    for placeholder in request.placeholders:
+        body = _put(body, placeholder.path, f"\u27e8{placeholder.rule}\u27e9")
     return replace(request, body=body)
 
 
-def _find_value(hole: Hole, live: JSONObject, manager: str) -> JSONValue:
-    if hole.rule in (UID, RESOURCE_VERSION):
-        value = get_at(live, ("metadata", hole.rule))
+def _find_value(placeholder: Placeholder, live: JSONObject, manager: str) -> JSONValue:
+    if placeholder.rule in (UID, RESOURCE_VERSION):
+        value = get_at(live, ("metadata", placeholder.rule))
         if not value:
-            raise StalePlanError(f"the live object has no {hole.rule} to bind the write to")
+            raise StalePlanError(f"the live object has no {placeholder.rule} to bind the write to")
         return value
-    if hole.rule == MANAGED_FIELDS:
-        if hole.managers is None:
+    if placeholder.rule == MANAGED_FIELDS:
+        if placeholder.managers is None:
             return migrate.upgrade(live, manager=manager)
-        return takeover.list_entries(live, manager=manager, managers=hole.managers)
-    if hole.rule == CLIENT_SIDE_FIELDS:
-        return handback.list_entries(live, manager=manager, managers=hole.managers or ())
-    raise StalePlanError(f"nothing fills a hole of rule {hole.rule!r}")
+        return takeover.list_entries(live, manager=manager, managers=placeholder.managers)
+    if placeholder.rule == CLIENT_SIDE_FIELDS:
+        return handback.list_entries(live, manager=manager, managers=placeholder.managers or ())
+    raise StalePlanError(f"nothing fills a hole of rule {placeholder.rule!r}")
 
 
 def fill(request: Request, live: JSONObject | None) -> Request:
@@ -70,8 +70,8 @@ def fill(request: Request, live: JSONObject | None) -> Request:
     - Raises `StalePlanError` when there is nothing to fill a hole with.
     """
     body = request.body
-    for hole in request.holes:
+    for placeholder in request.placeholders:
         if live is None:
             raise StalePlanError(f"{request.ref or request.path}: planned against an object that is not there")
-        body = _put(body, hole.path, _find_value(hole, live, request.query.get("fieldManager", "")))
+        body = _put(body, placeholder.path, _find_value(placeholder, live, request.query.get("fieldManager", "")))
     return replace(request, body=body)

@@ -17,10 +17,10 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.conflicts.blocked_removals import Release
 from applyviz.engine.planning.conflicts.file_edits import FilePatch
-from applyviz.engine.planning.conflicts.resolutions import Answered, FieldWays
-from applyviz.engine.planning.conflicts.server_errors import Complaint
+from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolvedField
+from applyviz.engine.planning.conflicts.server_errors import ServerError
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.engine.risks.model import Hazard
+from applyviz.engine.risks.model import Risk
 from applyviz.engine.schema.model import SchemaOrigin
 
 
@@ -30,9 +30,9 @@ class Operation(StrEnum):
     CREATE = "create"
     UPDATE = "update"
     UNCHANGED = "unchanged"
-    RECREATE = "replace"
+    REPLACE = "replace"
     PRUNE = "prune"
-    REFUSED = "refused"
+    BLOCKED = "refused"
     ERROR = "error"
     WITHHELD = "not shown"
     """Only on pages: what happens depends on live values that the reader may not see."""
@@ -78,16 +78,16 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectChange:
+class PlannedObject:
     """Everything about one object in a plan.
 
     `method` names how it was calculated: "strategic merge patch", "JSON merge patch", "server-side
     apply", "create", "delete". `step` counts from 0. `error` is one line for people, "" when none;
     `complaints` are the fields that it names, with their lines; `refusal` is there when a server gave the error.
 
-    - `ways`: what can be decided of its open conflicts; `answers`: what decisions and standing rules say of the
+    - `ways`: what can be decided of its open conflicts; `answers`: what decisions and conflict rules say of the
       others, `patch` the edit of the file for all of them when they are several.
-    - `releases`: how fields can be removed that others keep; `ignored`: places that a standing rule leaves out of
+    - `releases`: how fields can be removed that others keep; `ignored`: places that a conflict rule leaves out of
       comparison.
     """
 
@@ -97,20 +97,20 @@ class ObjectChange:
     requests: tuple[Request, ...] = ()
     fields: tuple[FieldReason, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
-    hazards: tuple[Hazard, ...] = ()
+    risks: tuple[Risk, ...] = ()
     certainty: Certainty = Certainty.ESTIMATED
     certainty_reason: str = ""
     schema_origin: SchemaOrigin = SchemaOrigin.NONE
     method: str = ""
     warnings: tuple[str, ...] = ()
     error: str = ""
-    complaints: tuple[Complaint, ...] = ()
+    server_errors: tuple[ServerError, ...] = ()
     refusal: Refusal | None = None
     position: SourcePosition = field(default_factory=SourcePosition)
     end_line: int = 0
     step: int = 0
-    ways: tuple[FieldWays, ...] = ()
-    answers: tuple[Answered, ...] = ()
+    ways: tuple[FieldResolutions, ...] = ()
+    answers: tuple[ResolvedField, ...] = ()
     patch: FilePatch | None = None
     releases: tuple[Release, ...] = ()
     ignored: tuple[tuple[str, ...], ...] = ()
@@ -122,7 +122,7 @@ class ObjectChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PlanProblem:
     """Something in the source that could not be planned; the others go on."""
 
     reason: str
@@ -130,17 +130,17 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedSet:
     """All object changes of one source revision against one cluster at one moment."""
 
     options: ApplyOptions
-    changes: tuple[ObjectChange, ...]
-    problems: tuple[Problem, ...] = ()
+    changes: tuple[PlannedObject, ...]
+    problems: tuple[PlanProblem, ...] = ()
 
     @property
-    def steps(self) -> tuple[tuple[ObjectChange, ...], ...]:
+    def steps(self) -> tuple[tuple[PlannedObject, ...], ...]:
         """Changes that may be applied together, in order."""
-        by_step: dict[int, list[ObjectChange]] = {}
+        by_step: dict[int, list[PlannedObject]] = {}
         for change in self.changes:
             by_step.setdefault(change.step, []).append(change)
         return tuple(tuple(by_step[n]) for n in sorted(by_step))

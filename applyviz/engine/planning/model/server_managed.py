@@ -33,7 +33,7 @@ def _quiet_entries(entries: JSONValue) -> JSONValue:
     return sorted(({k: v for k, v in e.items() if k != "time"} for e in kept), key=canonical_json)
 
 
-def without_noise(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
+def drop_server_managed(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
     """The object without what every write changes; `has_status`: its status is the controllers' own."""
     metadata = obj.get("metadata")
     quiet = {k: v for k, v in obj.items() if k != "status" or not has_status}
@@ -47,4 +47,6 @@ def without_noise(obj: JSONObject, *, has_status: bool = True) -> JSONObject:
 
 def is_same_object(left: JSONObject, right: JSONObject, *, has_status: bool = True) -> bool:
     """Whether two objects are the same but for noise."""
-    return is_same_json(without_noise(left, has_status=has_status), without_noise(right, has_status=has_status))
+    return is_same_json(
+        drop_server_managed(left, has_status=has_status), drop_server_managed(right, has_status=has_status)
+    )

@@ -2,7 +2,7 @@
 
 Rule: a change of the pod template replaces pods; with `Recreate`, and when the object is deleted and created again,
 none runs in between.
-Everything is read from the changes and their hazards, nothing is calculated twice.
+Everything is read from the changes and their risks, nothing is calculated twice.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.calls import moves_ownership
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Pod", "Job")
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
@@ -23,9 +23,9 @@ _TEMPLATES = (("spec", "template", "spec"), ("spec", "jobTemplate", "spec", "tem
 _EFFECTS = {
     Operation.CREATE: "created",
     Operation.UPDATE: "changed",
-    Operation.RECREATE: "deleted and made anew",
+    Operation.REPLACE: "deleted and made anew",
     Operation.PRUNE: "deleted",
-    Operation.REFUSED: "refused",
+    Operation.BLOCKED: "refused",
     Operation.ERROR: "in error",
 }
 
@@ -74,10 +74,10 @@ class PlanSummary:
     moves_from: tuple[str, ...] = ()
 
 
-def _read_restart(change: ObjectChange) -> Restart | None:
-    for hazard in change.hazards:
-        if hazard.kind is HazardKind.PODS_RESTART:
-            facts = hazard.facts
+def _read_restart(change: PlannedObject) -> Restart | None:
+    for risk in change.risks:
+        if risk.kind is RiskKind.PODS_RESTART:
+            facts = risk.facts
             pods = facts.get("pods", "")
             return Restart(change.ref, int(pods) if pods.isdigit() else 0, facts.get("strategy", ""))
     return None
@@ -96,8 +96,8 @@ def _read_images(obj: JSONObject | None) -> dict[str, str]:
     return images
 
 
-def _list_images(change: ObjectChange) -> Iterator[ImageChange]:
-    if change.operation not in (Operation.UPDATE, Operation.RECREATE):
+def _list_images(change: PlannedObject) -> Iterator[ImageChange]:
+    if change.operation not in (Operation.UPDATE, Operation.REPLACE):
         return
     before, after = _read_images(change.versions.live), _read_images(change.versions.after)
     for container in sorted(before.keys() & after.keys()):
@@ -110,16 +110,16 @@ def _replicas(obj: JSONObject | None) -> int:
     return value if isinstance(value, int) else 1
 
 
-def _is_stopped(change: ObjectChange, restart: Restart | None) -> bool:
-    is_down = change.operation is Operation.RECREATE or (restart is not None and restart.strategy == "Recreate")
+def _is_stopped(change: PlannedObject, restart: Restart | None) -> bool:
+    is_down = change.operation is Operation.REPLACE or (restart is not None and restart.strategy == "Recreate")
     return is_down and change.ref.gvk.kind in _WORKLOADS
 
 
-def _is_deleted(change: ObjectChange) -> bool:
+def _is_deleted(change: PlannedObject) -> bool:
     return change.operation is Operation.PRUNE and change.ref.gvk.kind in _WORKLOADS
 
 
-def _is_scaled_down(change: ObjectChange) -> bool:
+def _is_scaled_down(change: PlannedObject) -> bool:
     is_update = change.operation is Operation.UPDATE and change.versions.after is not None
     if not is_update or change.ref.gvk.kind not in _SCALED:
         return False
@@ -163,21 +163,21 @@ def _write_sentence(counts: Mapping[str, int], impact: list[str]) -> str:
     return f"{sentence}. {', '.join(impact)}." if impact else f"{sentence}."
 
 
-def _list_moves(changes: Iterable[ObjectChange]) -> Iterator[tuple[str, ...]]:
+def _list_moves(changes: Iterable[PlannedObject]) -> Iterator[tuple[str, ...]]:
     """From which field managers each object's ownership moves with its apply."""
     for change in changes:
         for request in change.requests:
             if moves_ownership(request):
-                yield tuple(name for hole in request.holes for name in hole.managers or ())
+                yield tuple(name for placeholder in request.placeholders for name in placeholder.managers or ())
 
 
-def summarize(changes: Iterable[ObjectChange]) -> PlanSummary:
+def summarize(changes: Iterable[PlannedObject]) -> PlanSummary:
     """The figures and the sentence of a plan's changes."""
     changes = tuple(changes)
     read = [(c, _read_restart(c)) for c in changes]
-    found = [(c, None if c.operation is Operation.REFUSED else restart) for c, restart in read]
+    found = [(c, None if c.operation is Operation.BLOCKED else restart) for c, restart in read]
     restarts = tuple(r for _, r in found if r is not None)
-    pending = tuple(r for c, r in read if r is not None and c.operation is Operation.REFUSED)
+    pending = tuple(r for c, r in read if r is not None and c.operation is Operation.BLOCKED)
     images = tuple(image for c in changes for image in _list_images(c))
     counts = Counter(c.operation.value for c in changes)
     moves = list(_list_moves(changes))

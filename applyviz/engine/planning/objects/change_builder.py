@@ -12,19 +12,19 @@ from dataclasses import replace
 from applyviz.engine.objects.errors import ApplyVizError, Conflict, ConflictError, MergeError, OwnershipError
 from applyviz.engine.objects.exchange import MERGE_PATCH, Answer, Request
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.conflicts.resolutions import Dispute, leave_all
-from applyviz.engine.planning.conflicts.server_errors import read_complaints
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.conflicts.resolutions import FieldConflict, leave_all
+from applyviz.engine.planning.conflicts.server_errors import read_server_errors
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.model.server_managed import is_same_object
-from applyviz.engine.planning.objects.request_answerer import Desk
+from applyviz.engine.planning.objects.request_answerer import RequestAnswerer
 from applyviz.engine.planning.simulation.dry_run_result import (
-    Verdict,
+    DryRunVerdict,
     describe_conflicts,
     describe_refusal,
     read_conflicts,
 )
 from applyviz.engine.requests.client_side import find_original
-from applyviz.engine.requests.flow import AnswerError, Outcome
+from applyviz.engine.requests.flow import AnswerError, FlowOutcome
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import SchemaOrigin
 
@@ -33,125 +33,130 @@ _REST_IS_ESTIMATED = "the dry run stopped at the conflict; the rest is calculate
 REJECTED = "the API server rejected the request"
 
 
-def _name_method(desk: Desk, operation: Operation) -> str:
-    if operation is Operation.RECREATE:
+def _name_method(answerer: RequestAnswerer, operation: Operation) -> str:
+    if operation is Operation.REPLACE:
         return "replace"
-    if desk.options.mode is ApplyMode.SERVER:
+    if answerer.options.mode is ApplyMode.SERVER:
         return "server-side apply"
-    request = next((r for r in (*desk.requests, desk.refused) if r is not None), None)
-    if desk.live is None or (request is not None and request.method == "POST"):
+    request = next((r for r in (*answerer.requests, answerer.refused) if r is not None), None)
+    if answerer.live is None or (request is not None and request.method == "POST"):
         return "create"
     if request is not None:
         return "JSON merge patch" if request.content_type == MERGE_PATCH else "strategic merge patch"
-    kind = desk.member.kind
+    kind = answerer.member.kind
     return "strategic merge patch" if kind is not None and kind.is_strategic else "JSON merge patch"
 
 
-def _certainty(desk: Desk) -> tuple[Certainty, str]:
-    if desk.judgement is None:
+def _certainty(answerer: RequestAnswerer) -> tuple[Certainty, str]:
+    if answerer.dry_run is None:
         return Certainty.CONFIRMED, "nothing needs to be sent"
-    if desk.judgement.verdict is Verdict.UNTRIED:
-        return Certainty.ESTIMATED, desk.judgement.reason
-    return Certainty.CONFIRMED, _OWNERS_ARE_ESTIMATED if desk.has_moved else ""
+    if answerer.dry_run.verdict is DryRunVerdict.UNTRIED:
+        return Certainty.ESTIMATED, answerer.dry_run.reason
+    return Certainty.CONFIRMED, _OWNERS_ARE_ESTIMATED if answerer.has_moved else ""
 
 
-def _find_last_applied(desk: Desk) -> JSONObject | None:
-    if desk.options.mode is ApplyMode.SERVER or desk.live is None:
+def _find_last_applied(answerer: RequestAnswerer) -> JSONObject | None:
+    if answerer.options.mode is ApplyMode.SERVER or answerer.live is None:
         return None
     try:
-        return find_original(desk.live, kind=desk.member.kind, options=desk.options)
+        return find_original(answerer.live, kind=answerer.member.kind, options=answerer.options)
     except MergeError:
         return None
 
 
-def _describe(desk: Desk, operation: Operation, after: JSONObject | None) -> ObjectChange:
+def _describe(answerer: RequestAnswerer, operation: Operation, after: JSONObject | None) -> PlannedObject:
     """What every change has in common, whatever became of it."""
-    certainty, reason = _certainty(desk)
-    return ObjectChange(
-        ref=desk.member.ref,
+    certainty, reason = _certainty(answerer)
+    return PlannedObject(
+        ref=answerer.member.ref,
         operation=operation,
-        versions=Versions(_find_last_applied(desk), desk.member.obj, desk.live, desk.calculated, after),
-        requests=tuple(desk.requests),
+        versions=Versions(_find_last_applied(answerer), answerer.member.obj, answerer.live, answerer.calculated, after),
+        requests=tuple(answerer.requests),
         certainty=certainty,
         certainty_reason=reason,
-        schema_origin=desk.member.kind.origin if desk.member.kind else SchemaOrigin.NONE,
-        method=_name_method(desk, operation),
-        warnings=desk.warnings,
+        schema_origin=answerer.member.kind.origin if answerer.member.kind else SchemaOrigin.NONE,
+        method=_name_method(answerer, operation),
+        warnings=answerer.warnings,
     )
 
 
-def conclude(desk: Desk, outcome: Outcome) -> ObjectChange:
+def build_change(answerer: RequestAnswerer, outcome: FlowOutcome) -> PlannedObject:
     """The change of a flow that came to its end; what changes nothing sends nothing."""
-    after = desk.rehearsal.live if desk.requests else desk.live
-    if any(r.method == "DELETE" for r in desk.requests):
-        operation = Operation.RECREATE
-    elif desk.live is None:
+    after = answerer.estimated.live if answerer.requests else answerer.live
+    if any(r.method == "DELETE" for r in answerer.requests):
+        operation = Operation.REPLACE
+    elif answerer.live is None:
         operation = Operation.CREATE
     else:
-        has_status = desk.member.kind is not None and desk.member.kind.has_status
-        same = after is None or is_same_object(desk.live, after, has_status=has_status)
+        has_status = answerer.member.kind is not None and answerer.member.kind.has_status
+        same = after is None or is_same_object(answerer.live, after, has_status=has_status)
         operation = Operation.UNCHANGED if same else Operation.UPDATE
-    change = _describe(desk, operation, after)
+    change = _describe(answerer, operation, after)
     warnings = tuple(dict.fromkeys((*outcome.warnings, *change.warnings)))
     requests = () if operation is Operation.UNCHANGED else change.requests
     return replace(change, warnings=warnings, requests=requests)
 
 
-def _settle(desk: Desk, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
+def _settle(answerer: RequestAnswerer, conflicts: tuple[Conflict, ...]) -> JSONObject | None:
     """What the rest of a refused object comes to; None when that cannot be told apart from its conflicts."""
     # Only an apply to a live object meets conflicts: there is a request, and there is an object.
-    request, live = desk.refused or Request("PATCH", ""), desk.rehearsal.live or {}
+    request, live = answerer.refused or Request("PATCH", ""), answerer.estimated.live or {}
     manager = request.query.get("fieldManager", "")
-    dispute = Dispute(
-        live, request.body or {}, desk.rehearsal.kind, manager, desk.rehearsal.now, desk.rehearsal.subresource
+    conflict_row = FieldConflict(
+        live,
+        request.body or {},
+        answerer.estimated.kind,
+        manager,
+        answerer.estimated.now,
+        answerer.estimated.subresource,
     )
-    return leave_all(dispute, conflicts)
+    return leave_all(conflict_row, conflicts)
 
 
-def _conclude_conflicts(desk: Desk, answer: Answer) -> ObjectChange:
+def _build_conflicts(answerer: RequestAnswerer, answer: Answer) -> PlannedObject:
     """The whole object is refused; its result is what comes of the rest while disputed fields stay as they are."""
     conflicts = describe_conflicts(answer)
     result: JSONObject | None = None
     # Where the engine cannot read what the server can, the server's own words are all there is.
     with suppress(OwnershipError):
         try:
-            desk.rehearsal.check_conflicts(desk.refused)
+            answerer.estimated.check_conflicts(answerer.refused)
         except ConflictError as error:
             conflicts = error.conflicts
-            result = _settle(desk, conflicts)
-    desk.calculated = result
-    change = _describe(desk, Operation.REFUSED, desk.live if result is None else result)
-    requests = (*change.requests, *((desk.refused,) if desk.refused else ()))
-    if desk.judgement is not None and desk.judgement.verdict is Verdict.CONFLICTS:
+            result = _settle(answerer, conflicts)
+    answerer.calculated = result
+    change = _describe(answerer, Operation.BLOCKED, answerer.live if result is None else result)
+    requests = (*change.requests, *((answerer.refused,) if answerer.refused else ()))
+    if answerer.dry_run is not None and answerer.dry_run.verdict is DryRunVerdict.CONFLICTS:
         change = replace(change, certainty=Certainty.ESTIMATED, certainty_reason=_REST_IS_ESTIMATED)
     return replace(change, requests=requests, conflicts=conflicts)
 
 
-def _explain_error(desk: Desk) -> str:
+def _explain_error(answerer: RequestAnswerer) -> str:
     """Return who says that the object cannot be applied: the server, an estimate of its answer, or nobody but us."""
-    if desk.judgement is not None and desk.judgement.verdict is Verdict.REFUSED:
+    if answerer.dry_run is not None and answerer.dry_run.verdict is DryRunVerdict.REFUSED:
         return REJECTED
-    return (desk.judgement.reason if desk.judgement else "") or "it could not be planned"
+    return (answerer.dry_run.reason if answerer.dry_run else "") or "it could not be planned"
 
 
-def conclude_error(desk: Desk, error: ApplyVizError) -> ObjectChange:
+def build_error(answerer: RequestAnswerer, error: ApplyVizError) -> PlannedObject:
     """The change of a flow that failed: refused for conflicts, or an error in plain words."""
     answer = error.answer if isinstance(error, AnswerError) else None
-    if desk.read_failure is not None:
-        text = f"the live object could not be read: {describe_refusal(desk.read_failure)}"
-        change = _describe(desk, Operation.ERROR, None)
-        refusal = Refusal(desk.read_failure.status, desk.read_failure.reason)
+    if answerer.read_failure is not None:
+        text = f"the live object could not be read: {describe_refusal(answerer.read_failure)}"
+        change = _describe(answerer, Operation.ERROR, None)
+        refusal = Refusal(answerer.read_failure.status, answerer.read_failure.reason)
         return replace(change, certainty=Certainty.UNKNOWN, certainty_reason=text, error=text, refusal=refusal)
     if answer is not None and read_conflicts(answer):
-        return _conclude_conflicts(desk, answer)
+        return _build_conflicts(answerer, answer)
     text = describe_refusal(answer) if answer is not None else str(error)
-    complaints = read_complaints(answer.message if answer is not None else text, answer)
+    server_errors = read_server_errors(answer.message if answer is not None else text, answer)
     change = replace(
-        _describe(desk, Operation.ERROR, desk.live),
+        _describe(answerer, Operation.ERROR, answerer.live),
         requests=(),
         error=text,
-        complaints=complaints,
+        server_errors=server_errors,
         certainty=Certainty.NONE,
-        certainty_reason=_explain_error(desk),
+        certainty_reason=_explain_error(answerer),
     )
     return change if answer is None else replace(change, refusal=Refusal(answer.status, answer.reason))

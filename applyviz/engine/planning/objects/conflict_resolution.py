@@ -1,4 +1,4 @@
-"""Conflicts of one object settled: by decisions first, by standing rules where nobody decided, else shown open.
+"""Conflicts of one object settled: by decisions first, by conflict rules where nobody decided, else shown open.
 
 Each field that stays open has its ways out with what they give; each answer has the edit that brings it home to
 the file. Rule: https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
@@ -16,18 +16,18 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, describe_edit, make_patch
 from applyviz.engine.planning.conflicts.resolutions import (
-    Answered,
-    Decided,
-    Decision,
-    Dispute,
-    FieldWays,
-    WayOut,
+    FieldConflict,
+    FieldResolutions,
+    ResolutionChoice,
+    ResolutionOption,
+    ResolvedField,
+    ResolvedManifest,
     apply_decisions,
     find_edit,
-    list_ways,
-    list_ways_together,
+    list_common_resolutions,
+    list_resolutions,
 )
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.conflict_rules import answer_conflicts, leave_owned
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.progress import moved_live
@@ -42,14 +42,14 @@ _MOST_EDITS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ResolvedConflicts:
     """What became of the conflicts of one object; `manifest` is what is sent when none is open."""
 
     manifest: JSONObject
     takes_over: bool
-    answers: tuple[Answered, ...]
+    answers: tuple[ResolvedField, ...]
     is_open: bool = False
-    ways: tuple[FieldWays, ...] = ()
+    ways: tuple[FieldResolutions, ...] = ()
     patch: FilePatch | None = None
 
 
@@ -57,16 +57,16 @@ class Settled:
 class Case:
     """One planned object with what its conflicts are settled by."""
 
-    change: ObjectChange
+    change: PlannedObject
     member: Member
     document: ManifestDocument
     options: ApplyOptions
     context: PlanContext
 
     @property
-    def dispute(self) -> Dispute:
+    def conflict_row(self) -> FieldConflict:
         """The apply that others are in the way of."""
-        return Dispute(
+        return FieldConflict(
             moved_live(self.change) or {},
             self.member.obj,
             self.member.kind or unknown_kind(self.member),
@@ -81,10 +81,10 @@ class Case:
             return None
         return make_patch(edits, document=self.document, sources=self.context.sources)
 
-    def list_answers(self) -> list[tuple[Decision, int]]:
+    def list_answers(self) -> list[tuple[ResolutionChoice, int]]:
         """Decisions on this object with the number of the rule that made them, 0 for a person's."""
         change, rules = self.change, [r for r in self.context.rules if r.covers(self.change.ref)]
-        if change.operation is not Operation.REFUSED:
+        if change.operation is not Operation.BLOCKED:
             found = leave_owned(rules, self.member.obj, change.versions.live or {}, you=self.options.field_manager)
             return list({decision.path: (decision, rule) for decision, rule in found}.values())
         decided = [(decision, 0) for decision in self.context.decisions.get(change.ref.key, ())]
@@ -92,29 +92,31 @@ class Case:
         return [*decided, *answer_conflicts(rules, [c for c in change.conflicts if c.path not in paths])]
 
 
-def _present_answers(case: Case, dispute: Dispute, answers: Sequence[tuple[Decision, int]]) -> tuple[Answered, ...]:
+def _present_answers(
+    case: Case, conflict_row: FieldConflict, answers: Sequence[tuple[ResolutionChoice, int]]
+) -> tuple[ResolvedField, ...]:
     found = []
     for count, (decision, rule) in enumerate(answers):
-        edit = find_edit(dispute, decision)
+        edit = find_edit(conflict_row, decision)
         patch = case.make_patch([edit]) if edit and count < _ONE_BY_ONE else None
-        found.append(Answered(decision.path, decision.manager, decision.way, rule, edit, patch))
+        found.append(ResolvedField(decision.path, decision.manager, decision.way, rule, edit, patch))
     return tuple(found)
 
 
-def _show_ways(case: Case, dispute: Dispute, conflicts: Sequence[Conflict]) -> tuple[FieldWays, ...]:
+def _show_ways(case: Case, conflict_row: FieldConflict, conflicts: Sequence[Conflict]) -> tuple[FieldResolutions, ...]:
     by_path: dict[FieldPath, list[Conflict]] = {}
     for conflict in conflicts:
         by_path.setdefault(conflict.path, []).append(conflict)
     first = [same[0] for same in by_path.values()]
     if len(first) > _ONE_BY_ONE:
-        together = list_ways_together(dispute, first)
+        together = list_common_resolutions(conflict_row, first)
         found = {c.path: tuple(_postpone_patch(case, way) for way in ways) for c, ways in together}
     else:
-        found = {c.path: tuple(_with_patch(case, way) for way in list_ways(dispute, c)) for c in first}
-    return tuple(FieldWays(path, tuple(c.manager for c in same), found[path]) for path, same in by_path.items())
+        found = {c.path: tuple(_with_patch(case, way) for way in list_resolutions(conflict_row, c)) for c in first}
+    return tuple(FieldResolutions(path, tuple(c.manager for c in same), found[path]) for path, same in by_path.items())
 
 
-def _postpone_patch(case: Case, way: WayOut) -> WayOut:
+def _postpone_patch(case: Case, way: ResolutionOption) -> ResolutionOption:
     if way.edit is None or not case.context.sources:
         return way
     reason = (
@@ -124,7 +126,7 @@ def _postpone_patch(case: Case, way: WayOut) -> WayOut:
     return replace(way, patch=FilePatch(case.document.position, reason=reason))
 
 
-def _with_patch(case: Case, way: WayOut) -> WayOut:
+def _with_patch(case: Case, way: ResolutionOption) -> ResolutionOption:
     return replace(way, patch=case.make_patch([way.edit])) if way.edit else way
 
 
@@ -135,19 +137,19 @@ def _refuse_patch(case: Case, edits: Sequence[FileEdit]) -> FilePatch | None:
     return FilePatch(case.document.position, reason=reason)
 
 
-def _settle(case: Case, answers: Sequence[tuple[Decision, int]]) -> Settled:
-    dispute = case.dispute
-    decided: Decided = apply_decisions(dispute, [decision for decision, _rule in answers])
-    known = _present_answers(case, dispute, answers)
+def _settle(case: Case, answers: Sequence[tuple[ResolutionChoice, int]]) -> ResolvedConflicts:
+    conflict_row = case.conflict_row
+    decided: ResolvedManifest = apply_decisions(conflict_row, [decision for decision, _rule in answers])
+    known = _present_answers(case, conflict_row, answers)
     if decided.open_conflicts:
-        ways = _show_ways(case, dispute, decided.open_conflicts)
-        return Settled(case.member.obj, False, known, is_open=True, ways=ways)
+        ways = _show_ways(case, conflict_row, decided.open_conflicts)
+        return ResolvedConflicts(case.member.obj, False, known, is_open=True, ways=ways)
     edits = list({a.path: a.edit for a in known if a.edit}.values())
     patch = case.make_patch(edits) if 1 < len(edits) <= _MOST_EDITS else _refuse_patch(case, edits)
-    return Settled(decided.manifest, decided.takes_over, known, patch=patch)
+    return ResolvedConflicts(decided.manifest, decided.takes_over, known, patch=patch)
 
 
-def settle(case: Case) -> Settled | None:
+def resolve_conflicts(case: Case) -> ResolvedConflicts | None:
     """What becomes of the conflicts of an object; None when there is nothing to settle.
 
     - What the engine cannot read although the server can has no ways out, and stays open.
@@ -156,13 +158,13 @@ def settle(case: Case) -> Settled | None:
     if case.options.mode is not ApplyMode.SERVER or change.versions.live is None:
         return None
     answers = case.list_answers()
-    if change.operation is not Operation.REFUSED and not answers:
+    if change.operation is not Operation.BLOCKED and not answers:
         return None
     with suppress(OwnershipError):
         return _settle(case, answers)
     return None
 
 
-def note_settled(change: ObjectChange, settled: Settled) -> ObjectChange:
+def note_resolved(change: PlannedObject, settled: ResolvedConflicts) -> PlannedObject:
     """The change with its answers, and the ways out of what is open."""
     return replace(change, answers=settled.answers, ways=settled.ways, patch=settled.patch)

@@ -1,4 +1,4 @@
-"""Standing rules: answers that hold for every plan of a cluster, for one field of the objects that they name.
+"""Conflict rules: answers that hold for every plan of a cluster, for one field of the objects that they name.
 
 A rule answers only the field managers that it names, so that what nobody reviewed is never forced. A rule that
 leaves a field to somebody also keeps it out of what is sent while they own it and the values happen to be equal.
@@ -18,22 +18,22 @@ from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.manifest_paths import list_places
-from applyviz.engine.planning.conflicts.resolutions import Decision, Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionChoice, ResolutionKind
 from applyviz.engine.planning.digest.effects import is_ignored
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 
 
 class RuleWay(StrEnum):
-    """What a standing rule does with its field: the ways out of a conflict, or leaving it out of comparison."""
+    """What a conflict rule does with its field: the ways out of a conflict, or leaving it out of comparison."""
 
-    TAKE_OVER = Way.TAKE_OVER.value
-    LEAVE = Way.LEAVE.value
-    CO_OWN = Way.CO_OWN.value
+    TAKE_OVER = ResolutionKind.OVERWRITE.value
+    LEAVE = ResolutionKind.GIVE_UP.value
+    CO_OWN = ResolutionKind.SHARE.value
     IGNORE = "leave out of comparison"
 
 
 @dataclass(frozen=True, slots=True)
-class StandingRule:
+class FieldRule:
     """One rule in force.
 
     - `name` is a pattern with `*`; `namespace` "" means every namespace, `manager` "" every field manager.
@@ -63,7 +63,7 @@ class StandingRule:
         return tuple(_plain_step(element) for element in self.path)
 
 
-def is_left_out(change: ObjectChange, path: FieldPath) -> bool:
+def is_left_out(change: PlannedObject, path: FieldPath) -> bool:
     """Whether a field is left out of comparison by a rule, and the manifest says nothing of it."""
     plain = tuple(_plain_step(element) for element in path)
     return is_ignored(plain, change.ignored, change.versions.manifest or {})
@@ -76,7 +76,9 @@ def _plain_step(element: str) -> str:
     return str(named["name"]) if element.startswith("k:") and "name" in named else "*"
 
 
-def answer_conflicts(rules: Iterable[StandingRule], conflicts: Iterable[Conflict]) -> Iterator[tuple[Decision, int]]:
+def answer_conflicts(
+    rules: Iterable[FieldRule], conflicts: Iterable[Conflict]
+) -> Iterator[tuple[ResolutionChoice, int]]:
     """The decisions of rules on conflicts, each with the number of its rule; the first rule for a field wins.
 
     - Who else is in the way of a field must be answered by the same rule, or the field stays open.
@@ -88,12 +90,12 @@ def answer_conflicts(rules: Iterable[StandingRule], conflicts: Iterable[Conflict
     for path, found in by_path.items():
         rule = next((r for r in rules if all(r.answers(c) for c in found)), None)
         if rule is not None:
-            yield from ((Decision(path, c.manager, Way(rule.way.value)), rule.number) for c in found)
+            yield from ((ResolutionChoice(path, c.manager, ResolutionKind(rule.way.value)), rule.number) for c in found)
 
 
 def leave_owned(
-    rules: Iterable[StandingRule], manifest: JSONObject, live: JSONObject, *, you: str
-) -> Iterator[tuple[Decision, int]]:
+    rules: Iterable[FieldRule], manifest: JSONObject, live: JSONObject, *, you: str
+) -> Iterator[tuple[ResolutionChoice, int]]:
     """The fields that rules leave to whom they belong, although no conflict says so just now."""
     owners = None
     for rule in rules:
@@ -102,4 +104,4 @@ def leave_owned(
         owners = read_owners(live) if owners is None else owners
         theirs = [o.manager for o in owners.of(rule.path) if o.manager != you and rule.manager in ("", o.manager)]
         if theirs:
-            yield Decision(rule.path, theirs[0], Way.LEAVE), rule.number
+            yield ResolutionChoice(rule.path, theirs[0], ResolutionKind.GIVE_UP), rule.number

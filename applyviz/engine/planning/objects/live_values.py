@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Versions
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
 
 NOT_SHOWN = "how it compares with the live Secret is not shown to you, because you may not read that Secret"
 
@@ -20,7 +20,7 @@ def _list_entries(obj: JSONObject | None) -> Iterator[tuple[str, JSONValue]]:
         yield from values.items() if isinstance(values, Mapping) else ()
 
 
-def describe_entries(change: ObjectChange) -> str:
+def describe_entries(change: PlannedObject) -> str:
     """Which entries of a masked manifest are not as they were last applied, by name; "" where nobody knows."""
     before, now = dict(_list_entries(change.versions.last_applied)), dict(_list_entries(change.versions.manifest))
     if change.versions.last_applied is None:
@@ -29,10 +29,10 @@ def describe_entries(change: ObjectChange) -> str:
     return f"against what was last applied, {', '.join(moved) or 'nothing'} changes"
 
 
-def withhold_live(change: ObjectChange) -> ObjectChange:
+def withhold_live(change: PlannedObject) -> PlannedObject:
     """A masked change without anything that depends on live values."""
     told = describe_entries(change)
-    return ObjectChange(
+    return PlannedObject(
         ref=change.ref,
         operation=Operation.WITHHELD,
         versions=Versions(last_applied=change.versions.last_applied, manifest=change.versions.manifest),

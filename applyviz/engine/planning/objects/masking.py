@@ -16,17 +16,17 @@ from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.lookups import find_value
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject
-from applyviz.engine.planning.model.plan import ObjectChange, Versions
-from applyviz.engine.planning.objects.resolution_masking import SettlingMask
+from applyviz.engine.planning.model.plan import PlannedObject, Versions
+from applyviz.engine.planning.objects.resolution_masking import ResolutionMask
 from applyviz.engine.planning.objects.withheld_messages import holds_masked, withhold
-from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.risks.model import Risk, RiskKind
 
 
 @dataclass(frozen=True, slots=True)
 class _Mask:
     """Masks the parts of one change."""
 
-    change: ObjectChange
+    change: PlannedObject
     tag_key: bytes
     policy: MaskPolicy
 
@@ -59,11 +59,11 @@ def _pair(raw: JSONObject | None, shown: JSONObject | None) -> tuple[Beside, ...
     return () if raw is None or shown is None else (Beside(raw, shown),)
 
 
-def _mask_hazard(hazard: Hazard, manifest: JSONObject | None) -> Hazard:
+def _mask_risk(risk: Risk, manifest: JSONObject | None) -> Risk:
     """The one risk that quotes a value of the file loses it where the manifest's value is masked."""
-    if hazard.kind is not HazardKind.RETYPED_VALUE or not _is_hidden(manifest, hazard.path):
-        return hazard
-    return replace(hazard, facts={**hazard.facts, "text": "", "value": ""})
+    if risk.kind is not RiskKind.RETYPED_VALUE or not _is_hidden(manifest, risk.path):
+        return risk
+    return replace(risk, facts={**risk.facts, "text": "", "value": ""})
 
 
 def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
@@ -75,7 +75,7 @@ def _is_hidden(manifest: JSONObject | None, path: FieldPath) -> bool:
     )
 
 
-def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> ObjectChange:
+def mask_change(change: PlannedObject, *, tag_key: bytes, policy: MaskPolicy = DEFAULT_POLICY) -> PlannedObject:
     """The same change with every secret value masked.
 
     - Equal values of one field of one object have equal tags under `tag_key`; elsewhere they do not.
@@ -88,12 +88,12 @@ def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DE
     versions = Versions(
         last_applied, manifest, live, using.mask_one(raw.merged, beside), using.mask_one(raw.after, beside)
     )
-    settling = SettlingMask(change, versions, tag_key=tag_key, policy=policy)
+    settling = ResolutionMask(change, versions, tag_key=tag_key, policy=policy)
     shown = replace(
         change,
         versions=versions,
         requests=tuple(using.mask_request(request, beside) for request in change.requests),
-        hazards=tuple(_mask_hazard(hazard, manifest) for hazard in change.hazards),
+        risks=tuple(_mask_risk(risk, manifest) for risk in change.risks),
         ways=tuple(settling.mask_ways(ways) for ways in change.ways),
         answers=tuple(settling.mask_answer(answer) for answer in change.answers),
         patch=settling.mask_patch(change.patch, [a.edit for a in change.answers if a.edit]),
@@ -103,7 +103,7 @@ def mask_change(change: ObjectChange, *, tag_key: bytes, policy: MaskPolicy = DE
     return withhold(shown, raw.manifest)
 
 
-def _is_of_the_manifest(change: ObjectChange) -> bool:
+def _is_of_the_manifest(change: PlannedObject) -> bool:
     """Whether an error is ours and about the manifest alone, and repeats no secret of it."""
     if not change.error or change.refusal is not None or change.versions.live is not None:
         return False

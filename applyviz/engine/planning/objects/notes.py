@@ -12,7 +12,7 @@ from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.ownership.managed_fields import read_owners
 from applyviz.engine.planning.conflicts.blocked_removals import Intent, Release, find_releases
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.progress import moved_live
@@ -21,20 +21,20 @@ from applyviz.engine.planning.objects.write_risks import add_write_risks
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.requests.takeover import find_managers
-from applyviz.engine.risks.model import Hazard, HazardKind, Subject
-from applyviz.engine.risks.rules import find_hazards
-from applyviz.engine.risks.sentences import describe_hazard
+from applyviz.engine.risks.model import Risk, RiskKind, RiskSubject
+from applyviz.engine.risks.rules import find_risks
+from applyviz.engine.risks.sentences import describe_risk
 
 
 def _explain(
-    change: ObjectChange,
+    change: PlannedObject,
     member: Member,
     document: ManifestDocument | None,
     options: ApplyOptions,
     memo: FieldSetMemo | None,
 ) -> tuple[FieldReason, ...]:
     versions = change.versions
-    if change.operation is Operation.RECREATE and versions.live is not None:
+    if change.operation is Operation.REPLACE and versions.live is not None:
         # Nobody knows what the server will choose for the new object: nothing is said of it.
         versions = replace(versions, live=without_chosen(versions.live, versions.manifest or {}, None))
     before = None if versions.live is None else read_owners(versions.live, memo)
@@ -55,7 +55,7 @@ def _explain(
     )
 
 
-def _find_patch(change: ObjectChange) -> object:
+def _find_patch(change: PlannedObject) -> object:
     """The body of the client-side patch, when one is sent."""
     for request in change.requests:
         if request.method == "PATCH" and request.content_type != APPLY_PATCH:
@@ -69,7 +69,7 @@ def _list_versions(gvk: GroupVersionKind, context: PlanContext) -> tuple[str, ..
 
 
 def _find_releases(
-    change: ObjectChange,
+    change: PlannedObject,
     member: Member,
     reasons: tuple[FieldReason, ...],
     options: ApplyOptions,
@@ -83,36 +83,36 @@ def _find_releases(
     return tuple(find_releases(intent, reasons))
 
 
-def _tell_conversion(change: ObjectChange) -> ObjectChange:
+def _tell_conversion(change: PlannedObject) -> PlannedObject:
     """A calculation over versions that somebody else converts between says so."""
-    told = [h for h in change.hazards if h.kind is HazardKind.CONVERSION_NOT_ASKED]
+    told = [h for h in change.risks if h.kind is RiskKind.CONVERSION_NOT_ASKED]
     if not told or change.certainty is not Certainty.ESTIMATED:
         return change
-    said = describe_hazard(told[0])
+    said = describe_risk(told[0])
     return replace(change, certainty_reason=f"{change.certainty_reason}; {said[0].lower()}{said[1:].rstrip('.')}")
 
 
-def find_own_hazards(document: ManifestDocument, context: PlanContext) -> tuple[Hazard, ...]:
-    """The hazards of a document whose object has no place in the cluster: those of its file and its version."""
+def find_own_risks(document: ManifestDocument, context: PlanContext) -> tuple[Risk, ...]:
+    """The risks of a document whose object has no place in the cluster: those of its file and its version."""
     versions = _list_versions(document.ref.gvk, context)
-    subject = Subject(document.ref, manifest=document.obj, document=document, resource_versions=versions)
-    return find_hazards(subject)
+    subject = RiskSubject(document.ref, manifest=document.obj, document=document, resource_versions=versions)
+    return find_risks(subject)
 
 
 def add_notes(
-    change: ObjectChange,
+    change: PlannedObject,
     member: Member,
     *,
     document: ManifestDocument | None,
     options: ApplyOptions,
     context: PlanContext,
     memo: FieldSetMemo | None = None,
-) -> ObjectChange:
-    """The change with its hazards and the reasons of its fields."""
+) -> PlannedObject:
+    """The change with its risks and the reasons of its fields."""
     versions = change.versions
     is_taking = options.mode is ApplyMode.SERVER and not options.subresource
     taken = find_managers(versions.live, options) if is_taking and versions.live is not None else ()
-    subject = Subject(
+    subject = RiskSubject(
         change.ref,
         manifest=versions.manifest,
         last_applied=versions.last_applied,
@@ -125,7 +125,7 @@ def add_notes(
         is_namespaced=member.resource.is_namespaced,
         kind=member.kind,
         document=document,
-        neighbours=context.neighbours,
+        related=context.related,
         applyset=context.applyset,
         resource_versions=_list_versions(member.resource.gvk, context),
         plural=member.resource.plural,
@@ -134,5 +134,5 @@ def add_notes(
     )
     reasons = _explain(change, member, document, options, memo)
     releases = _find_releases(change, member, reasons, options, context)
-    noted = replace(change, hazards=find_hazards(subject), fields=reasons, releases=releases)
+    noted = replace(change, risks=find_risks(subject), fields=reasons, releases=releases)
     return _tell_conversion(add_write_risks(noted, own=(options.field_manager, *taken)))

@@ -14,17 +14,17 @@ from applyviz.engine.objects.errors import ApplyVizError, ManifestError
 from applyviz.engine.objects.fieldsets import FieldSetMemo
 from applyviz.engine.planning.conflicts.server_errors import locate
 from applyviz.engine.planning.digest.effects import PlainPath
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Versions
-from applyviz.engine.planning.objects.change_builder import conclude, conclude_error
-from applyviz.engine.planning.objects.conflict_resolution import Case, note_settled, settle
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Versions
+from applyviz.engine.planning.objects.change_builder import build_change, build_error
+from applyviz.engine.planning.objects.conflict_resolution import Case, note_resolved, resolve_conflicts
 from applyviz.engine.planning.objects.conflict_rules import RuleWay
 from applyviz.engine.planning.objects.context import PlanContext
-from applyviz.engine.planning.objects.notes import add_notes, find_own_hazards
-from applyviz.engine.planning.objects.request_answerer import Desk, unknown_kind
-from applyviz.engine.planning.simulation.dry_run_result import Judgement, Verdict
-from applyviz.engine.planning.simulation.estimated_answers import Rehearsal
+from applyviz.engine.planning.objects.notes import add_notes, find_own_risks
+from applyviz.engine.planning.objects.request_answerer import RequestAnswerer, unknown_kind
+from applyviz.engine.planning.simulation.dry_run_result import DryRunResult, DryRunVerdict
+from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers
 from applyviz.engine.requests.client_side import apply_client_side
-from applyviz.engine.requests.flow import Flow, Outcome
+from applyviz.engine.requests.flow import Flow, FlowOutcome
 from applyviz.engine.requests.members import Member, place_member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, DryRun
 from applyviz.engine.requests.server_side import apply_server_side
@@ -32,7 +32,7 @@ from applyviz.engine.requests.server_side import apply_server_side
 _TRIES = 3
 
 
-def _start(member: Member, options: ApplyOptions, context: PlanContext) -> Flow[Outcome]:
+def _start(member: Member, options: ApplyOptions, context: PlanContext) -> Flow[FlowOutcome]:
     if options.mode is ApplyMode.SERVER:
         return apply_server_side(
             member.obj, resource=member.resource, kind=member.kind, options=options, deletion=context.deletion
@@ -42,33 +42,33 @@ def _start(member: Member, options: ApplyOptions, context: PlanContext) -> Flow[
     )
 
 
-def _drive(flow: Flow[Outcome], desk: Desk) -> Flow[Outcome]:
+def _drive(flow: Flow[FlowOutcome], answerer: RequestAnswerer) -> Flow[FlowOutcome]:
     request = next(flow)
     while True:
-        answer = yield from desk.answer(request)
+        answer = yield from answerer.answer(request)
         try:
             request = flow.send(answer)
         except StopIteration as stop:
-            outcome: Outcome = stop.value
+            outcome: FlowOutcome = stop.value
             return outcome
 
 
 def _plan_once(
-    member: Member, options: ApplyOptions, context: PlanContext, follows: ObjectChange | None
-) -> Flow[tuple[ObjectChange, Desk]]:
+    member: Member, options: ApplyOptions, context: PlanContext, follows: PlannedObject | None
+) -> Flow[tuple[PlannedObject, RequestAnswerer]]:
     kind, around = member.kind or unknown_kind(member), (context.server, member.resource)
-    rehearsal = Rehearsal(kind, context.now, None, options.subresource, FieldSetMemo(), *around)
-    desk = Desk(member, options, context, rehearsal)
+    estimated = EstimatedAnswers(kind, context.now, None, options.subresource, FieldSetMemo(), *around)
+    answerer = RequestAnswerer(member, options, context, estimated)
     if follows is not None:
-        is_written = follows.operation is not Operation.REFUSED
-        desk.was_read, desk.live = True, follows.versions.after if is_written else follows.versions.live
-        desk.rehearsal.live = desk.live
-        desk.judgement = Judgement(Verdict.UNTRIED, "it builds on another write of the same plan")
+        is_written = follows.operation is not Operation.BLOCKED
+        answerer.was_read, answerer.live = True, follows.versions.after if is_written else follows.versions.live
+        answerer.estimated.live = answerer.live
+        answerer.dry_run = DryRunResult(DryRunVerdict.UNTRIED, "it builds on another write of the same plan")
     try:
-        outcome = yield from _drive(_start(member, options, context), desk)
+        outcome = yield from _drive(_start(member, options, context), answerer)
     except ApplyVizError as error:
-        return conclude_error(desk, error), desk
-    return conclude(desk, outcome), desk
+        return build_error(answerer, error), answerer
+    return build_change(answerer, outcome), answerer
 
 
 def plan_member(
@@ -77,58 +77,58 @@ def plan_member(
     options: ApplyOptions,
     context: PlanContext,
     document: ManifestDocument | None = None,
-    follows: ObjectChange | None = None,
-) -> Flow[ObjectChange]:
+    follows: PlannedObject | None = None,
+) -> Flow[PlannedObject]:
     """Plan one object that has its place; read again when it changed while it was planned.
 
     - `follows`: an earlier change of the same object in the same plan, which this one builds on.
     """
     options = replace(options, dry_run=DryRun.NONE)
-    change, desk = yield from _plan_once(member, options, context, follows)
+    change, answerer = yield from _plan_once(member, options, context, follows)
     for _ in range(_TRIES - 1):
-        if desk.judgement is None or desk.judgement.verdict is not Verdict.CHANGED:
+        if answerer.dry_run is None or answerer.dry_run.verdict is not DryRunVerdict.CHANGED:
             break
-        change, desk = yield from _plan_once(member, options, context, follows)
+        change, answerer = yield from _plan_once(member, options, context, follows)
     if not context.has_notes:
         return change
-    memo = desk.rehearsal.memo
+    memo = answerer.estimated.memo
     return add_notes(change, member, document=document, options=options, context=context, memo=memo)
 
 
 def _plan_settled(
     member: Member, *, options: ApplyOptions, context: PlanContext, document: ManifestDocument
-) -> Flow[ObjectChange]:
+) -> Flow[PlannedObject]:
     """Plan one object; when its conflicts are settled by decisions or rules, plan it again as they say."""
     change = yield from plan_member(member, options=options, context=context, document=document)
-    settled = settle(Case(change, member, document, options, context))
+    settled = resolve_conflicts(Case(change, member, document, options, context))
     if settled is None:
         return change
     if settled.is_open:
-        return note_settled(change, settled)
+        return note_resolved(change, settled)
     decided = replace(member, obj=settled.manifest)
     options = replace(options, takes_over=options.takes_over or settled.takes_over)
     following = yield from plan_member(decided, options=options, context=context, document=document)
-    if following.operation is Operation.REFUSED:  # somebody moved meanwhile: what is open now is shown
-        again = settle(Case(following, member, document, options, context))
-        return note_settled(following, again or settled)
-    return note_settled(following, settled)
+    if following.operation is Operation.BLOCKED:  # somebody moved meanwhile: what is open now is shown
+        again = resolve_conflicts(Case(following, member, document, options, context))
+        return note_resolved(following, again or settled)
+    return note_resolved(following, settled)
 
 
-def _list_ignored(change: ObjectChange, context: PlanContext) -> tuple[PlainPath, ...]:
+def _list_ignored(change: PlannedObject, context: PlanContext) -> tuple[PlainPath, ...]:
     rules = (r for r in context.rules if r.way is RuleWay.IGNORE and r.covers(change.ref))
     return tuple(dict.fromkeys(rule.plain_path for rule in rules))
 
 
-def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanContext) -> Flow[ObjectChange]:
+def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: PlanContext) -> Flow[PlannedObject]:
     """Plan one document; whatever is wrong with it is in the change, nothing is raised."""
     try:
         member = place_member(document.obj, options=options, catalog=context.catalog)
     except ManifestError as error:
-        change = ObjectChange(
+        change = PlannedObject(
             ref=document.ref,
             operation=Operation.ERROR,
             versions=Versions(manifest=document.obj),
-            hazards=find_own_hazards(document, context) if context.has_notes else (),
+            risks=find_own_risks(document, context) if context.has_notes else (),
             certainty=Certainty.UNKNOWN,
             certainty_reason=error.reason,
             error=error.reason,
@@ -136,7 +136,7 @@ def plan_object(document: ManifestDocument, *, options: ApplyOptions, context: P
     else:
         change = yield from _plan_settled(member, options=options, context=context, document=document)
     ignored = _list_ignored(change, context)
-    complaints = locate(change.complaints, document)
+    server_errors = locate(change.server_errors, document)
     return replace(
-        change, position=document.position, end_line=document.end_line, ignored=ignored, complaints=complaints
+        change, position=document.position, end_line=document.end_line, ignored=ignored, server_errors=server_errors
     )

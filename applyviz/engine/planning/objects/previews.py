@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from applyviz.engine.objects.exchange import Request
 from applyviz.engine.objects.paths import FieldPath
-from applyviz.engine.planning.conflicts.resolutions import Way, WayOut, edit_manifest
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind, ResolutionOption, edit_manifest
+from applyviz.engine.planning.model.plan import PlannedObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class FieldPreview:
     """One field as it would be: the way chosen for it, with its value and owners."""
 
     path: FieldPath
-    way: WayOut
+    way: ResolutionOption
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,19 @@ class Preview:
     takes_over: bool
 
 
-def find_way(change: ObjectChange, path: FieldPath, way: Way) -> WayOut | None:
+def find_resolution(change: PlannedObject, path: FieldPath, way: ResolutionKind) -> ResolutionOption | None:
     """One way out of one open conflict, None when it is not open (any more) or not possible."""
     found = (w for ways in change.ways if ways.path == path for w in ways.ways if w.way is way)
     return next((w for w in found if w.is_possible), None)
 
 
-def preview(change: ObjectChange, chosen: Mapping[FieldPath, Way]) -> Preview:
+def preview(change: PlannedObject, chosen: Mapping[FieldPath, ResolutionKind]) -> Preview:
     """What becomes of a refused object by these decisions, on top of what was decided before."""
-    found = {path: way for path, choice in chosen.items() if (way := find_way(change, path, choice)) is not None}
+    found = {path: way for path, choice in chosen.items() if (way := find_resolution(change, path, choice)) is not None}
     still_open = tuple(ways.path for ways in change.ways if ways.path not in found)
     edits = [way.edit for way in found.values() if way.edit] + [a.edit for a in change.answers if a.edit]
     ways = [way.way for way in found.values()] + [a.way for a in change.answers]
-    takes_over = Way.TAKE_OVER in ways
+    takes_over = ResolutionKind.OVERWRITE in ways
     request = next((r for r in reversed(change.requests) if r.is_write), None)
     if request is not None:
         body = request.body or {}

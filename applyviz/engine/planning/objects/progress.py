@@ -13,13 +13,13 @@ from applyviz.engine.objects.values import JSONObject, JSONValue, canonical_json
 from applyviz.engine.ownership.client_side import find_applied
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.digest.effects import effect
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.calls import CLIENT_SIDE_FIELDS, moves_ownership
 
 _OWNERSHIP = ["metadata", "managedFields"]
 
 
-def moved_live(change: ObjectChange, done: int | None = None) -> JSONObject | None:
+def moved_live(change: PlannedObject, done: int | None = None) -> JSONObject | None:
     """The live object once the ownership that a change moves first has moved.
 
     - `done`: how many requests of the change were carried out (None: all that move ownership first).
@@ -30,9 +30,13 @@ def moved_live(change: ObjectChange, done: int | None = None) -> JSONObject | No
     return live
 
 
-def has_moved(change: ObjectChange, part: int, live: JSONObject) -> bool:
+def has_moved(change: PlannedObject, part: int, live: JSONObject) -> bool:
     """Whether a live object shows that a write which only moves ownership was carried out."""
-    back = [hole.managers or () for hole in change.requests[part].holes if hole.rule == CLIENT_SIDE_FIELDS]
+    back = [
+        placeholder.managers or ()
+        for placeholder in change.requests[part].placeholders
+        if placeholder.rule == CLIENT_SIDE_FIELDS
+    ]
     if back:
         return not find_applied(live, back[0])
     before, after = (_list_entries(moved_live(change, done) or {}) for done in (part, part + 1))
@@ -47,7 +51,7 @@ def _list_entries(obj: JSONObject) -> dict[tuple[str, ...], JSONValue]:
     return {tuple(str(e.get(name) or "") for name in names): e.get("fieldsV1") for e in find_entries(obj) or ()}
 
 
-def is_rest(change: ObjectChange, done: int, now: ObjectChange) -> bool:
+def is_rest(change: PlannedObject, done: int, now: PlannedObject) -> bool:
     """Whether what would be planned now is what is left of a change once `done` of its requests were carried out.
 
     - Estimated ownership is left out: the server's own word on it may differ in form, and decides no value.
@@ -62,13 +66,13 @@ def is_rest(change: ObjectChange, done: int, now: ObjectChange) -> bool:
     return canonical_json(_values(rest)) == canonical_json(_values(now))
 
 
-def _only_moves_ownership(now: ObjectChange) -> bool:
+def _only_moves_ownership(now: PlannedObject) -> bool:
     """Whether a change leaves all values of a live object; a patch that the server ignores may be part of it."""
     is_good = now.operation in (Operation.UPDATE, Operation.UNCHANGED)
     return is_good and not _values(now)["difference"]
 
 
-def _values(change: ObjectChange) -> JSONObject:
+def _values(change: PlannedObject) -> JSONObject:
     found = effect(change)
     kept = [entry for entry in found["difference"] if entry["path"][:2] != _OWNERSHIP]
     return {**found, "difference": kept}

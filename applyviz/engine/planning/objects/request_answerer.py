@@ -16,9 +16,14 @@ from applyviz.engine.objects.values import JSONObject, get_at
 from applyviz.engine.ownership.managed_fields import find_entries, with_entries
 from applyviz.engine.planning.model.server_chosen import without_chosen
 from applyviz.engine.planning.objects.context import PlanContext
-from applyviz.engine.planning.simulation.dry_run_result import Judgement, Verdict, judge_dry_run, missing_namespace
-from applyviz.engine.planning.simulation.estimated_answers import Rehearsal, status_answer
-from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, Target, moves_ownership, read_namespace
+from applyviz.engine.planning.simulation.dry_run_result import (
+    DryRunResult,
+    DryRunVerdict,
+    missing_namespace,
+    read_dry_run,
+)
+from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers, status_answer
+from applyviz.engine.requests.calls import RESOURCE_VERSION, UID, RequestTarget, moves_ownership, read_namespace
 from applyviz.engine.requests.flow import Flow, is_not_found
 from applyviz.engine.requests.members import Member
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
@@ -43,19 +48,19 @@ def find_stale(manifest: JSONObject, live: JSONObject | None) -> str:
 
 
 @dataclass
-class Desk:
+class RequestAnswerer:
     """Answers a flow while its object is planned, and keeps what the plan needs of it."""
 
     member: Member
     options: ApplyOptions
     context: PlanContext
-    rehearsal: Rehearsal
+    estimated: EstimatedAnswers
     live: JSONObject | None = None
     was_read: bool = False
     read_failure: Answer | None = None
     requests: list[Request] = field(default_factory=list)
     refused: Request | None = None
-    judgement: Judgement | None = None
+    dry_run: DryRunResult | None = None
     calculated: JSONObject | None = None
     warnings: tuple[str, ...] = ()
     has_moved: bool = False
@@ -67,18 +72,18 @@ class Desk:
         if request.ref is None:
             # The namespace check of a create: its answer decides nothing.
             return Answer(200, {})
-        return self.rehearsal.answer(request) if self.was_read else (yield from self._read(request))
+        return self.estimated.answer(request) if self.was_read else (yield from self._read(request))
 
     def _read(self, request: Request) -> Flow[Answer]:
         self.was_read = True
         gvk = self.member.resource.gvk
         if (gvk.group, gvk.kind) in self.context.kinds_created:
-            return self.rehearsal.answer(request)
+            return self.estimated.answer(request)
         answer = yield request
         if answer.is_ok and not self._is_shown_by(answer):
             answer = _ANOTHER
         if answer.is_ok:
-            self.live = self.rehearsal.live = dict(answer.body)
+            self.live = self.estimated.live = dict(answer.body)
         elif not is_not_found(answer):
             self.read_failure = answer
         return answer
@@ -90,24 +95,24 @@ class Desk:
     def _write(self, request: Request) -> Flow[Answer]:
         if not self.was_read:  # kubectl's own flow sends a server-side apply without a look
             ref = self.member.ref
-            yield from self._read(Target(self.member.resource, ref.namespace, ref.name, self.options).read())
+            yield from self._read(RequestTarget(self.member.resource, ref.namespace, ref.name, self.options).read())
         stale = self._find_stale()
         if stale is not None:
-            self.refused, self.judgement = request, Judgement(Verdict.REFUSED, stale.message)
+            self.refused, self.dry_run = request, DryRunResult(DryRunVerdict.REFUSED, stale.message)
             return stale
-        calculated = self.rehearsal.answer(request)
+        calculated = self.estimated.answer(request)
         if calculated.is_ok and request.method != "DELETE":
             self.calculated = dict(calculated.body)
         if self._builds_on_nothing_tried(request):
             self.has_moved = True
             self.requests.append(request)
             return calculated
-        if self.judgement is None:
+        if self.dry_run is None:
             tried = yield from self._try(request, calculated)
         else:
             tried = None
-            if self.judgement.verdict is not Verdict.UNTRIED:
-                self.judgement = Judgement(Verdict.UNTRIED, "only the first of several writes can be tried")
+            if self.dry_run.verdict is not DryRunVerdict.UNTRIED:
+                self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, "only the first of several writes can be tried")
         answer = (yield from self._estimate(request, calculated)) if tried is None else tried
         if answer.is_ok:
             self.requests.append(request)
@@ -119,7 +124,7 @@ class Desk:
         """Whether a write only moves ownership before or after the one that is tried; alone, it is tried itself."""
         if not moves_ownership(request):
             return False
-        return self.judgement is not None or self.options.mode is ApplyMode.SERVER
+        return self.dry_run is not None or self.options.mode is ApplyMode.SERVER
 
     def _find_stale(self) -> Answer | None:
         """Return the refusal of a manifest that is bound to another object or version than the live one.
@@ -132,40 +137,43 @@ class Desk:
     def _estimate(self, request: Request, calculated: Answer) -> Flow[Answer]:
         """Answer a write as a server would; a new object needs its namespace, which is asked for."""
         namespace = self.member.namespace
-        is_new = self.rehearsal.before is None and self.live is None
-        if self.rehearsal.server is not None and is_new and namespace not in ("", *self.context.namespaces_created):
+        is_new = self.estimated.before is None and self.live is None
+        if self.estimated.server is not None and is_new and namespace not in ("", *self.context.namespaces_created):
             found = yield read_namespace(namespace)
             if is_not_found(found):
-                self.rehearsal.live = None
+                self.estimated.live = None
                 return found
-        return self.rehearsal.complete(request, calculated)
+        return self.estimated.complete(request, calculated)
 
     def _try(self, request: Request, calculated: Answer) -> Flow[Answer | None]:
         """Have the first write tried by the server; None where it cannot be."""
         reason = self._reason_against(calculated)
         if reason:
-            self.judgement = Judgement(Verdict.UNTRIED, reason)
+            self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, reason)
             return None
         stand_in = self._as_update(request, calculated) if self.has_moved else request
         tried = yield stand_in.as_dry_run()
         if tried.is_ok and request.method != "DELETE" and not self._is_shown_by(tried):
             tried = _ANOTHER
-        self.judgement = judge_dry_run(tried)
-        if self.judgement.verdict is Verdict.REFUSED and missing_namespace(tried) in self.context.namespaces_created:
+        self.dry_run = read_dry_run(tried)
+        if (
+            self.dry_run.verdict is DryRunVerdict.REFUSED
+            and missing_namespace(tried) in self.context.namespaces_created
+        ):
             name = missing_namespace(tried)
-            self.judgement = Judgement(Verdict.UNTRIED, f"namespace {name} is created by the same set")
+            self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, f"namespace {name} is created by the same set")
         gvk = self.member.resource.gvk
-        if self.judgement.verdict is Verdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
-            self.judgement = Judgement(Verdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
-        if self.judgement.verdict is Verdict.UNTRIED:
+        if self.dry_run.verdict is DryRunVerdict.REFUSED and (gvk.group, gvk.kind) in self.context.kinds_changed:
+            self.dry_run = DryRunResult(DryRunVerdict.UNTRIED, f"kind {gvk.kind} is defined anew by the same set")
+        if self.dry_run.verdict is DryRunVerdict.UNTRIED:
             return None
         if tried.is_ok:
             body = request.body if isinstance(request.body, Mapping) else {}
-            found = without_chosen(tried.body, body, self.rehearsal.before)
+            found = without_chosen(tried.body, body, self.estimated.before)
             if self.has_moved:
                 found = with_entries(found, [dict(entry) for entry in find_entries(calculated.body) or ()])
             tried = replace(tried, body=found)
-            self.rehearsal.live = dict(tried.body)
+            self.estimated.live = dict(tried.body)
             self.warnings = tried.warnings
         return tried
 

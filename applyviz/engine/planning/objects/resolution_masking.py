@@ -17,8 +17,8 @@ from applyviz.engine.objects.lookups import ABSENT, find_value
 from applyviz.engine.objects.paths import FieldPath, element_value
 from applyviz.engine.objects.values import JSONValue, is_same_json
 from applyviz.engine.planning.conflicts.file_edits import FileEdit, FilePatch, drop_lines
-from applyviz.engine.planning.conflicts.resolutions import Answered, FieldWays, WayOut
-from applyviz.engine.planning.model.plan import ObjectChange, Versions
+from applyviz.engine.planning.conflicts.resolutions import FieldResolutions, ResolutionOption, ResolvedField
+from applyviz.engine.planning.model.plan import PlannedObject, Versions
 
 _STYLE = re.compile(r"""^[-+]|[\s"'\\]""", re.MULTILINE)
 _TELLING = 4
@@ -97,10 +97,10 @@ def _unwrap_whole(shown: JSONValue, path: FieldPath) -> JSONValue:
     return next((found for end in ends if (found := find_value(shown, path[:end])) is not ABSENT), None)
 
 
-class SettlingMask:
+class ResolutionMask:
     """Masks what was worked out about the conflicts of one object; `shown` are its versions as they are shown."""
 
-    def __init__(self, change: ObjectChange, shown: Versions, *, tag_key: bytes, policy: MaskPolicy) -> None:
+    def __init__(self, change: PlannedObject, shown: Versions, *, tag_key: bytes, policy: MaskPolicy) -> None:
         self._gvk = change.ref.gvk
         self._scope = "/".join(change.ref.key)
         self._tag_key = tag_key
@@ -139,16 +139,16 @@ class SettlingMask:
         )
         return drop_lines(patch, edits) if is_telling else patch
 
-    def _mask_way(self, path: FieldPath, way: WayOut) -> WayOut:
+    def _mask_way(self, path: FieldPath, way: ResolutionOption) -> ResolutionOption:
         patch = self.mask_patch(way.patch, [way.edit] if way.edit else [])
         value = self._mask_value(path, way.value) if way.is_present else None
         return replace(way, value=value, edit=self._mask_edit(way.edit), patch=patch)
 
-    def mask_ways(self, ways: FieldWays) -> FieldWays:
+    def mask_ways(self, ways: FieldResolutions) -> FieldResolutions:
         """The ways out of one field."""
         return replace(ways, ways=tuple(self._mask_way(ways.path, way) for way in ways.ways))
 
-    def mask_answer(self, answer: Answered) -> Answered:
+    def mask_answer(self, answer: ResolvedField) -> ResolvedField:
         """One answer that a change carries."""
         patch = self.mask_patch(answer.patch, [answer.edit] if answer.edit else [])
         return replace(answer, edit=self._mask_edit(answer.edit), patch=patch)

@@ -16,8 +16,8 @@ from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONObject, JSONValue, get_at
 from applyviz.engine.ownership.extracting import keep_fields
 from applyviz.engine.ownership.managed_fields import read_owners
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.planning.model.server_managed import without_noise
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.planning.model.server_managed import drop_server_managed
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.model import Node
 from applyviz.engine.schema.walk import MISSING, find_value, list_leaves
@@ -35,7 +35,7 @@ _RUNS_ONCE = {("batch", "Job"), ("", "Pod")}
 
 
 @dataclass(frozen=True, slots=True)
-class Inverse:
+class Revert:
     """What would undo one change.
 
     - `manifest`: what to apply, None when nothing is to be applied.
@@ -69,7 +69,10 @@ def _plain(obj: JSONObject) -> dict[str, JSONValue]:
 
 def list_touched(before: JSONObject, after: JSONObject, root: Node | None) -> tuple[FieldPath, ...]:
     """The leaves in which two versions differ, what servers write aside."""
-    left, right = list_leaves(root, _plain(without_noise(before))), list_leaves(root, _plain(without_noise(after)))
+    left, right = (
+        list_leaves(root, _plain(drop_server_managed(before))),
+        list_leaves(root, _plain(drop_server_managed(after))),
+    )
     return tuple(path for path in dict.fromkeys((*left, *right)) if left.get(path, MISSING) != right.get(path, MISSING))
 
 
@@ -90,19 +93,19 @@ def _intended(before: JSONObject, mode: ApplyMode, manager: str, root: Node | No
     ]
 
 
-def _go_back(change: ObjectChange, mode: ApplyMode, manager: str, root: Node | None) -> Inverse:
+def _go_back(change: PlannedObject, mode: ApplyMode, manager: str, root: Node | None) -> Revert:
     before, after = change.versions.live or {}, change.versions.after or change.versions.merged or {}
     plain = _plain(before)
     touched = list_touched(before, after, root)
     leaves = list_leaves(root, plain)
     intended = set(_intended(before, mode, manager, root))
     kept = {p for p in leaves if p in intended or p in _IDENTITY or any(_is_near(p, t) for t in touched)}
-    return Inverse(keep_fields(plain, kept, root), touched=touched, notes=tuple(_note_change(change, touched)))
+    return Revert(keep_fields(plain, kept, root), touched=touched, notes=tuple(_note_change(change, touched)))
 
 
-def _note_change(change: ObjectChange, touched: Collection[FieldPath]) -> Iterator[str]:
+def _note_change(change: PlannedObject, touched: Collection[FieldPath]) -> Iterator[str]:
     ref, before = change.ref, change.versions.live or {}
-    if change.operation is Operation.RECREATE:
+    if change.operation is Operation.REPLACE:
         yield f"{ref} was deleted and created anew: it keeps its new uid, and is deleted and created once more"
     if (ref.gvk.group, ref.gvk.kind) in _RUNS_ONCE:
         yield f"{ref}: what ran stays done"
@@ -112,7 +115,7 @@ def _note_change(change: ObjectChange, touched: Collection[FieldPath]) -> Iterat
         yield f"{ref}: volume claims that were made meanwhile stay"
 
 
-def _note_deletion(change: ObjectChange) -> Iterator[str]:
+def _note_deletion(change: PlannedObject) -> Iterator[str]:
     kind = (change.ref.gvk.group, change.ref.gvk.kind)
     if kind in _HOLD_DATA:
         yield f"deleting {change.ref} deletes {_HOLD_DATA[kind]}"
@@ -120,7 +123,7 @@ def _note_deletion(change: ObjectChange) -> Iterator[str]:
         yield f"{change.ref}: what ran stays done"
 
 
-def _create_again(change: ObjectChange) -> Inverse:
+def _create_again(change: PlannedObject) -> Revert:
     before = change.versions.live or {}
     manifest = _plain(before)
     notes = [f"{change.ref} is created again with another uid; its status and the history of its owners are lost"]
@@ -137,20 +140,20 @@ def _create_again(change: ObjectChange) -> Inverse:
         notes.append(f"{change.ref} comes back without its owner")
     if kind == ("batch", "Job"):
         notes.append(f"{change.ref} runs again when it is created")
-    return Inverse(manifest, notes=tuple(notes))
+    return Revert(manifest, notes=tuple(notes))
 
 
-def invert(change: ObjectChange, *, mode: ApplyMode, manager: str, root: Node | None) -> Inverse:
+def invert(change: PlannedObject, *, mode: ApplyMode, manager: str, root: Node | None) -> Revert:
     """What would undo a change that was applied; the whole change, values of Secrets included.
 
     - `manager`: the field manager that applied it, which is the one that undoes it.
     """
     match change.operation:
         case Operation.CREATE:
-            return Inverse(deletes=True, notes=tuple(_note_deletion(change)))
-        case Operation.UPDATE | Operation.RECREATE:
+            return Revert(deletes=True, notes=tuple(_note_deletion(change)))
+        case Operation.UPDATE | Operation.REPLACE:
             return _go_back(change, mode, manager, root)
         case Operation.PRUNE:
             return _create_again(change)
         case _:
-            return Inverse()
+            return Revert()

@@ -15,8 +15,8 @@ from applyviz.engine.manifests.documents import PlainPath
 from applyviz.engine.objects.errors import Conflict
 from applyviz.engine.objects.exchange import Answer
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.conflicts.server_errors import Complaint, find_path, read_complaints
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.conflicts.server_errors import ServerError, find_path, read_server_errors
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.simulation.dry_run_result import OWN_WORDS
 
 WITHHELD = "its message is not shown, because this object holds masked values"
@@ -24,7 +24,7 @@ WARNING = "the server sent a warning; " + WITHHELD
 _PROBLEM = "the server has a problem with this field"
 
 
-def holds_masked(shown: ObjectChange) -> bool:
+def holds_masked(shown: PlannedObject) -> bool:
     """Whether any version or request of a masked change holds a masked value, or is a Secret's."""
     versions = shown.versions
     found = (versions.last_applied, versions.manifest, versions.live, versions.merged, versions.after)
@@ -46,9 +46,9 @@ def _keep_known(path: PlainPath, obj: JSONValue) -> PlainPath:
     return tuple(known)
 
 
-def name_fields(complaints: Iterable[Complaint], manifest: JSONObject | None) -> tuple[str, ...]:
+def name_fields(server_errors: Iterable[ServerError], manifest: JSONObject | None) -> tuple[str, ...]:
     """The fields of the manifest that a server complains of, as the manifest spells them."""
-    paths = (_keep_known(find_path(complaint, manifest), manifest) for complaint in complaints)
+    paths = (_keep_known(find_path(server_error, manifest), manifest) for server_error in server_errors)
     told = ("".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path) for path in paths)
     return tuple(dict.fromkeys(filter(None, told)))
 
@@ -62,7 +62,7 @@ def describe_withheld(status: int, reason: str, fields: Iterable[str] = ()) -> s
 
 def describe_answer(answer: Answer, manifest: JSONObject | None) -> str:
     """One sentence for an answer whose text is withheld: its code, its reason and the fields it is about."""
-    return describe_withheld(answer.status, answer.reason, name_fields(read_complaints("", answer), manifest))
+    return describe_withheld(answer.status, answer.reason, name_fields(read_server_errors("", answer), manifest))
 
 
 def withhold_reason(text: str) -> str:
@@ -80,9 +80,9 @@ def without_messages(status: JSONValue) -> JSONValue:
     return [without_messages(item) for item in status] if isinstance(status, list) else status
 
 
-def _withhold_complaint(complaint: Complaint, manifest: JSONObject | None) -> Complaint | None:
-    names = name_fields((complaint,), manifest)
-    return Complaint(names[0], _PROBLEM, complaint.position) if names else None
+def _withhold_complaint(server_error: ServerError, manifest: JSONObject | None) -> ServerError | None:
+    names = name_fields((server_error,), manifest)
+    return ServerError(names[0], _PROBLEM, server_error.position) if names else None
 
 
 def _rebuild_conflict(conflict: Conflict) -> Conflict:
@@ -90,16 +90,16 @@ def _rebuild_conflict(conflict: Conflict) -> Conflict:
     return conflict if conflict.path else replace(conflict, message=f'conflict with "{conflict.manager}"')
 
 
-def withhold(change: ObjectChange, manifest: JSONObject | None) -> ObjectChange:
+def withhold(change: PlannedObject, manifest: JSONObject | None) -> PlannedObject:
     """A masked change without a word of a server: errors, warnings, reasons and conflicts."""
-    found = (_withhold_complaint(one, manifest) for one in change.complaints)
-    complaints = tuple(dict.fromkeys(one for one in found if one is not None))
-    fields = tuple(dict.fromkeys(one.field for one in complaints))
+    found = (_withhold_complaint(one, manifest) for one in change.server_errors)
+    server_errors = tuple(dict.fromkeys(one for one in found if one is not None))
+    fields = tuple(dict.fromkeys(one.field for one in server_errors))
     error = describe_withheld(change.refusal.status, change.refusal.reason, fields) if change.refusal else ""
     return replace(
         change,
         error=(error or (change.error and f"it could not be calculated; {WITHHELD}")),
-        complaints=complaints,
+        server_errors=server_errors,
         certainty_reason=withhold_reason(change.certainty_reason),
         warnings=tuple(WARNING for _ in change.warnings[:1]),
         conflicts=tuple(map(_rebuild_conflict, change.conflicts)),

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
-from applyviz.engine.risks.rules import sort_hazards
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.engine.risks.rules import sort_risks
 
 
 def name_object(ref: ObjectRef) -> dict[str, str]:
@@ -20,7 +20,7 @@ def name_object(ref: ObjectRef) -> dict[str, str]:
     return {"kind": ref.gvk.kind, "name": ref.name}
 
 
-def _find_overwritten(change: ObjectChange, own: Collection[str]) -> set[str]:
+def _find_overwritten(change: PlannedObject, own: Collection[str]) -> set[str]:
     """The other field managers that own fewer fields afterwards."""
     lost: set[str] = set()
     for reason in change.fields:
@@ -29,21 +29,21 @@ def _find_overwritten(change: ObjectChange, own: Collection[str]) -> set[str]:
     return lost
 
 
-def _find_forced(change: ObjectChange, own: Collection[str]) -> Hazard | None:
+def _find_forced(change: PlannedObject, own: Collection[str]) -> Risk | None:
     if not any(r.is_write and r.query.get("force") == "true" for r in change.requests):
         return None
     owners = _find_overwritten(change, own)
-    severity = Severity.DANGER if owners else Severity.INFO
-    return Hazard(HazardKind.FORCED, severity, facts={"owners": ", ".join(sorted(owners))})
+    level = RiskLevel.HIGH if owners else RiskLevel.INFO
+    return Risk(RiskKind.FORCED, level, facts={"owners": ", ".join(sorted(owners))})
 
 
-def add_write_risks(change: ObjectChange, *, own: Collection[str]) -> ObjectChange:
+def add_write_risks(change: PlannedObject, *, own: Collection[str]) -> PlannedObject:
     """The change with the risks of how it is written; it has its fields and their owners.
 
     - `own`: the field manager, and those whose fields it takes over without force.
     """
     found = [_find_forced(change, own)]
-    if change.operation is Operation.RECREATE:
-        found.append(Hazard(HazardKind.REPLACED, Severity.DANGER, facts=name_object(change.ref)))
-    hazards = sort_hazards((*change.hazards, *(hazard for hazard in found if hazard is not None)))
-    return replace(change, hazards=hazards)
+    if change.operation is Operation.REPLACE:
+        found.append(Risk(RiskKind.REPLACED, RiskLevel.HIGH, facts=name_object(change.ref)))
+    risks = sort_risks((*change.risks, *(risk for risk in found if risk is not None)))
+    return replace(change, risks=risks)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.planner import plan_member
 from applyviz.engine.requests import applyset
@@ -38,8 +38,8 @@ def plan_parent(
     *,
     options: ApplyOptions,
     context: PlanContext,
-    follows: ObjectChange | None = None,
-) -> Flow[ObjectChange]:
+    follows: PlannedObject | None = None,
+) -> Flow[PlannedObject]:
     """Plan one write of the parent; `follows` is the write before it in the same plan."""
     obj = applyset.render_parent(parent, content)
     member = Member(obj, parent.resource, context.catalog.find_kind(parent.resource.gvk))

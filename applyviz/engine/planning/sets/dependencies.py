@@ -89,7 +89,7 @@ def _find_named(obj: JSONObject, namespace: str) -> Iterator[Key]:
         yield ("", "Service", _name_at(service, "namespace"), _name_at(service, "name"))
 
 
-def find_needs(ref: ObjectRef, obj: JSONObject) -> frozenset[Key]:
+def find_dependencies(ref: ObjectRef, obj: JSONObject) -> frozenset[Key]:
     """The keys (`ObjectRef.key`) of what an object needs; definitions of kinds are told by `needs_kind`."""
     found: set[Key] = set()
     if ref.namespace:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.requests.options import Order
 
 _CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -77,18 +77,18 @@ def rank_kind(gvk: GroupVersionKind, *, is_custom: bool = False) -> int:
     return _CUSTOM if is_custom or ("." in gvk.group and not gvk.group.endswith(".k8s.io")) else _BUILT_IN_LAST
 
 
-def _rank(change: ObjectChange) -> int:
+def _rank(change: PlannedObject) -> int:
     rank = rank_kind(change.ref.gvk)
     return 2 * _DELETIONS - rank if change.operation is Operation.PRUNE else rank
 
 
-def _rank_parent(parent: ObjectRef, changes: Iterable[ObjectChange]) -> int:
+def _rank_parent(parent: ObjectRef, changes: Iterable[PlannedObject]) -> int:
     """The first write of an ApplySet's parent comes before its members, but after a namespace it needs."""
     namespace = ("", "Namespace", "", parent.namespace)
     return 0 if any(c.ref.key == namespace and c.operation is Operation.CREATE for c in changes) else -1
 
 
-def _list_ranks(changes: tuple[ObjectChange, ...], parent: ObjectRef | None) -> list[tuple[int, int]]:
+def _list_ranks(changes: tuple[PlannedObject, ...], parent: ObjectRef | None) -> list[tuple[int, int]]:
     ranks = []
     parent_rank = -1 if parent is None else _rank_parent(parent, changes)
     for change in changes:
@@ -101,8 +101,8 @@ def _list_ranks(changes: tuple[ObjectChange, ...], parent: ObjectRef | None) -> 
 
 
 def order_steps(
-    changes: Iterable[ObjectChange], order: Order = Order.DEPENDENCY, *, parent: ObjectRef | None = None
-) -> tuple[ObjectChange, ...]:
+    changes: Iterable[PlannedObject], order: Order = Order.DEPENDENCY, *, parent: ObjectRef | None = None
+) -> tuple[PlannedObject, ...]:
     """The changes in the order in which they are applied, each with its step (from 0, none left out).
 
     - `parent`: of an ApplySet; its first change comes before the members, its second one after everything.

@@ -15,10 +15,10 @@ from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.objects.exchange import Answer, Request
 from applyviz.engine.objects.refs import GroupVersionKind
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import ObjectChange, Plan, Problem
+from applyviz.engine.planning.model.plan import PlannedObject, PlannedSet, PlanProblem
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.sets.order import order_steps
-from applyviz.engine.planning.sets.stages import Result, Surroundings, plan_stages
+from applyviz.engine.planning.sets.stages import Result, SetContext, plan_stages
 from applyviz.engine.requests.applyset import ApplySetError, Parent, find_parent
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.members import read_labels
@@ -33,7 +33,7 @@ _BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PendingRequest:
     """One request that a change waits for; `key` names the waiting change to `answer`."""
 
     key: int
@@ -54,7 +54,7 @@ def _extend_context(context: PlanContext, documents: Sequence[ManifestDocument])
     extended = replace(
         context,
         namespaces_created=context.namespaces_created | namespaces,
-        neighbours=replace(context.neighbours, manifests=(*context.neighbours.manifests, *objects)),
+        related=replace(context.related, manifests=(*context.related.manifests, *objects)),
     )
     if not definitions:
         return extended
@@ -81,24 +81,24 @@ class SetPlanner:
         *,
         options: ApplyOptions,
         context: PlanContext,
-        problems: Iterable[Problem] = (),
+        problems: Iterable[PlanProblem] = (),
     ) -> None:
         self.options = options
         self.problems = list(problems)
         self._flows: dict[int, Flow[Result]] = {}
-        self._asks: dict[int, Ask] = {}
+        self._asks: dict[int, PendingRequest] = {}
         self._results: dict[int, Result] = {}
-        self._ready: list[ObjectChange] = []
+        self._ready: list[PlannedObject] = []
         selector = parse_selector(options.selector)
         chosen = [d for d in documents if selector.matches(read_labels(d.obj))]
-        around = Surroundings(options, _extend_context(context, chosen), self.problems)
+        around = SetContext(options, _extend_context(context, chosen), self.problems)
         self._parent = self._find_parent(around)
         has_parent = self._parent is not None or options.prune.mode is not PruneMode.APPLYSET
-        self._stages = plan_stages(self._without_twins(chosen) if has_parent else (), around, self._parent)
+        self._stages = plan_stages(self._deduplicate(chosen) if has_parent else (), around, self._parent)
         self._is_started = False
         self._go_on()
 
-    def _find_parent(self, around: Surroundings) -> Parent | None:
+    def _find_parent(self, around: SetContext) -> Parent | None:
         """The parent of the ApplySet; without it nothing of the set is planned."""
         options = self.options
         if options.prune.mode is not PruneMode.APPLYSET:
@@ -106,17 +106,17 @@ class SetPlanner:
         try:
             return find_parent(options.prune.applyset, namespace=options.namespace, catalog=around.context.catalog)
         except ApplySetError as error:
-            self.problems.append(Problem(str(error)))
+            self.problems.append(PlanProblem(str(error)))
             return None
 
-    def _without_twins(self, documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
+    def _deduplicate(self, documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
         first: dict[tuple[str, str, str, str], ManifestDocument] = {}
         for document in documents:
             ref = document.ref
             key = (ref.gvk.group, ref.gvk.kind, ref.namespace or self.options.namespace, ref.name)
             if key in first:
                 reason = f"{ref} is named twice in this set, first at {first[key].position}: this one is left out"
-                self.problems.append(Problem(reason, document.position))
+                self.problems.append(PlanProblem(reason, document.position))
             else:
                 first[key] = document
         return list(first.values())
@@ -141,10 +141,10 @@ class SetPlanner:
         except StopIteration as stop:
             self._asks.pop(key, None)
             self._results[key] = stop.value
-            if isinstance(stop.value, ObjectChange):
+            if isinstance(stop.value, PlannedObject):
                 self._ready.append(stop.value)
         else:
-            self._asks[key] = Ask(key, request)
+            self._asks[key] = PendingRequest(key, request)
 
     def _list_results(self) -> list[Result]:
         return [self._results[key] for key in sorted(self._results)]
@@ -154,7 +154,7 @@ class SetPlanner:
         """Whether every change is ready."""
         return not self._asks
 
-    def asks(self) -> tuple[Ask, ...]:
+    def asks(self) -> tuple[PendingRequest, ...]:
         """All requests that wait for an answer, in the order of their documents."""
         return tuple(self._asks[key] for key in sorted(self._asks))
 
@@ -165,26 +165,26 @@ class SetPlanner:
         self._advance(key, answer)
         self._go_on()
 
-    def take_ready(self) -> list[ObjectChange]:
+    def take_ready(self) -> list[PlannedObject]:
         """The changes that became ready since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlannedSet:
         """The whole plan, in steps.
 
         - Raises `PlanError` while something is not answered.
         """
         if not self.is_done:
             raise PlanError(f"{len(self._asks)} objects are not planned yet")
-        changes = [r for r in self._list_results() if isinstance(r, ObjectChange)]
+        changes = [r for r in self._list_results() if isinstance(r, PlannedObject)]
         ordered = order_steps(changes, self.options.order, parent=self._parent.ref if self._parent else None)
-        return Plan(self.options, ordered, tuple(self.problems))
+        return PlannedSet(self.options, ordered, tuple(self.problems))
 
 
 def drive(
     planner: SetPlanner, send_all: Callable[[Sequence[Request]], Iterable[Answer]], *, batch: int = _BATCH
-) -> Iterator[ObjectChange]:
+) -> Iterator[PlannedObject]:
     """Answer a planner until it is done, and give each change as soon as it is ready.
 
     - `send_all` answers in the order asked, at most `batch` at once; a thread pool's `map` will do.

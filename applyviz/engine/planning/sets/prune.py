@@ -14,22 +14,22 @@ from applyviz.engine.merge import last_applied
 from applyviz.engine.objects.errors import MergeError, PlanError
 from applyviz.engine.objects.refs import GroupVersionKind, ObjectRef
 from applyviz.engine.objects.values import JSONObject, get_at
-from applyviz.engine.planning.model.plan import Certainty, ObjectChange, Operation, Refusal, Versions
+from applyviz.engine.planning.model.plan import Certainty, Operation, PlannedObject, Refusal, Versions
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.write_risks import name_object
-from applyviz.engine.planning.simulation.dry_run_result import Verdict, judge_dry_run
+from applyviz.engine.planning.simulation.dry_run_result import DryRunVerdict, read_dry_run
 from applyviz.engine.requests import applyset
-from applyviz.engine.requests.calls import Target
+from applyviz.engine.requests.calls import RequestTarget
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.requests.prune import Prunable, find_prunable, list_searches, read_allowlist
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity, Subject
-from applyviz.engine.risks.pruning import find_prune_hazards
-from applyviz.engine.risks.rules import find_hazards, sort_hazards
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel, RiskSubject
+from applyviz.engine.risks.pruning import find_prune_risks
+from applyviz.engine.risks.rules import find_risks, sort_risks
 from applyviz.engine.schema.model import SchemaOrigin
 
-_REFUSALS = (Verdict.REFUSED, Verdict.CONFLICTS)
+_REFUSALS = (DryRunVerdict.REFUSED, DryRunVerdict.CONFLICTS)
 
 
 def find_by_allowlist(
@@ -70,7 +70,7 @@ def find_named(options: ApplyOptions, context: PlanContext) -> Flow[tuple[list[P
         if resource is None:
             left.append(f"{ref} is not deleted: the cluster does not serve its kind any more")
             continue
-        answer = yield Target(resource, namespace, name, options).read()
+        answer = yield RequestTarget(resource, namespace, name, options).read()
         if not answer.is_ok:
             why = "it is not there any more" if answer.status == 404 else f"it could not be read ({answer.status})"
             left.append(f"{ref} is not deleted: {why}")
@@ -93,29 +93,29 @@ def _ref(found: Prunable) -> ObjectRef:
 
 
 def plan_deletion(
-    found: Prunable, *, options: ApplyOptions, context: PlanContext, hazards: Iterable[Hazard] = ()
-) -> Flow[ObjectChange]:
+    found: Prunable, *, options: ApplyOptions, context: PlanContext, risks: Iterable[Risk] = ()
+) -> Flow[PlannedObject]:
     """Plan the deletion of one object."""
     ref = _ref(found)
-    target = Target(found.resource, found.namespace, ref.name, options)
+    target = RequestTarget(found.resource, found.namespace, ref.name, options)
     request = target.delete(context.deletion, found.obj, names_kind=True)
     kind = context.catalog.find_kind(found.resource.gvk)
-    subject = Subject(
+    subject = RiskSubject(
         ref,
         live=found.obj,
         field_manager=options.field_manager,
         is_namespaced=found.resource.is_namespaced,
         kind=kind,
-        neighbours=context.neighbours,
+        related=context.related,
         applyset=context.applyset,
     )
-    deleted = Hazard(HazardKind.DELETED, Severity.DANGER, facts=name_object(ref))
-    change = ObjectChange(
+    deleted = Risk(RiskKind.DELETED, RiskLevel.HIGH, facts=name_object(ref))
+    change = PlannedObject(
         ref=ref,
         operation=Operation.PRUNE,
         versions=Versions(last_applied=_read_last_applied(found.obj), live=found.obj),
         requests=(request,),
-        hazards=sort_hazards((deleted, *hazards, *find_hazards(subject))),
+        risks=sort_risks((deleted, *risks, *find_risks(subject))),
         certainty_reason=context.dry_run_reason or "no dry run was asked for",
         schema_origin=kind.origin if kind is not None else SchemaOrigin.NONE,
         method="delete",
@@ -123,25 +123,25 @@ def plan_deletion(
     if not context.can_dry_run:
         return change
     answer = yield request.as_dry_run()
-    judgement = judge_dry_run(answer)
-    if judgement.verdict is Verdict.CONFIRMED:
+    dry_run = read_dry_run(answer)
+    if dry_run.verdict is DryRunVerdict.CONFIRMED:
         return replace(change, certainty=Certainty.CONFIRMED, certainty_reason="", warnings=answer.warnings)
-    if judgement.verdict in _REFUSALS:
+    if dry_run.verdict in _REFUSALS:
         refusal = Refusal(answer.status, answer.reason)
-        refused = replace(change, operation=Operation.ERROR, requests=(), error=judgement.reason, refusal=refusal)
+        refused = replace(change, operation=Operation.ERROR, requests=(), error=dry_run.reason, refusal=refusal)
         return replace(refused, certainty=Certainty.NONE, certainty_reason=REJECTED)
-    return replace(change, certainty_reason=judgement.reason)
+    return replace(change, certainty_reason=dry_run.reason)
 
 
 def plan_deletions(
     found: Iterable[Prunable], *, options: ApplyOptions, context: PlanContext, members: int
-) -> list[Flow[ObjectChange]]:
-    """A flow for each deletion; the hazard of their share stands at the first of them."""
+) -> list[Flow[PlannedObject]]:
+    """A flow for each deletion; the risk of their share stands at the first of them."""
     found = list(found)
-    hazards = find_prune_hazards([_ref(f) for f in found], members)
+    risks = find_prune_risks([_ref(f) for f in found], members)
     flows = []
     for index, one in enumerate(found):
-        own = [h for h in hazards if h.facts.get("what", "") == str(_ref(one))]
-        share = [h for h in hazards if "what" not in h.facts] if index == 0 else []
-        flows.append(plan_deletion(one, options=options, context=context, hazards=(*share, *own)))
+        own = [h for h in risks if h.facts.get("what", "") == str(_ref(one))]
+        share = [h for h in risks if "what" not in h.facts] if index == 0 else []
+        flows.append(plan_deletion(one, options=options, context=context, risks=(*share, *own)))
     return flows

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from applyviz.engine.manifests.documents import ManifestDocument
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.values import get_at
-from applyviz.engine.planning.model.plan import ObjectChange, Operation, Problem
+from applyviz.engine.planning.model.plan import Operation, PlannedObject, PlanProblem
 from applyviz.engine.planning.objects.context import PlanContext
 from applyviz.engine.planning.objects.planner import plan_object
 from applyviz.engine.planning.sets.applyset_parents import plan_parent
@@ -31,51 +31,51 @@ from applyviz.engine.requests.options import ApplyOptions, PruneMode
 from applyviz.engine.requests.prune import Prunable
 from applyviz.engine.schema.model import Resource
 
-Result: TypeAlias = ObjectChange | list[Prunable] | applyset.Content | None
+Result: TypeAlias = PlannedObject | list[Prunable] | applyset.Content | None
 Stages: TypeAlias = Generator[Sequence[Flow[Result]], list[Result], None]
-_BAD = (Operation.ERROR, Operation.REFUSED)
+_BAD = (Operation.ERROR, Operation.BLOCKED)
 
 
 @dataclass
-class Surroundings:
+class SetContext:
     """What all stages share; problems found on the way are added."""
 
     options: ApplyOptions
     context: PlanContext
-    problems: list[Problem]
+    problems: list[PlanProblem]
 
 
-def _caught(flow: Flow[Result], around: Surroundings) -> Flow[Result]:
+def _caught(flow: Flow[Result], around: SetContext) -> Flow[Result]:
     """A flow whose failure is a problem of the set."""
     try:
         return (yield from flow)
     except ApplyVizError as error:
-        around.problems.append(Problem(str(error)))
+        around.problems.append(PlanProblem(str(error)))
         return None
 
 
-def _changes(results: Sequence[Result]) -> list[ObjectChange]:
-    return [r for r in results if isinstance(r, ObjectChange)]
+def _changes(results: Sequence[Result]) -> list[PlannedObject]:
+    return [r for r in results if isinstance(r, PlannedObject)]
 
 
-def _visited(changes: Sequence[ObjectChange]) -> set[str]:
+def _visited(changes: Sequence[PlannedObject]) -> set[str]:
     return {get_at(c.versions.live, ("metadata", "uid"), "") for c in changes} - {""}
 
 
-def _may_prune(changes: Sequence[ObjectChange], around: Surroundings) -> bool:
+def _may_prune(changes: Sequence[PlannedObject], around: SetContext) -> bool:
     bad = [c for c in changes if c.operation in _BAD]
     if bad or around.problems:
         first = str(bad[0].ref) if bad else around.problems[0].reason
-        around.problems.append(Problem(f"nothing is pruned while something of the set is in error: {first}"))
+        around.problems.append(PlanProblem(f"nothing is pruned while something of the set is in error: {first}"))
         return False
     return True
 
 
-def _plan_documents(documents: Sequence[ManifestDocument], around: Surroundings) -> list[Flow[Result]]:
+def _plan_documents(documents: Sequence[ManifestDocument], around: SetContext) -> list[Flow[Result]]:
     return [plan_object(d, options=around.options, context=around.context) for d in documents]
 
 
-def _list_members(documents: Sequence[ManifestDocument], around: Surroundings) -> Iterator[tuple[Resource, str]]:
+def _list_members(documents: Sequence[ManifestDocument], around: SetContext) -> Iterator[tuple[Resource, str]]:
     for document in documents:
         try:
             member = place_member(document.obj, options=around.options, catalog=around.context.catalog)
@@ -84,12 +84,12 @@ def _list_members(documents: Sequence[ManifestDocument], around: Surroundings) -
         yield member.resource, member.namespace
 
 
-def _prune(found: Result, around: Surroundings, members: int) -> list[Flow[Result]]:
+def _prune(found: Result, around: SetContext, members: int) -> list[Flow[Result]]:
     doomed = found if isinstance(found, list) else []
     return list(plan_deletions(doomed, options=around.options, context=around.context, members=members))
 
 
-def _plan_with_allowlist(documents: Sequence[ManifestDocument], around: Surroundings) -> Stages:
+def _plan_with_allowlist(documents: Sequence[ManifestDocument], around: SetContext) -> Stages:
     changes = _changes((yield _plan_documents(documents, around)))
     if not _may_prune(changes, around):
         return
@@ -101,16 +101,16 @@ def _plan_with_allowlist(documents: Sequence[ManifestDocument], around: Surround
 
 
 def _label(
-    documents: Sequence[ManifestDocument], parent: applyset.Parent, around: Surroundings
+    documents: Sequence[ManifestDocument], parent: applyset.Parent, around: SetContext
 ) -> Iterator[ManifestDocument]:
     for document in documents:
         try:
             yield replace(document, obj=applyset.add_label(document.obj, parent))
         except applyset.ApplySetError as error:
-            around.problems.append(Problem(str(error), document.position))
+            around.problems.append(PlanProblem(str(error), document.position))
 
 
-def _plan_with_applyset(documents: Sequence[ManifestDocument], around: Surroundings, parent: applyset.Parent) -> Stages:
+def _plan_with_applyset(documents: Sequence[ManifestDocument], around: SetContext, parent: applyset.Parent) -> Stages:
     context = around.context = replace(around.context, applyset=parent.id)
     labelled = list(_label(documents, parent, around))
     before = (yield [_caught(applyset.fetch_content(parent, context.catalog), around)])[-1]
@@ -130,14 +130,14 @@ def _plan_with_applyset(documents: Sequence[ManifestDocument], around: Surroundi
     yield flows
 
 
-def _plan_with_names(documents: Sequence[ManifestDocument], around: Surroundings) -> Stages:
+def _plan_with_names(documents: Sequence[ManifestDocument], around: SetContext) -> Stages:
     changes = _changes((yield _plan_documents(documents, around)))
     if not _may_prune(changes, around):
         return
 
     def search() -> Flow[Result]:
         found, left = yield from find_named(around.options, around.context)
-        around.problems.extend(Problem(reason) for reason in left)
+        around.problems.extend(PlanProblem(reason) for reason in left)
         return found
 
     found = (yield [_caught(search(), around)])[-1]
@@ -145,7 +145,7 @@ def _plan_with_names(documents: Sequence[ManifestDocument], around: Surroundings
     yield [plan_deletion(one, options=around.options, context=around.context) for one in doomed]
 
 
-def plan_stages(documents: Sequence[ManifestDocument], around: Surroundings, parent: applyset.Parent | None) -> Stages:
+def plan_stages(documents: Sequence[ManifestDocument], around: SetContext, parent: applyset.Parent | None) -> Stages:
     """All stages of a set; each `send` gives the results of every flow so far."""
     match around.options.prune.mode:
         case PruneMode.ALLOWLIST:

@@ -31,7 +31,7 @@ OWN_WORDS = frozenset(
 _CANNOT_TRY = (405, 429, 502, 503, 504)
 
 
-class Verdict(StrEnum):
+class DryRunVerdict(StrEnum):
     """The closed set of meanings."""
 
     CONFIRMED = "confirmed"
@@ -42,10 +42,10 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class DryRunResult:
     """A verdict with its reason in plain words ("" when confirmed)."""
 
-    verdict: Verdict
+    verdict: DryRunVerdict
     reason: str = ""
 
 
@@ -90,20 +90,20 @@ def describe_refusal(answer: Answer) -> str:
     return answer.message or f"the server answered {answer.status}"
 
 
-def judge_dry_run(answer: Answer) -> Judgement:
+def read_dry_run(answer: Answer) -> DryRunResult:
     """Say what the answer to a dry run means."""
     if answer.is_ok:
-        return Judgement(Verdict.CONFIRMED)
+        return DryRunResult(DryRunVerdict.CONFIRMED)
     if answer.status == 409:
         if read_conflicts(answer):
-            return Judgement(Verdict.CONFLICTS, answer.message)
-        return Judgement(Verdict.CHANGED, "the object changed while it was planned")
+            return DryRunResult(DryRunVerdict.CONFLICTS, answer.message)
+        return DryRunResult(DryRunVerdict.CHANGED, "the object changed while it was planned")
     if answer.status == 0:
-        return Judgement(Verdict.UNTRIED, f"no answer to the dry run: {answer.message or 'unreachable'}")
+        return DryRunResult(DryRunVerdict.UNTRIED, f"no answer to the dry run: {answer.message or 'unreachable'}")
     if answer.status in (401, 403) and (_RIGHTS.search(answer.message) or not answer.message):
-        return Judgement(Verdict.UNTRIED, "a dry run is not allowed here: " + answer.message)
+        return DryRunResult(DryRunVerdict.UNTRIED, "a dry run is not allowed here: " + answer.message)
     if answer.status == 400 and "dry run" in answer.message.replace("dryRun", "dry run"):
-        return Judgement(Verdict.UNTRIED, f"the server cannot try it: {answer.message}")
+        return DryRunResult(DryRunVerdict.UNTRIED, f"the server cannot try it: {answer.message}")
     if answer.status in _CANNOT_TRY or (answer.status == 500 and "failed calling webhook" in answer.message):
-        return Judgement(Verdict.UNTRIED, f"the server could not try it: {describe_refusal(answer)}")
-    return Judgement(Verdict.REFUSED, describe_refusal(answer))
+        return DryRunResult(DryRunVerdict.UNTRIED, f"the server could not try it: {describe_refusal(answer)}")
+    return DryRunResult(DryRunVerdict.REFUSED, describe_refusal(answer))

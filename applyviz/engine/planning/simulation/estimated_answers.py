@@ -61,7 +61,7 @@ def _without_zero(result: JSONObject, zero: JSONObject, asked: JSONObject) -> JS
 
 
 @dataclass
-class Rehearsal:
+class EstimatedAnswers:
     """One object as it would be after each write so far; `live` is None while it is absent.
 
     - `memo`: what the owners of its versions were read as.

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
-from applyviz.engine.planning.model.plan import ObjectChange
-from applyviz.engine.planning.simulation.estimated_answers import Rehearsal
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.planning.simulation.estimated_answers import EstimatedAnswers
 from applyviz.engine.requests.client_side import apply_client_side
 from applyviz.engine.requests.flow import Flow
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions, DryRun
@@ -24,7 +24,7 @@ T = TypeVar("T")
 _NEVER = "1970-01-01T00:00:00Z"
 
 
-def _collect(flow: Flow[T], rehearsal: Rehearsal) -> list[Request]:
+def _collect(flow: Flow[T], estimated: EstimatedAnswers) -> list[Request]:
     """The writes of a flow whose requests are all answered by calculation."""
     writes: list[Request] = []
     try:
@@ -32,13 +32,13 @@ def _collect(flow: Flow[T], rehearsal: Rehearsal) -> list[Request]:
         while True:
             if request.is_write:
                 writes.append(request)
-            request = flow.send(rehearsal.answer(request))
+            request = flow.send(estimated.answer(request))
     except StopIteration:
         return writes
 
 
 def list_kubectl_writes(
-    change: ObjectChange, *, options: ApplyOptions, resource: Resource, kind: KindSchema | None
+    change: PlannedObject, *, options: ApplyOptions, resource: Resource, kind: KindSchema | None
 ) -> tuple[Request, ...] | None:
     """The writes of `kubectl apply` for the object; None when they cannot be calculated.
 
@@ -57,13 +57,13 @@ def list_kubectl_writes(
     )
     known = kind or KindSchema(resource.gvk, None, SchemaOrigin.NONE, is_custom=True, is_strategic=False)
     live = dict(change.versions.live) if change.versions.live is not None else None
-    rehearsal = Rehearsal(known, _NEVER, live, options.subresource)
+    estimated = EstimatedAnswers(known, _NEVER, live, options.subresource)
     placed = dict(manifest)
     if resource.is_namespaced and change.ref.namespace:
         placed["metadata"] = {**(manifest.get("metadata") or {}), "namespace": change.ref.namespace}
     try:
         if options.mode is ApplyMode.SERVER:
-            return tuple(_collect(apply_server_side(placed, resource=resource, options=options), rehearsal))
-        return tuple(_collect(apply_client_side(placed, resource=resource, kind=kind, options=options), rehearsal))
+            return tuple(_collect(apply_server_side(placed, resource=resource, options=options), estimated))
+        return tuple(_collect(apply_client_side(placed, resource=resource, kind=kind, options=options), estimated))
     except ApplyVizError:
         return None

@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import Cluster, PolicyVersion
 from applyviz.web.clusters.pages.findings import Findings, present_findings
-from applyviz.web.components.badges import Look
+from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
 from applyviz.web.reviews.pages.review_list import ReviewRow, present_review, show_newest, with_latest_plan
@@ -47,7 +47,7 @@ class ClusterRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRow:
+class ClusterObjectRow:
     """One live object."""
 
     name: str
@@ -62,7 +62,7 @@ class KindGroup:
     """The live objects of one kind."""
 
     kind: str
-    rows: tuple[ObjectRow, ...]
+    rows: tuple[ClusterObjectRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +120,13 @@ def _distinct(owners: Iterable[Owner]) -> tuple[OwnerChip, ...]:
     return tuple(present_owner(o) for o in seen.values())
 
 
-def _present_object(one: LiveObject, cluster: Cluster) -> ObjectRow:
+def _present_object(one: LiveObject, cluster: Cluster) -> ClusterObjectRow:
     ref = one.ref
     chips = tuple(
         (chip, reverse("clusters:field-manager", args=[cluster.slug, chip.name]) if chip.name else "")
         for chip in _distinct(one.owners)
     )
-    return ObjectRow(
+    return ClusterObjectRow(
         name=ref.name,
         namespace=ref.namespace,
         owners=chips,
@@ -144,7 +144,7 @@ def _count_managers(inventory: Inventory, cluster: Cluster) -> tuple[tuple[str, 
 
 
 def _group_kinds(inventory: Inventory, cluster: Cluster) -> tuple[KindGroup, ...]:
-    kinds: dict[str, list[ObjectRow]] = {}
+    kinds: dict[str, list[ClusterObjectRow]] = {}
     for one in inventory.objects:
         kinds.setdefault(one.ref.gvk.kind, []).append(_present_object(one, cluster))
     return tuple(KindGroup(kind, tuple(rows)) for kind, rows in kinds.items())
@@ -187,36 +187,36 @@ class RightRow:
 
     kind: str
     group: str
-    verdicts: tuple[tuple[str, Look], ...]
+    verdicts: tuple[tuple[str, Appearance], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StatePage:
     """How a cluster is, who we are there, what that identity may do, and what this person may do here."""
 
-    health: Look
+    health: Appearance
     version: str
     identity: str
     verbs: tuple[str, ...]
     rights: tuple[RightRow, ...]
-    own: tuple[tuple[Any, Look], ...]
+    own: tuple[tuple[Any, Appearance], ...]
     problem: str
     server_message: str = ""
     is_impersonated: bool = False
 
 
 _YES, _NO, _UNTOLD = (
-    Look("✓", gettext_lazy("yes"), "add"),
-    Look("×", gettext_lazy("no"), "calm"),  # noqa: RUF001 - a cross
-    Look("?", gettext_lazy("unknown"), "warn"),
+    Appearance("✓", gettext_lazy("yes"), "add"),
+    Appearance("×", gettext_lazy("no"), "calm"),  # noqa: RUF001 - a cross
+    Appearance("?", gettext_lazy("unknown"), "warn"),
 )
 _HEALTH = {
-    Health.READY: Look("✓", gettext_lazy("ready"), "add"),
-    Health.NOT_READY: Look("×", gettext_lazy("not ready"), "remove"),  # noqa: RUF001 - a cross
-    Health.UNKNOWN: Look("?", gettext_lazy("unknown"), "warn"),
+    Health.READY: Appearance("✓", gettext_lazy("ready"), "add"),
+    Health.NOT_READY: Appearance("×", gettext_lazy("not ready"), "remove"),  # noqa: RUF001 - a cross
+    Health.UNKNOWN: Appearance("?", gettext_lazy("unknown"), "warn"),
 }
 _OWN: tuple[tuple[Action, Any], ...] = (
-    (Action.LOOK, gettext_lazy("view reviews, runs and history")),
+    (Action.VIEW, gettext_lazy("view reviews, runs and history")),
     (Action.WRITE, gettext_lazy("open reviews")),
     (Action.APPROVE, gettext_lazy("approve other people's plans")),
     (Action.APPLY, gettext_lazy("start apply runs")),
@@ -224,7 +224,7 @@ _OWN: tuple[tuple[Action, Any], ...] = (
 )
 
 
-def _verdict(allowed: bool | None) -> Look:
+def _verdict(allowed: bool | None) -> Appearance:
     return _UNTOLD if allowed is None else _YES if allowed else _NO
 
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.enums import FindingSort
 from applyviz.records.models import Cluster, ClusterScan, LiveFinding
-from applyviz.web.components.badges import Look
+from applyviz.web.components.badges import Appearance
 from applyviz.web.components.object_links import CORE, NO_NAMESPACE, link_object
 from applyviz.web.components.owners import OwnerChip, present_owner
 from applyviz.workflow.foundation import access
@@ -25,11 +25,11 @@ from applyviz.workflow.live import scans
 
 SHOWN, MOST = 50, 2_000
 FIELDS_SHOWN = 6
-_LOOKS = {
-    FindingSort.CHANGED: Look("!", gettext_lazy("changed outside review"), "warn"),
-    FindingSort.DRIFTED: Look("≠", gettext_lazy("drifted"), "change"),
-    FindingSort.MISSING: Look("−", gettext_lazy("deleted outside review"), "remove"),  # noqa: RUF001 - a minus
-    FindingSort.UNREVIEWED: Look("?", gettext_lazy("unmanaged"), "calm"),
+_STYLES = {
+    FindingSort.CHANGED: Appearance("!", gettext_lazy("changed outside review"), "warn"),
+    FindingSort.DRIFTED: Appearance("≠", gettext_lazy("drifted"), "change"),
+    FindingSort.MISSING: Appearance("−", gettext_lazy("deleted outside review"), "remove"),  # noqa: RUF001 - a minus
+    FindingSort.UNREVIEWED: Appearance("?", gettext_lazy("unmanaged"), "calm"),
 }
 TITLES = {
     FindingSort.CHANGED: gettext_lazy("Changed outside review"),
@@ -40,7 +40,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class FieldRow:
+class FindingField:
     """One field of a finding; sides are None for a change, whose values before nobody kept."""
 
     path: str
@@ -52,14 +52,14 @@ class FieldRow:
 class FindingRow:
     """One finding."""
 
-    look: Look
+    look: Appearance
     cluster: str
     object: str
     object_url: str
     owner: OwnerChip | None
     manager_url: str
     at: datetime | None
-    fields: tuple[FieldRow, ...]
+    fields: tuple[FindingField, ...]
     more_fields: int
     run: int | None
     run_url: str
@@ -97,11 +97,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _present_field(one: object) -> FieldRow:
+def _present_field(one: object) -> FindingField:
     if isinstance(one, dict):
         sides = (_text(one[side]) if side in one else _("nothing") for side in ("promised", "live"))
-        return FieldRow(str(one.get("path")), *sides)
-    return FieldRow(str(one))
+        return FindingField(str(one.get("path")), *sides)
+    return FindingField(str(one))
 
 
 def _adopt_url(finding: LiveFinding, slug: str) -> str:
@@ -117,7 +117,7 @@ def present_finding(finding: LiveFinding, *, can_adopt: bool) -> FindingRow:
     where = f"{finding.namespace}/" if finding.namespace else ""
     owner = Owner(finding.manager, finding.operation, "", finding.subresource, "")
     return FindingRow(
-        look=_LOOKS[FindingSort(finding.sort)],
+        look=_STYLES[FindingSort(finding.sort)],
         cluster=slug,
         object=f"{finding.kind} {where}{finding.name}",
         object_url=link_object(slug, finding.group, finding.kind, finding.namespace, finding.name),
@@ -196,7 +196,7 @@ class DriftRow:
 
     name: str
     url: str
-    counts: tuple[tuple[Look, int], ...]
+    counts: tuple[tuple[Appearance, int], ...]
     at: datetime | None
     later_run: int | None = None
 
@@ -206,16 +206,16 @@ def present_drifted(*, for_user: Person) -> tuple[DriftRow, ...]:
     wanted = [FindingSort.CHANGED, FindingSort.DRIFTED, FindingSort.MISSING]
     found = scans.list_findings(for_user=for_user).filter(sort__in=wanted).order_by()
     counted = scans.find_distinct(found).values_list("cluster_id", "sort").annotate(count=Count("id"))
-    by_cluster: dict[int, list[tuple[Look, int]]] = {}
+    by_cluster: dict[int, list[tuple[Appearance, int]]] = {}
     for cluster_id, sort, count in sorted(counted, key=lambda row: wanted.index(FindingSort(row[1]))):
-        by_cluster.setdefault(cluster_id, []).append((_LOOKS[FindingSort(sort)], count))
+        by_cluster.setdefault(cluster_id, []).append((_STYLES[FindingSort(sort)], count))
     if not by_cluster:
         return ()
     clusters = Cluster.objects.filter(pk__in=list(by_cluster)).order_by("slug").defer("credential")
     return tuple(_present_drift(cluster, tuple(by_cluster[cluster.pk])) for cluster in clusters)
 
 
-def _present_drift(cluster: Cluster, counts: tuple[tuple[Look, int], ...]) -> DriftRow:
+def _present_drift(cluster: Cluster, counts: tuple[tuple[Appearance, int], ...]) -> DriftRow:
     ended = ClusterScan.objects.filter(cluster=cluster, finished_at__isnull=False).order_by("-id").first()
     run = scans.find_last_run(cluster)
     is_later = run is not None and run.finished_at and ended is not None and run.finished_at > ended.created_at

@@ -17,7 +17,7 @@ from applyviz.web.clusters.pages.clusters import can_add, present_cluster, prese
 from applyviz.web.clusters.pages.field_manager import present_holdings
 from applyviz.web.clusters.pages.findings import present_findings
 from applyviz.web.clusters.views.manage import add_refusal
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs, seen_errand
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.history.pages.object_timeline import read_address
 from applyviz.workflow import worker_requests
 from applyviz.workflow.clusters import masking_settings
@@ -27,34 +27,34 @@ from applyviz.workflow.foundation.errors import NotPossibleError, NotVisibleErro
 from applyviz.workflow.live import scans
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_clusters(request: PageRequest) -> HttpResponse:
     """All clusters."""
     rows = present_clusters(use_cases.list_clusters(for_user=request.user))
     return render(request, "clusters/list.html", {"rows": rows, "can_add": can_add(request.user)})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
     """One cluster with its objects."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    inventory = worker_requests.read_inventory(cluster, by=request.user, after=seen_errand(request))
+    inventory = worker_requests.read_inventory(cluster, by=request.user, after=visible_worker_request(request))
     return render(
         request, "clusters/cluster.html", {"page": present_cluster(cluster, inventory, for_user=request.user)}
     )
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_state(request: PageRequest, slug: str) -> HttpResponse:
     """How the cluster is and what may be done there."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    found = worker_requests.read_state(cluster, by=request.user, after=seen_errand(request))
+    found = worker_requests.read_state(cluster, by=request.user, after=visible_worker_request(request))
     state = present_state(cluster, found, for_user=request.user)
     name = "clusters/_state.html" if is_fragment(request) else "clusters/state.html"
     return render(request, name, {"state": state, "cluster": cluster})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def set_masking(request: PageRequest, slug: str) -> HttpResponse:
     """Mask credentials in plain fields of a cluster's new plans, or show them."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
@@ -68,7 +68,7 @@ def set_masking(request: PageRequest, slug: str) -> HttpResponse:
     return redirect("clusters:show-cluster", slug)
 
 
-@needs(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def scan(request: PageRequest, slug: str) -> HttpResponse:
     """Look at the live objects now."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
@@ -84,7 +84,7 @@ def _render_findings(request: PageRequest, cluster: Cluster) -> HttpResponse:
     return render(request, "clusters/_findings.html", {"findings": found, "slug": cluster.slug})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
     """All findings of one sort; a fragment asks whether the scan has ended."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
@@ -96,16 +96,16 @@ def list_findings(request: PageRequest, slug: str, sort: str) -> HttpResponse:
     return render(request, "clusters/findings.html", {"findings": found, "slug": slug, "cluster": cluster})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_manager(request: PageRequest, slug: str, manager: str) -> HttpResponse:
     """All that one field manager owns in this cluster."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
-    held = worker_requests.read_holdings(cluster, manager, by=request.user, after=seen_errand(request))
+    held = worker_requests.read_holdings(cluster, manager, by=request.user, after=visible_worker_request(request))
     page = present_holdings(cluster, manager, held)
     return render(request, "clusters/manager.html", {"page": page})
 
 
-@needs(Action.WRITE, "GET", "POST")
+@requires(Action.WRITE, "GET", "POST")
 def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
     """Open a review of an object as it is live."""
     cluster = use_cases.get_cluster(slug, for_user=request.user)
@@ -123,12 +123,14 @@ def adopt_object(request: PageRequest, slug: str, group: str, kind: str, namespa
             by=request.user,
         )
         return redirect("reviews:show-review", number)
-    found = worker_requests.read_adoption(cluster, of=subject.columns, by=request.user, after=seen_errand(request))
+    found = worker_requests.read_adoption(
+        cluster, of=subject.columns, by=request.user, after=visible_worker_request(request)
+    )
     context = {"form": form, "found": found, "cluster": cluster, "subject": subject}
     return render(request, "clusters/adopt.html", context, status=422 if request.method == "POST" else 200)
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def add_cluster(request: PageRequest) -> HttpResponse:
     """Add a live cluster by an uploaded kubeconfig."""
     form = AddClusterForm(request.POST or None, request.FILES or None)

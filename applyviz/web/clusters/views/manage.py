@@ -12,7 +12,7 @@ from applyviz.engine.objects.errors import ApplyVizError
 from applyviz.records.models import Cluster
 from applyviz.web.clusters.forms import CredentialForm, PauseForm, RenameForm
 from applyviz.web.clusters.pages.manage import present_management
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs, seen_errand
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.workflow import worker_requests
 from applyviz.workflow.clusters import lifecycle
 from applyviz.workflow.clusters import registration as use_cases
@@ -34,13 +34,13 @@ def _done(request: PageRequest, slug: str, told: str) -> HttpResponse:
     return redirect("clusters:manage-cluster", slug)
 
 
-@needs(Action.MANAGE)
+@requires(Action.MANAGE)
 def show_management(request: PageRequest, slug: str) -> HttpResponse:
     """Show all that can be done to a cluster."""
     return _render(request, _find(request, slug))
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def replace_credential(request: PageRequest, slug: str) -> HttpResponse:
     """Put another kubeconfig in place of the credential, once it led to the same cluster."""
     cluster = _find(request, slug)
@@ -64,16 +64,16 @@ def add_refusal(form: CredentialForm, error: ApplyVizError) -> None:
         form.add_error(None, reason)
 
 
-@needs(Action.MANAGE)
+@requires(Action.MANAGE)
 def check_connection(request: PageRequest, slug: str) -> HttpResponse:
     """Ask the cluster who it is and as whom it knows the credential."""
     cluster = _find(request, slug)
-    found = worker_requests.check_connection(cluster, by=request.user, after=seen_errand(request))
+    found = worker_requests.check_connection(cluster, by=request.user, after=visible_worker_request(request))
     name = "clusters/_connection.html" if is_fragment(request) else "clusters/connection.html"
     return render(request, name, {"found": found, "cluster": cluster})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def rename(request: PageRequest, slug: str) -> HttpResponse:
     """Give the cluster another name."""
     cluster, form = _find(request, slug), RenameForm(request.POST)
@@ -84,7 +84,7 @@ def rename(request: PageRequest, slug: str) -> HttpResponse:
     return _done(request, slug, _("Cluster renamed to %(name)s.") % {"name": name})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def pause(request: PageRequest, slug: str) -> HttpResponse:
     """Start nothing on the cluster until it is resumed."""
     cluster, form = _find(request, slug), PauseForm(request.POST)
@@ -94,7 +94,7 @@ def pause(request: PageRequest, slug: str) -> HttpResponse:
     return _done(request, slug, _("%(name)s is paused: no plan or run can start.") % {"name": cluster.name})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def resume(request: PageRequest, slug: str) -> HttpResponse:
     """Let plans and runs start again."""
     cluster = _find(request, slug)
@@ -102,7 +102,7 @@ def resume(request: PageRequest, slug: str) -> HttpResponse:
     return _done(request, slug, _("%(name)s is resumed.") % {"name": cluster.name})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def archive(request: PageRequest, slug: str) -> HttpResponse:
     """Take the cluster out of every form; its history stays."""
     cluster = _find(request, slug)
@@ -110,7 +110,7 @@ def archive(request: PageRequest, slug: str) -> HttpResponse:
     return _done(request, slug, _("%(name)s is archived. Its history is kept.") % {"name": cluster.name})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def restore(request: PageRequest, slug: str) -> HttpResponse:
     """Bring an archived cluster back."""
     cluster = _find(request, slug)

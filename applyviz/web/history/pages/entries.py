@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from applyviz import audit_origin
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import ApplyRun, AuditEntry, Plan
-from applyviz.web.components.badges import Look
-from applyviz.web.components.notices import Fact
+from applyviz.web.components.badges import Appearance
+from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.object_links import link_object
 from applyviz.web.components.values import render_yaml
-from applyviz.web.runs.pages.results import OUTCOME_LOOKS
+from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.audit.trail import SYSTEM
 from applyviz.workflow.evidence.history import find_page
 from applyviz.workflow.foundation import access
@@ -28,20 +28,20 @@ from applyviz.workflow.plans.live_history import NOT_SHOWN, show_entries
 from applyviz.workflow.plans.live_values import WITHHELD
 
 PER_PAGE = 50
-_LOOKS: dict[str, Look] = {
-    "approval": Look("✓", "", "add"),
-    "run": Look("▸", "", "change"),
-    "object": Look("~", "", "change"),
-    "review": Look("·", "", "calm"),
-    "plan": Look("·", "", "calm"),
-    "decision": Look("!", "", "warn"),
-    "cluster": Look("·", "", "calm"),
-    "comment": Look("·", "", "calm"),
-    "person": Look("·", "", "calm"),
-    "live": Look("!", "", "warn"),
+_STYLES: dict[str, Appearance] = {
+    "approval": Appearance("✓", "", "add"),
+    "run": Appearance("▸", "", "change"),
+    "object": Appearance("~", "", "change"),
+    "review": Appearance("·", "", "calm"),
+    "plan": Appearance("·", "", "calm"),
+    "decision": Appearance("!", "", "warn"),
+    "cluster": Appearance("·", "", "calm"),
+    "comment": Appearance("·", "", "calm"),
+    "person": Appearance("·", "", "calm"),
+    "live": Appearance("!", "", "warn"),
 }
-_LOUD = {AuditAction.PLAN_FAILED, AuditAction.SIGN_IN_FAILED, AuditAction.RUN_CANCELLED, AuditAction.APPROVAL_REVOKED}
-_ALARM = Look("!", "", "warn")
+_LOUD = {AuditAction.PLAN_FAILED, AuditAction.SIGN_IN_FAILED, AuditAction.RUN_CANCELED, AuditAction.APPROVAL_REVOKED}
+_ALARM = Appearance("!", "", "warn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class EntryRow:
     number: int
     url: str
     at: datetime
-    look: Look
+    look: Appearance
     who: str
     what: str
     who_url: str
@@ -65,7 +65,7 @@ class EntryRow:
     cluster_url: str
     manager: str
     manager_url: str
-    links: tuple[Fact, ...]
+    links: tuple[PlanFact, ...]
     process: str = ""
     process_url: str = ""
 
@@ -86,7 +86,7 @@ class EntryPage:
     """One entry with all its columns."""
 
     row: EntryRow
-    facts: tuple[Fact, ...]
+    facts: tuple[PlanFact, ...]
     detail: str
     hash: str
     previous_hash: str
@@ -101,16 +101,16 @@ def _address(chosen: Mapping[str, Any], **more: object) -> str:
     return "?" + urlencode({name: str(value) for name, value in {**chosen, **more}.items()})
 
 
-def _present_links(entry: AuditEntry) -> tuple[Fact, ...]:
+def _present_links(entry: AuditEntry) -> tuple[PlanFact, ...]:
     links = []
     if entry.review and entry.plan:
         url = reverse("reviews:show-plan", args=[entry.review, entry.plan])
-        links.append(Fact("", f"#{entry.review} · {entry.plan}", url=url))
+        links.append(PlanFact("", f"#{entry.review} · {entry.plan}", url=url))
     elif entry.review:
-        links.append(Fact("", f"#{entry.review}", url=reverse("reviews:show-review", args=[entry.review])))
+        links.append(PlanFact("", f"#{entry.review}", url=reverse("reviews:show-review", args=[entry.review])))
     if entry.run:
         text = _("run %(number)d") % {"number": entry.run}
-        links.append(Fact("", text, url=reverse("runs:show-run", args=[entry.run])))
+        links.append(PlanFact("", text, url=reverse("runs:show-run", args=[entry.run])))
     return tuple(links)
 
 
@@ -129,16 +129,16 @@ def _about(entry: AuditEntry) -> str:
     return ""
 
 
-def _name_action(entry: AuditEntry) -> tuple[Look, str]:
+def _name_action(entry: AuditEntry) -> tuple[Appearance, str]:
     if entry.detail == NOT_SHOWN:
-        return OUTCOME_LOOKS[WITHHELD], _("met an object; the result is not shown to you")
+        return OUTCOME_STYLES[WITHHELD], _("met an object; the result is not shown to you")
     outcome = entry.detail.get("outcome")
     if entry.action == AuditAction.OBJECT_RESULT and outcome in Outcome.values:
-        look = OUTCOME_LOOKS[outcome]
+        look = OUTCOME_STYLES[outcome]
         return look, str(look.word)
     area = entry.action.partition(".")[0]
     known = entry.action in AuditAction.values
-    look = _ALARM if entry.action in _LOUD else _LOOKS.get(area, _LOOKS["plan"])
+    look = _ALARM if entry.action in _LOUD else _STYLES.get(area, _STYLES["plan"])
     return look, str(AuditAction(entry.action).label) if known else entry.action
 
 
@@ -222,8 +222,8 @@ def _present_chain(entry: AuditEntry) -> str:
 
 
 def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
-    """One entry with its neighbours in its chain; what this person does not see is not there."""
-    entry = access.limit_entries(AuditEntry.objects.filter(pk=number), for_user).first()
+    """One entry with its neighbors in its chain; what this person does not see is not there."""
+    entry = access.visible_entries(AuditEntry.objects.filter(pk=number), for_user).first()
     shown = [] if entry is None else show_entries([entry], for_user, can_ask=True)
     if not shown:
         raise NotVisibleError(f"there is no entry {number}")
@@ -234,12 +234,12 @@ def present_entry_page(number: int, *, for_user: Visitor) -> EntryPage:
     }
     pruned = AuditEntry.objects.filter(chain=0, sequence=entry.pruned_by).first() if entry.pruned_by else None
     facts = (
-        Fact(_("Roles at the time"), entry.roles.replace(" ", ", ")),
-        Fact(_("From"), _present_origin(entry)),
-        Fact(_("Plan digest"), entry.plan_digest, is_code=True),
-        Fact(_("Request"), entry.request_id if entry.request_id != "-" else "", is_code=True),
-        Fact(_("Chain position"), _present_chain(entry)),
-        Fact(_("Hash of the details"), entry.detail_hash, is_code=True),
+        PlanFact(_("Roles at the time"), entry.roles.replace(" ", ", ")),
+        PlanFact(_("From"), _present_origin(entry)),
+        PlanFact(_("Plan digest"), entry.plan_digest, is_code=True),
+        PlanFact(_("Request"), entry.request_id if entry.request_id != "-" else "", is_code=True),
+        PlanFact(_("Chain position"), _present_chain(entry)),
+        PlanFact(_("Hash of the details"), entry.detail_hash, is_code=True),
     )
     return EntryPage(
         row=present_entry(entry, find_starters([entry])),

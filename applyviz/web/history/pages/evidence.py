@@ -12,10 +12,18 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import AuditAction, FindingSort
-from applyviz.web.components.notices import Fact as Link
+from applyviz.web.components.notices import PlanFact as Link
 from applyviz.workflow.audit import chain
-from applyviz.workflow.audit.chain import Head
-from applyviz.workflow.evidence.report import EXCEPTIONS, TITLES, Fact, Period, Section, count_section, read_section
+from applyviz.workflow.audit.chain import Checkpoint
+from applyviz.workflow.evidence.report import (
+    EXCEPTIONS,
+    TITLES,
+    EvidenceFact,
+    EvidenceSection,
+    Period,
+    count_section,
+    read_section,
+)
 from applyviz.workflow.foundation.access import Person
 
 SHOWN = 250
@@ -63,11 +71,11 @@ class EvidencePage:
     sections: tuple[SectionRows, ...]
     exceptions: int
     total: int
-    head: Head
+    head: Checkpoint
     query: str
 
 
-def _name(fact: Fact) -> Any:
+def _name(fact: EvidenceFact) -> Any:
     if fact.what in AuditAction.values:
         return AuditAction(fact.what).label
     if fact.what in FindingSort.values:
@@ -75,7 +83,7 @@ def _name(fact: Fact) -> Any:
     return _WORDS.get(fact.what, fact.what)
 
 
-def _links(fact: Fact) -> tuple[Link, ...]:
+def _links(fact: EvidenceFact) -> tuple[Link, ...]:
     links = []
     if fact.review and fact.plan:
         links.append(
@@ -89,8 +97,8 @@ def _links(fact: Fact) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def _present(fact: Fact) -> FactRow:
-    is_found = fact.section is Section.UNEXPLAINED
+def _present(fact: EvidenceFact) -> FactRow:
+    is_found = fact.section is EvidenceSection.UNREVIEWED
     return FactRow(
         at=fact.at,
         who="" if is_found else fact.who,
@@ -107,13 +115,13 @@ def _present(fact: Fact) -> FactRow:
     )
 
 
-def _count(section: Section, rows: tuple[FactRow, ...], period: Period, person: Person) -> int:
-    if section is not Section.RUNS and len(rows) < SHOWN:
+def _count(section: EvidenceSection, rows: tuple[FactRow, ...], period: Period, person: Person) -> int:
+    if section is not EvidenceSection.RUNS and len(rows) < SHOWN:
         return len(rows)
     return count_section(section, period, for_user=person)
 
 
-def _present_section(section: Section, period: Period, *, for_user: Person) -> SectionRows:
+def _present_section(section: EvidenceSection, period: Period, *, for_user: Person) -> SectionRows:
     facts = read_section(section, period, for_user=for_user)
     rows = tuple(_present(fact) for fact in islice(facts, SHOWN))
     return SectionRows(
@@ -122,19 +130,19 @@ def _present_section(section: Section, period: Period, *, for_user: Person) -> S
         rows=rows,
         total=_count(section, rows, period, for_user),
         is_exception=section in EXCEPTIONS,
-        has_objects=section is Section.UNEXPLAINED,
+        has_objects=section is EvidenceSection.UNREVIEWED,
     )
 
 
 def present_evidence(period: Period, *, for_user: Person) -> EvidencePage:
     """The whole page."""
-    sections = tuple(_present_section(section, period, for_user=for_user) for section in Section)
+    sections = tuple(_present_section(section, period, for_user=for_user) for section in EvidenceSection)
     query = {"since": period.since.isoformat(), "until": period.until.isoformat(), "cluster": period.cluster}
     return EvidencePage(
         period=period,
         sections=sections,
         exceptions=sum(section.total for section in sections if section.is_exception),
         total=sum(section.total for section in sections),
-        head=chain.find_head(),
+        head=chain.find_checkpoint(),
         query="?" + urlencode({name: value for name, value in query.items() if value}),
     )

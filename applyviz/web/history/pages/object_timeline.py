@@ -20,16 +20,16 @@ from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER
 from applyviz.records.enums import AuditAction, Outcome
 from applyviz.records.models import AuditEntry, ObjectChange, ObjectResult, Review
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
-from applyviz.web.components.notices import Fact
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.object_links import CORE, NO_NAMESPACE
 from applyviz.web.history.pages.entries import Starters, find_starters, present_entry
 from applyviz.web.history.pages.ownership_history import OwnerTimes, present_owner_times
-from applyviz.web.runs.pages.results import OUTCOME_LOOKS
+from applyviz.web.runs.pages.results import OUTCOME_STYLES
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Visitor
 from applyviz.workflow.foundation.errors import NotVisibleError
-from applyviz.workflow.foundation.scopes import Place
+from applyviz.workflow.foundation.scopes import ScopeEntry
 from applyviz.workflow.live import ownership_history
 from applyviz.workflow.plans.live_history import is_hidden, show_entries
 from applyviz.workflow.plans.live_values import is_compared, show_plan, show_result, view_of
@@ -38,7 +38,7 @@ PER_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class TimelineSubject:
     """Which object; `group` and `namespace` are empty for the core group and cluster-scoped kinds."""
 
     cluster: str
@@ -54,18 +54,18 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TimelineRow:
     """One line of an object's life."""
 
     at: datetime
-    look: Look
+    look: Appearance
     what: str
     about: str
     who: str
     who_url: str
     manager: str
     manager_url: str
-    links: tuple[Fact, ...]
+    links: tuple[PlanFact, ...]
     process: str = ""
     process_url: str = ""
 
@@ -74,32 +74,34 @@ class Event:
 class Timeline:
     """Some events, newest first, and where older ones are; the first page tells the field owners as well."""
 
-    subject: Subject
-    events: tuple[Event, ...]
+    subject: TimelineSubject
+    events: tuple[TimelineRow, ...]
     older_url: str
     is_first: bool
     history_url: str
     owner_times: OwnerTimes | None = None
 
 
-def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> Subject:
+def read_address(cluster: str, group: str, kind: str, namespace: str, name: str) -> TimelineSubject:
     """The object that an address names; raises for what no object can be called."""
     if any("\0" in part for part in (group, kind, namespace, name)):
         raise NotVisibleError("no object has such a name")
-    return Subject(cluster, "" if group == CORE else group, kind, "" if namespace == NO_NAMESPACE else namespace, name)
+    return TimelineSubject(
+        cluster, "" if group == CORE else group, kind, "" if namespace == NO_NAMESPACE else namespace, name
+    )
 
 
 def _person_url(name: str) -> str:
     return reverse("history:show-person", args=[name])
 
 
-def _present_plan(change: ObjectChange, for_user: Visitor) -> Event:
+def _present_plan(change: ObjectChange, for_user: Visitor) -> TimelineRow:
     if is_compared(change):
         (change,) = view_of(show_plan(change.plan, for_user, can_ask=False)).show([change])
-    plan, look = change.plan, OBJECT_LOOKS[Operation(change.operation)]
+    plan, look = change.plan, OBJECT_STYLES[Operation(change.operation)]
     who, manager = plan.requested_by.get_username(), str(plan.options.get("field_manager", PRODUCT_MANAGER))
     url = reverse("reviews:show-object", args=[plan.review.number, plan.number, change.position, "changes"])
-    return Event(
+    return TimelineRow(
         at=plan.created_at,
         look=look,
         what=_("planned: %(operation)s") % {"operation": look.word},
@@ -108,25 +110,27 @@ def _present_plan(change: ObjectChange, for_user: Visitor) -> Event:
         who_url=_person_url(who),
         manager=manager,
         manager_url=reverse("history:show-manager", args=[manager]),
-        links=(Fact("", f"#{plan.review.number} · {plan.number}", url=url),),
+        links=(PlanFact("", f"#{plan.review.number} · {plan.number}", url=url),),
     )
 
 
-def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> Event:
+def _present_result(result: ObjectResult, at: datetime, for_user: Visitor) -> TimelineRow:
     if is_compared(result.change):
         result = show_result(result, view_of(show_plan(result.run.plan, for_user, can_ask=False)))
-    look, run = OUTCOME_LOOKS[result.outcome], result.run
+    look, run = OUTCOME_STYLES[result.outcome], result.run
     who = run.requested_by.get_username()
     url = reverse("runs:show-result", args=[run.number, result.position])
     text = _("run %(number)d") % {"number": run.number}
-    return Event(at, look, str(look.word), result.detail, who, _person_url(who), "", "", (Fact("", text, url=url),))
+    return TimelineRow(
+        at, look, str(look.word), result.detail, who, _person_url(who), "", "", (PlanFact("", text, url=url),)
+    )
 
 
-def _present_audit(entry: AuditEntry, starters: Starters) -> Event:
+def _present_audit(entry: AuditEntry, starters: Starters) -> TimelineRow:
     row = present_entry(entry, starters)
-    link = Fact("", _("entry %(number)d") % {"number": row.number}, url=row.url)
+    link = PlanFact("", _("entry %(number)d") % {"number": row.number}, url=row.url)
     links = (*row.links, link)
-    return Event(
+    return TimelineRow(
         row.at,
         row.look,
         row.what,
@@ -142,8 +146,8 @@ def _present_audit(entry: AuditEntry, starters: Starters) -> Event:
 
 
 def _find_plans(
-    subject: Subject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
-) -> Iterator[Event]:
+    subject: TimelineSubject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
+) -> Iterator[TimelineRow]:
     found = ObjectChange.objects.filter(**subject.columns, plan__target__cluster__slug=subject.cluster)
     found = found.filter(plan__review__in=seen)
     if before is not None:
@@ -155,13 +159,13 @@ def _find_plans(
         yield _present_plan(change, for_user)
 
 
-def _entries(subject: Subject) -> QuerySet[AuditEntry]:
+def _entries(subject: TimelineSubject) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(cluster=subject.cluster, **subject.columns)
 
 
 def _find_results(
-    subject: Subject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
-) -> Iterator[Event]:
+    subject: TimelineSubject, before: datetime | None, seen: QuerySet[Review], for_user: Visitor
+) -> Iterator[TimelineRow]:
     columns = {f"change__{name}": value for name, value in subject.columns.items()}
     told = _entries(subject).filter(action=AuditAction.OBJECT_RESULT, run__isnull=False).values("run")
     found = (
@@ -179,8 +183,8 @@ def _find_results(
         yield _present_result(result, result.told_at, for_user)
 
 
-def _find_audit(subject: Subject, before: datetime | None, for_user: Visitor) -> Iterator[Event]:
-    found = access.limit_entries(_entries(subject), for_user)
+def _find_audit(subject: TimelineSubject, before: datetime | None, for_user: Visitor) -> Iterator[TimelineRow]:
+    found = access.visible_entries(_entries(subject), for_user)
     if before is not None:
         found = found.filter(at__lt=before)
     entries = show_entries(list(found.order_by("-id")[: PER_PAGE + 1]), for_user)
@@ -189,7 +193,7 @@ def _find_audit(subject: Subject, before: datetime | None, for_user: Visitor) ->
         yield _present_audit(entry, starters)
 
 
-def _cut(events: list[Event]) -> list[Event]:
+def _cut(events: list[TimelineRow]) -> list[TimelineRow]:
     """A page's worth, without tearing apart what happened at the same moment."""
     if len(events) <= PER_PAGE:
         return events
@@ -197,7 +201,7 @@ def _cut(events: list[Event]) -> list[Event]:
     return whole or [event for event in events if event.at == events[0].at]
 
 
-def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes | None:
+def _tell_owners(subject: TimelineSubject, for_user: Visitor) -> OwnerTimes | None:
     """Return who owned which field and when; None for a Secret that is hidden: a write moves the ownership."""
     if is_hidden(subject.cluster, subject.columns, for_user):
         return None
@@ -205,9 +209,9 @@ def _tell_owners(subject: Subject, for_user: Visitor) -> OwnerTimes | None:
     return present_owner_times(ownership_history.owners_of(subject.cluster, key, for_user=for_user))
 
 
-def present_timeline(subject: Subject, *, before: datetime | None, for_user: Visitor) -> Timeline:
+def present_timeline(subject: TimelineSubject, *, before: datetime | None, for_user: Visitor) -> Timeline:
     """One page of an object's life; an object that nothing is known of, or that this person does not see, has none."""
-    access.require(for_user, Action.LOOK, [Place(subject.cluster, subject.namespace)])
+    access.require(for_user, Action.VIEW, [ScopeEntry(subject.cluster, subject.namespace)])
     seen = Review.objects.filter(access.select_reviews(for_user))
     sources = (
         _find_audit(subject, before, for_user),

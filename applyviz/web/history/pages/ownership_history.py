@@ -10,13 +10,13 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.web.components.owners import OwnerChip, present_owner
-from applyviz.workflow.live.ownership_history import FieldOwner, Handover, Moment, OwnersOverTime, Source
+from applyviz.workflow.live.ownership_history import FieldOwner, Moment, OwnerChange, OwnersOverTime, Source
 
 SHOWN, PATHS_SHOWN = 20, 6
 
 
 @dataclass(frozen=True, slots=True)
-class HoldingRow:
+class OwnershipRow:
     """One field owner with how many fields it has, and how many it got and gave up."""
 
     owner: OwnerChip
@@ -26,7 +26,7 @@ class HoldingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class HandoverRow:
+class OwnerChangeRow:
     """One field that changed hands."""
 
     path: str
@@ -42,8 +42,8 @@ class MomentRow:
     where: str
     url: str
     is_there: bool
-    holdings: tuple[HoldingRow, ...]
-    handovers: tuple[HandoverRow, ...]
+    holdings: tuple[OwnershipRow, ...]
+    handovers: tuple[OwnerChangeRow, ...]
     more: int
 
 
@@ -68,8 +68,8 @@ def _where(moment: Moment) -> tuple[str, str]:
     return _("#%(review)d · plan %(plan)d") % {"review": reading.review, "plan": reading.plan}, url
 
 
-def _present_handover(one: Handover) -> HandoverRow:
-    return HandoverRow(one.path, tuple(_chip(o) for o in one.before), tuple(_chip(o) for o in one.after))
+def _present_handover(one: OwnerChange) -> OwnerChangeRow:
+    return OwnerChangeRow(one.path, tuple(_chip(o) for o in one.before), tuple(_chip(o) for o in one.after))
 
 
 def _present_moment(moment: Moment) -> MomentRow:
@@ -79,7 +79,7 @@ def _present_moment(moment: Moment) -> MomentRow:
         where,
         url,
         moment.is_there,
-        tuple(HoldingRow(_chip(h.owner), h.fields, h.gained, h.lost) for h in moment.holdings),
+        tuple(OwnershipRow(_chip(h.owner), h.fields, h.gained, h.lost) for h in moment.holdings),
         tuple(_present_handover(one) for one in moment.handovers[:PATHS_SHOWN]),
         moment.handover_count - len(moment.handovers[:PATHS_SHOWN]),
     )

@@ -17,7 +17,7 @@ SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyRow:
+class RetentionRow:
     """One policy."""
 
     name: str
@@ -44,14 +44,14 @@ class RemovalRow:
 class RetentionPage:
     """Everything that the page prints."""
 
-    policies: tuple[PolicyRow, ...]
+    policies: tuple[RetentionRow, ...]
     removals: tuple[RemovalRow, ...]
     can_manage: bool
 
 
-def _present_policy(policy: RetentionPolicy) -> PolicyRow:
+def _present_policy(policy: RetentionPolicy) -> RetentionRow:
     known = set(AuditAction.values)
-    return PolicyRow(
+    return RetentionRow(
         name=policy.name,
         days=policy.days,
         actions=tuple(str(AuditAction(name).label) if name in known else name for name in policy.actions),

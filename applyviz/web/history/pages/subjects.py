@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.owners import Owner
 from applyviz.records.models import AuditEntry, Cluster
-from applyviz.web.components.notices import Fact
+from applyviz.web.components.notices import PlanFact
 from applyviz.web.components.owners import present_owner
 from applyviz.web.history.pages.entries import HistoryPage, present_history
 from applyviz.workflow.audit.trail import SYSTEM
@@ -32,13 +32,13 @@ class SubjectPage:
 
     sort: str
     name: str
-    facts: tuple[Fact, ...]
+    facts: tuple[PlanFact, ...]
     entries: HistoryPage
     filter_url: str
 
 
 def _present(
-    sort: str, name: str, facts: list[Fact], chosen: Mapping[str, Any], before: int | None, for_user: Visitor
+    sort: str, name: str, facts: list[PlanFact], chosen: Mapping[str, Any], before: int | None, for_user: Visitor
 ) -> SubjectPage:
     page = present_history(chosen, before=before, for_user=for_user)
     facts += _present_ends(chosen, for_user)
@@ -48,16 +48,16 @@ def _present(
 
 
 def _seen(for_user: Visitor) -> QuerySet[AuditEntry]:
-    return access.limit_entries(AuditEntry.objects.all(), for_user)
+    return access.visible_entries(AuditEntry.objects.all(), for_user)
 
 
-def _present_ends(chosen: Mapping[str, Any], for_user: Visitor) -> list[Fact]:
+def _present_ends(chosen: Mapping[str, Any], for_user: Visitor) -> list[PlanFact]:
     columns = {"person": "actor_name", "cluster": "cluster", "manager": "field_manager"}
     found = _seen(for_user).filter(**{columns[name]: value for name, value in chosen.items()})
     moments = [found.order_by(order).values_list("at", flat=True).first() for order in ("id", "-id")]
     labels = (_("First entry"), _("Last entry"))
     return [
-        Fact(label, date_format(localtime(at), "j M Y H:i T"))
+        PlanFact(label, date_format(localtime(at), "j M Y H:i T"))
         for label, at in zip(labels, moments, strict=True)
         if at is not None
     ]
@@ -73,13 +73,13 @@ def present_person(name: str, *, before: int | None, for_user: Visitor) -> Subje
     if person is not None:
         roles = sorted(str(role.label) for role in access.roles_of(person))
         facts = [
-            Fact(_("Account"), _("active") if person.is_active else _("deactivated")),
-            Fact(_("Current roles"), ", ".join(roles) or _("none")),
+            PlanFact(_("Account"), _("active") if person.is_active else _("deactivated")),
+            PlanFact(_("Current roles"), ", ".join(roles) or _("none")),
         ]
     elif name == SYSTEM:
-        facts = [Fact(_("Account"), _("none (applyviz worker)"))]
+        facts = [PlanFact(_("Account"), _("none (applyviz worker)"))]
     else:
-        facts = [Fact(_("Account"), _("none"))]
+        facts = [PlanFact(_("Account"), _("none"))]
     return _present(_("Person"), name, facts, chosen, before, for_user)
 
 
@@ -92,7 +92,7 @@ def present_cluster_history(slug: str, *, before: int | None, for_user: Visitor)
     facts = []
     if cluster is not None:
         url = reverse("clusters:show-cluster", args=[slug])
-        facts = [Fact(_("Cluster"), cluster.name, url=url), Fact(_("Identity"), cluster.uid, is_code=True)]
+        facts = [PlanFact(_("Cluster"), cluster.name, url=url), PlanFact(_("Identity"), cluster.uid, is_code=True)]
     return _present(_("Cluster"), slug, facts, {"cluster": slug}, before, for_user)
 
 
@@ -103,9 +103,9 @@ def present_manager(name: str, *, before: int | None, for_user: Visitor) -> Subj
     if not slugs and not written.exists():
         raise NotVisibleError(f"nothing was written as {name}")
     about = present_owner(Owner(name, "", "", "", "")).about
-    facts = [Fact(_("Impersonates"), about)]
+    facts = [PlanFact(_("Impersonates"), about)]
     facts += [
-        Fact(
+        PlanFact(
             _("Current fields"),
             _("on %(cluster)s") % {"cluster": slug},
             url=reverse("clusters:field-manager", args=[slug, name]),

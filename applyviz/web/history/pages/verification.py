@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from django.urls import reverse
 
 from applyviz.records.models import AuditEntry
-from applyviz.web.components.badges import Look
+from applyviz.web.components.badges import Appearance
 from applyviz.workflow.audit import approval_macs, chain, checkpoints
-from applyviz.workflow.audit.approval_macs import Verdict
-from applyviz.workflow.audit.chain import ChainReport, Head
-from applyviz.workflow.audit.checkpoints import SignedHead
+from applyviz.workflow.audit.approval_macs import MACResult
+from applyviz.workflow.audit.chain import ChainReport, Checkpoint
+from applyviz.workflow.audit.checkpoints import SignedCheckpoint
 
 SLICE = 20_000
-_INTACT, _BAD, _GOING = Look("✓", "", "add"), Look("×", "", "remove"), Look("▸", "", "change")  # noqa: RUF001 a cross
+_INTACT, _BAD, _GOING = Appearance("✓", "", "add"), Appearance("×", "", "remove"), Appearance("▸", "", "change")  # noqa: RUF001 a cross
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class PrunedRow:
     """How many bodies went, by which policy, and the entry that tells of it."""
 
     count: int
@@ -37,22 +37,22 @@ class VerificationPage:
     - `held` counts the published heads that were given; when all is intact, they are in it.
     """
 
-    head: Head
+    head: Checkpoint
     report: ChainReport | None
-    look: Look
+    look: Appearance
     published: str
     goes_on_after: int | None
     checked: int
     total: int
     bad_url: str
-    removed: tuple[Removal, ...]
-    signed: SignedHead | None
+    removed: tuple[PrunedRow, ...]
+    signed: SignedCheckpoint | None
     key: str
     held: int
-    verdict: Verdict | None
+    verdict: MACResult | None
 
 
-def verify_slice(*, after: int, published: Sequence[Head]) -> ChainReport:
+def verify_slice(*, after: int, published: Sequence[Checkpoint]) -> ChainReport:
     """The next entries, held to the newest of the published heads; at the end, all the others are looked at, too."""
     newest = max(published, key=lambda head: head.sequence, default=None)
     report = chain.verify_chain(after=after, limit=SLICE, published=newest)
@@ -60,12 +60,12 @@ def verify_slice(*, after: int, published: Sequence[Head]) -> ChainReport:
     return replace(report, bad=bad) if bad else report
 
 
-def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
+def _present_removals(report: ChainReport | None) -> tuple[PrunedRow, ...]:
     if report is None or not report.is_finished or not report.removed:
         return ()
     told = AuditEntry.objects.filter(chain=0, sequence__in=list(report.removed)).order_by("id")
     return tuple(
-        Removal(
+        PrunedRow(
             report.removed[entry.sequence],
             str(entry.detail.get("policy", "")),
             reverse("history:show-entry", args=[entry.pk]),
@@ -75,7 +75,7 @@ def _present_removals(report: ChainReport | None) -> tuple[Removal, ...]:
 
 
 def present_verification(
-    head: Head, report: ChainReport | None, published: str, *, before: int = 0, held: int = 0
+    head: Checkpoint, report: ChainReport | None, published: str, *, before: int = 0, held: int = 0
 ) -> VerificationPage:
     """The whole page; without a report nothing was asked yet. `before` counts the entries of earlier slices."""
     is_going = report is not None and report.is_intact and not report.is_finished

@@ -6,7 +6,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
 from applyviz.web.frame import streams
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.history.forms import BeforeForm, HistoryForm, TimelineForm, VerificationForm
 from applyviz.web.history.pages.entries import present_entry_page, present_history
 from applyviz.web.history.pages.object_timeline import present_timeline, read_address
@@ -22,7 +22,7 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 CONTENT_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "application/jsonl; charset=utf-8"}
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_entries(request: PageRequest) -> HttpResponse:
     """Entries, newest first."""
     form = HistoryForm(request.GET)
@@ -32,7 +32,7 @@ def list_entries(request: PageRequest) -> HttpResponse:
     return render(request, name, {"form": form, "page": page, "can_audit": can_audit})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_entry(request: PageRequest, number: int) -> HttpResponse:
     """One entry with everything it holds."""
     return render(request, "history/entry.html", {"page": present_entry_page(number, for_user=request.user)})
@@ -44,13 +44,13 @@ def _show_subject(request: PageRequest, page: SubjectPage) -> HttpResponse:
     return render(request, name, {"page": page.entries, "subject": page, "can_audit": can_audit})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_person(request: PageRequest, name: str) -> HttpResponse:
     """What one person did."""
     return _show_subject(request, present_person(name, before=BeforeForm.read(request.GET), for_user=request.user))
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
     """What happened to one cluster."""
     return _show_subject(
@@ -58,13 +58,13 @@ def show_cluster(request: PageRequest, slug: str) -> HttpResponse:
     )
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_manager(request: PageRequest, name: str) -> HttpResponse:
     """What was written as one field manager."""
     return _show_subject(request, present_manager(name, before=BeforeForm.read(request.GET), for_user=request.user))
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_object(request: PageRequest, cluster: str, group: str, kind: str, namespace: str, name: str) -> HttpResponse:
     """The whole life of one object."""
     subject = read_address(cluster, group, kind, namespace, name)
@@ -72,7 +72,7 @@ def show_object(request: PageRequest, cluster: str, group: str, kind: str, names
     return render(request, "history/object.html", {"page": page})
 
 
-@needs(Action.AUDIT)
+@requires(Action.AUDIT)
 def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     """The entries of the current filter as a file, streamed."""
     if form not in list(ExportFormat):
@@ -80,11 +80,11 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     chosen = HistoryForm(request.GET).chosen
     wanted = ExportFormat(form)
     lines = history.export_for(request.user, chosen, wanted)
-    name = f"history-{'selection-' if chosen else ''}{chain.find_head().sequence}.{form}"
+    name = f"history-{'selection-' if chosen else ''}{chain.find_checkpoint().sequence}.{form}"
     return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
 
 
-@needs(Action.AUDIT, "GET", "HEAD", "POST")
+@requires(Action.AUDIT, "GET", "HEAD", "POST")
 def verify(request: PageRequest) -> HttpResponse:
     """What verification is and its head; by POST one slice of the chain, and where it goes on."""
     form = VerificationForm(request.POST if request.method == "POST" else None)
@@ -94,6 +94,6 @@ def verify(request: PageRequest) -> HttpResponse:
         report = verify_slice(after=form.cleaned_data["after"] or 0, published=published)
     name = "history/_verification.html" if is_fragment(request) else "history/verify.html"
     page = present_verification(
-        chain.find_head(), report, str(form.data.get("head", "")), before=checked, held=len(published)
+        chain.find_checkpoint(), report, str(form.data.get("head", "")), before=checked, held=len(published)
     )
     return render(request, name, {"form": form, "page": page})

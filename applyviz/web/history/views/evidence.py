@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.models import RetentionPolicy
 from applyviz.web.frame import streams
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.history.forms import EvidenceForm, RetentionForm
 from applyviz.web.history.pages.evidence import present_evidence
 from applyviz.web.history.pages.retention import present_retention
@@ -22,7 +22,7 @@ from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import NotValidError, NotVisibleError
 
 
-@needs(Action.AUDIT)
+@requires(Action.AUDIT)
 def show_evidence(request: PageRequest) -> HttpResponse:
     """Evidence for a period, ready to be printed."""
     form = EvidenceForm.read(request.GET)
@@ -31,7 +31,7 @@ def show_evidence(request: PageRequest) -> HttpResponse:
     return render(request, "history/evidence.html", {"form": form, "page": page}, status=200 if page else 422)
 
 
-@needs(Action.AUDIT)
+@requires(Action.AUDIT)
 def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     """The same as a file, streamed."""
     period = EvidenceForm.read(request.GET).period
@@ -43,7 +43,7 @@ def export(request: PageRequest, form: str) -> StreamingHttpResponse:
     return streams.send_file(request, lines, name=name, content_type=CONTENT_TYPES[wanted])
 
 
-@needs(Action.LOOK, "GET", "HEAD", "POST")
+@requires(Action.VIEW, "GET", "HEAD", "POST")
 def list_retention(request: PageRequest) -> HttpResponse:
     """How long bodies are kept, what went, and a new policy."""
     form = RetentionForm(request.POST if request.method == "POST" else None)
@@ -61,7 +61,7 @@ def list_retention(request: PageRequest) -> HttpResponse:
     return render(request, "history/retention.html", {"form": form, "page": page}, status=422 if form.errors else 200)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def end_retention(request: PageRequest, pk: int) -> HttpResponse:
     """Keep from now on what a policy would have removed."""
     policy = RetentionPolicy.objects.filter(pk=pk).first()

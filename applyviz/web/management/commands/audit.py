@@ -35,15 +35,15 @@ def read_moment(text: str) -> date | datetime:
     return found
 
 
-def read_head(text: str) -> chain.Head:
+def read_head(text: str) -> chain.Checkpoint:
     """A published head."""
     try:
-        return chain.Head.parse(text)
+        return chain.Checkpoint.parse(text)
     except NotValidError as error:
         raise ArgumentTypeError(str(error)) from error
 
 
-class Progress:
+class ProgressLine:
     """How far a long verification is, once a second: on a terminal in one line, else a line now and then."""
 
     def __init__(self, output: OutputWrapper, total: int) -> None:
@@ -107,22 +107,22 @@ class Command(BaseCommand):
             case "key":
                 self.stdout.write(checkpoints.public_key())
             case "head":
-                head = chain.publish_head()
+                head = chain.publish_checkpoint()
                 self.stdout.write(f"{head} {head.at.isoformat() if head.at else '-'}")
             case "prune":
                 self._prune(options["dry_run"])
             case _:
                 self._export(options)
 
-    def _read_heads(self, path: Path | None) -> list[checkpoints.SignedHead]:
+    def _read_heads(self, path: Path | None) -> list[checkpoints.SignedCheckpoint]:
         try:
             return checkpoints.read_published(path.read_text(encoding="utf-8").splitlines()) if path else []
         except (OSError, NotValidError) as error:
             raise CommandError(f"{path}: {error}") from error
 
-    def _verify(self, published: chain.Head | None, path: Path | None, processes: int) -> None:
+    def _verify(self, published: chain.Checkpoint | None, path: Path | None, processes: int) -> None:
         signed = self._read_heads(path)
-        progress = Progress(self.stderr, chain.count_entries())
+        progress = ProgressLine(self.stderr, chain.count_entries())
         report = chain.verify_chain(published=published, processes=processes, on_progress=progress.tell)
         progress.end()
         bad = report.bad or checkpoints.find_contradiction(one.head for one in signed)
@@ -132,7 +132,7 @@ class Command(BaseCommand):
         if verdict.forged:
             lines = "\n".join(f"forged: {one}" for one in verdict.forged)
             raise CommandError(f"{lines}\n{len(verdict.forged)} forged, the history itself is intact", returncode=1)
-        head = chain.find_head()
+        head = chain.find_checkpoint()
         self.stdout.write(f"{report.entries} entries are intact, {report.runs} chains of runs among them; head {head}")
         self.stdout.write(f"{verdict.approvals} approvals and {verdict.emergencies} emergency applies are genuine")
         if signed:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
     def _reseal(self) -> None:
         if not sealing.can_open():
             raise CommandError("APPLYVIZ_OPENING_KEYS: nothing can be opened here; run this where the worker runs")
-        found = key_rotation.reseal()
+        found = key_rotation.rotate_keys()
         for one in found:
             self.stdout.write(f"{one.column:<28} {one.carried:>8} sealed anew {one.fixed:>8} in finished plans")
         unopened = sum(one.unopened for one in found)

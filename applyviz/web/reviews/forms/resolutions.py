@@ -1,4 +1,4 @@
-"""Decisions: the ways chosen for the fields of one object, one way for many conflicts, standing rules, risks."""
+"""Decisions: the ways chosen for the fields of one object, one way for many conflicts, conflict rules, risks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from django.core.validators import RegexValidator
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from applyviz.engine.planning.conflicts.resolutions import Way
-from applyviz.engine.planning.model.plan import ObjectChange
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
+from applyviz.engine.planning.model.plan import PlannedObject
+from applyviz.engine.risks.model import RiskKind
 from applyviz.workflow.approvals.acknowledgements import PLAN_ITSELF
-from applyviz.workflow.plans.resolutions import Choice, Scope
+from applyviz.workflow.plans.resolutions import Choice, ResolutionScope
 
-_WAYS = [(way.value, way.value) for way in Way]
+_WAYS = [(way.value, way.value) for way in ResolutionKind]
 _WAY_OF = re.compile(r"way-(\d{1,5})\Z")
 
 
@@ -26,14 +26,14 @@ class MixedForm(forms.Form):
     note = forms.CharField(required=False, max_length=2000)
     then = forms.ChoiceField(choices=[("decide", "decide"), ("preview", "preview")], required=False)
 
-    def read_ways(self) -> dict[int, Way]:
+    def read_ways(self) -> dict[int, ResolutionKind]:
         """The way chosen for each place; what is no way is left out."""
         data: Mapping[str, str] = self.data
-        known = {way.value for way in Way}
+        known = {way.value for way in ResolutionKind}
         named = ((_WAY_OF.match(name), str(value)) for name, value in data.items())
-        return {int(found[1]): Way(value) for found, value in named if found and value in known}
+        return {int(found[1]): ResolutionKind(value) for found, value in named if found and value in known}
 
-    def read_choices(self, change: ObjectChange) -> list[Choice]:
+    def read_choices(self, change: PlannedObject) -> list[Choice]:
         """The decisions, one for each field manager in the way; none for a place that is not open."""
         return [
             Choice(change.ref, change.ways[place].path, manager, way)
@@ -58,12 +58,12 @@ class EverywhereForm(forms.Form):
     manager = forms.CharField(required=False, max_length=128, strip=False)
     note = forms.CharField(required=False, max_length=2000)
 
-    def read_scope(self) -> Scope:
+    def read_scope(self) -> ResolutionScope:
         """The conflicts that are meant."""
         given = QueryDict(self.cleaned_data["scope"])
         group, slash, kind = given.get("kind", "").partition("/")
         position = given.get("position", "")
-        return Scope(
+        return ResolutionScope(
             manager=given.get("manager", "") or self.cleaned_data["manager"],
             position=int(position) if position.isdecimal() and len(position) < 7 else None,
             kind=(group, kind) if slash else None,
@@ -71,7 +71,7 @@ class EverywhereForm(forms.Form):
 
 
 class RuleForm(forms.Form):
-    """A standing rule: for which objects, against whom, and why."""
+    """A conflict rule: for which objects, against whom, and why."""
 
     name = forms.CharField(
         label=_("Names"),
@@ -101,16 +101,16 @@ class RuleForm(forms.Form):
     )
 
 
-class NoteForm(forms.Form):
-    """A word along with a consent, a refusal or an end."""
+class RuleNoteForm(forms.Form):
+    """A word along with an approval, a refusal or an end."""
 
     note = forms.CharField(required=False, max_length=2000)
 
 
-class HazardForm(forms.Form):
+class RiskForm(forms.Form):
     """Which risk is acknowledged: of one object, or of the plan itself; `shown` are the others that were listed."""
 
-    kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in HazardKind])
+    kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RiskKind])
     position = forms.IntegerField(min_value=PLAN_ITSELF)
     note = forms.CharField(required=False, max_length=2000)
 

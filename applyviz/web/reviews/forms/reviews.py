@@ -14,13 +14,13 @@ from django.utils.translation import gettext_lazy as _
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import PRODUCT_MANAGER, ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.enums import Applier
 from applyviz.records.models import Cluster, Review
 from applyviz.web.components.choices import offer_rows
 from applyviz.web.reviews.forms.manifests import SourceForm
 from applyviz.web.reviews.pages.available_actions import ReplanHow
-from applyviz.web.reviews.pages.object_list import TREE, ListChoice, Only
+from applyviz.web.reviews.pages.object_list import TREE, ListChoice, ViewFilter
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.object_pane import PaneChoice, Tab
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
@@ -92,7 +92,7 @@ class NewReviewForm(SourceForm):
 
 
 class ApprovalForm(forms.Form):
-    """Consent to the plan of one named digest."""
+    """Approval to the plan of one named digest."""
 
     digest = forms.CharField(max_length=80)
     note = forms.CharField(label=_("Note"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
@@ -103,8 +103,8 @@ class ApprovalForm(forms.Form):
     )
 
 
-class GlassForm(forms.Form):
-    """Running a plan without consent."""
+class EmergencyApplyForm(forms.Form):
+    """Running a plan without approval."""
 
     digest = forms.CharField(max_length=80, widget=forms.HiddenInput)
     reason = forms.CharField(
@@ -165,8 +165,8 @@ class ObjectListForm(forms.Form):
     kind = forms.CharField(required=False, max_length=253)
     ns = forms.CharField(required=False, max_length=253)
     manager = forms.CharField(required=False, max_length=253)
-    hazard = forms.ChoiceField(choices=[(k.value, k.value) for k in HazardKind], required=False)
-    only = forms.ChoiceField(choices=[(o.value, o.value) for o in Only], required=False)
+    risk = forms.ChoiceField(choices=[(k.value, k.value) for k in RiskKind], required=False)
+    only = forms.ChoiceField(choices=[(o.value, o.value) for o in ViewFilter], required=False)
     layout = forms.ChoiceField(choices=[(TREE, TREE)], required=False)
     group = forms.CharField(required=False, max_length=600)
     start = forms.IntegerField(required=False, min_value=0, max_value=1_000_000)

@@ -10,14 +10,14 @@ from django.urls import reverse
 
 from applyviz.engine.planning.digest.serialize import from_json
 from applyviz.engine.planning.model import plan as engine
-from applyviz.engine.risks.model import Hazard, HazardKind
+from applyviz.engine.risks.model import Risk, RiskKind
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import Acknowledgement, Plan
-from applyviz.web.components.notices import AlikeRow, HazardAct, NotedBy
+from applyviz.web.components.notices import AcknowledgeAction, AlikeRow, NotedBy
 from applyviz.web.components.object_links import link_change
-from applyviz.web.components.phrases import say_hazard
+from applyviz.web.components.phrases import describe_risk
 from applyviz.workflow.approvals import acknowledgements
-from applyviz.workflow.approvals.acknowledgements import OpenHazard
+from applyviz.workflow.approvals.acknowledgements import OpenRisk
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
@@ -29,14 +29,14 @@ def _note(row: Acknowledgement, person: Person) -> NotedBy:
     return NotedBy(row.by.get_username(), row.created_at, row.note, row.by_id == person.pk)
 
 
-def _list_alike(plan: Plan, others: Iterable[OpenHazard]) -> Iterator[AlikeRow]:
-    wanted = {hazard.position: hazard.kind for hazard in others}
+def _list_alike(plan: Plan, others: Iterable[OpenRisk]) -> Iterator[AlikeRow]:
+    wanted = {risk.position: risk.kind for risk in others}
     if not wanted:
         return
     rows = plan.changes.filter(position__in=wanted).defer("document", "sealed").order_by("position")
-    for row in rows.annotate(found=KeyTransform("hazards", "document")):
-        hazards = (from_json(Hazard, hazard) for hazard in row.found or [])
-        texts = tuple(say_hazard(h) for h in hazards if h.kind is wanted[row.position])
+    for row in rows.annotate(found=KeyTransform("risks", "document")):
+        risks = (from_json(Risk, risk) for risk in row.found or [])
+        texts = tuple(describe_risk(h) for h in risks if h.kind is wanted[row.position])
         yield AlikeRow(row.position, row.kind, row.name, link_change(plan, row.position), texts)
 
 
@@ -46,21 +46,21 @@ class _Desk:
 
     plan: Plan
     person: Person
-    required: tuple[OpenHazard, ...]
+    required: tuple[OpenRisk, ...]
     standing: tuple[Acknowledgement, ...]
     can_act: bool
 
-    def present(self, hazard: OpenHazard) -> HazardAct:
-        rows = [r for r in self.standing if (r.object_key, r.effect, r.hazard) == hazard.identity]
+    def present(self, risk: OpenRisk) -> AcknowledgeAction:
+        rows = [r for r in self.standing if (r.object_key, r.effect, r.risk) == risk.identity]
         noted = tuple(_note(row, self.person) for row in rows)
         is_mine = any(n.is_you for n in noted)
         numbers = [self.plan.review.number, self.plan.number]
         known = acknowledgements.name_standing(self.standing)
-        same = [h for h in self.required if h.kind is hazard.kind and h.position != hazard.position]
+        same = [h for h in self.required if h.kind is risk.kind and h.position != risk.position]
         others = [h for h in same if h.identity not in known] if self.can_act and not is_mine else []
-        return HazardAct(
-            hazard.kind.value,
-            hazard.position,
+        return AcknowledgeAction(
+            risk.kind.value,
+            risk.position,
             noted,
             reverse("reviews:acknowledge", args=numbers) if self.can_act and not is_mine else "",
             reverse("reviews:withdraw-acknowledgement", args=numbers) if self.can_act and is_mine else "",
@@ -78,16 +78,18 @@ def _open_desk(plan: Plan, person: Person) -> _Desk:
     return _Desk(plan, person, required, standing, can_act)
 
 
-def present_acts(plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> dict[HazardKind, HazardAct]:
+def present_acts(
+    plan: Plan, person: Person, position: int, change: engine.PlannedObject
+) -> dict[RiskKind, AcknowledgeAction]:
     """What is needed and done about the risks of one object, by kind; empty when none needs anything."""
-    if not acknowledgements.find_kinds(change.hazards):
+    if not acknowledgements.find_kinds(change.risks):
         return {}
-    desk = _open_desk(plan, person)
-    return {hazard.kind: desk.present(hazard) for hazard in desk.required if hazard.position == position}
+    answerer = _open_desk(plan, person)
+    return {risk.kind: answerer.present(risk) for risk in answerer.required if risk.position == position}
 
 
-def present_plan_acts(plan: Plan, person: Person) -> dict[HazardKind, HazardAct]:
+def present_plan_acts(plan: Plan, person: Person) -> dict[RiskKind, AcknowledgeAction]:
     """The same for the risks of the plan as a whole."""
-    desk = _open_desk(plan, person)
-    of_plan = (h for h in desk.required if h.position == acknowledgements.PLAN_ITSELF)
-    return {hazard.kind: desk.present(hazard) for hazard in of_plan}
+    answerer = _open_desk(plan, person)
+    of_plan = (h for h in answerer.required if h.position == acknowledgements.PLAN_ITSELF)
+    return {risk.kind: answerer.present(risk) for risk in of_plan}

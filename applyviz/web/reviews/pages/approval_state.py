@@ -15,7 +15,7 @@ from applyviz.records.models import Approval, ObjectChange, Plan
 from applyviz.web.components.object_links import link_change
 from applyviz.web.reviews.pages.available_actions import NextActs
 from applyviz.web.reviews.pages.object_groups import needs_attention
-from applyviz.web.reviews.pages.review_header import Standing
+from applyviz.web.reviews.pages.review_header import ApprovalState
 from applyviz.workflow.approvals import acknowledgements, approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access, clock
@@ -24,11 +24,11 @@ from applyviz.workflow.plans.live_values import hidden_positions, view_of
 from applyviz.workflow.policies.windows import find_opening
 
 
-def _hazard_url(plan: Plan, hazard: acknowledgements.OpenHazard) -> str:
-    if hazard.position == acknowledgements.PLAN_ITSELF:
+def _risk_url(plan: Plan, risk: acknowledgements.OpenRisk) -> str:
+    if risk.position == acknowledgements.PLAN_ITSELF:
         address = reverse("reviews:show-plan", args=[plan.review.number, plan.number])
-        return f"{address}#hazard-{hazard.kind.value}"
-    return f"{link_change(plan, hazard.position)}#hazard-{hazard.kind.value}"
+        return f"{address}#risk-{risk.kind.value}"
+    return f"{link_change(plan, risk.position)}#risk-{risk.kind.value}"
 
 
 def _name_not_counting(found: Quorum, person: Person) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def link_conflict(plan: Plan, position: int) -> str:
 
 def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, str], str]:
     """Return where each blocker that objects cause is resolved, and the first object that needs attention."""
-    refused = [row.position for row in rows if row.operation == Operation.REFUSED]
+    refused = [row.position for row in rows if row.operation == Operation.BLOCKED]
     broken = [row.position for row in rows if row.operation == Operation.ERROR]
     links = {}
     if refused:
@@ -71,39 +71,41 @@ def _link_objects(plan: Plan, rows: Sequence[ObjectChange]) -> tuple[dict[str, s
     return links, next(chain(links.values(), others), "")
 
 
-def find_standing(plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs) -> Standing:
+def find_approval_state(
+    plan: Plan, person: Person, rows: Sequence[ObjectChange], found: Quorum, acts: NextActs
+) -> ApprovalState:
     """Who agreed, what is missing, and what keeps this person from the button."""
     role_blockers = approving.find_role_blockers(plan, for_user=person)
-    objections, closed = approving.list_objections(plan), approving.find_start_blockers(plan, found.policy)
+    change_requests, closed = approving.list_change_requests(plan), approving.find_start_blockers(plan, found.policy)
     latest = plan.review.latest_plan
     hidden = hidden_positions(plan)
     open_risks = acknowledgements.find_open(plan, policy=found.policy)
-    hazards = tuple(risk for risk in open_risks if risk.position not in hidden)
+    risks = tuple(risk for risk in open_risks if risk.position not in hidden)
     unread = () if role_blockers else viewed_objects.find_unopened(plan, by=person)
     unopened = tuple(row for row in unread if row.position not in hidden)
     spent = plan.approvals.filter(digest=plan.digest).exclude(spent_at=None) if plan.digest else ()
     blocker_urls, attention_url = _link_objects(plan, rows)
-    glass = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
-    return Standing(
-        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if glass else "",
+    emergency = access.can(person, Action.BREAK_GLASS, access.places_of(plan.review))
+    return ApprovalState(
+        emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if emergency else "",
         approved_by=tuple(name_approver(a) for a in (*found.standing, *spent)),
         needed=found.needed,
         missing=found.missing,
-        plan_blockers=approving.find_plan_blockers(plan, policy=found.policy, hazards=hazards, hidden=hidden),
-        hazard_blockers=acknowledgements.name_open(hazards),
-        hazard_url=_hazard_url(plan, hazards[0]) if hazards else "",
+        plan_blockers=approving.find_plan_blockers(plan, policy=found.policy, risks=risks, hidden=hidden),
+        risk_blockers=acknowledgements.name_open(risks),
+        risk_url=_risk_url(plan, risks[0]) if risks else "",
         person_blockers=role_blockers or _name_not_counting(found, person) or approving.name_unopened(unopened),
         can_write=access.can(person, Action.WRITE),
         can_apply=access.can(person, Action.APPLY, access.places_of(plan.review)),
         closed=closed,
         opens_at=find_opening(found.policy.windows, found.policy.freezes, clock.now()) if closed else None,
-        objectors=tuple(objection.by.get_username() for objection in objections),
+        objectors=tuple(change_request.by.get_username() for change_request in change_requests),
         has_approved=any(approval.by_id == person.pk for approval in found.standing),
         lacking=tuple(str(need) for need in found.needs if need.missing),
         can_replan=bool(acts.replan_url),
         manifests_url=acts.manifests_url,
         waits_for_rollout=found.policy.waits_for_rollout,
-        has_asked=any(objection.by_id == person.pk for objection in objections),
+        has_asked=any(change_request.by_id == person.pk for change_request in change_requests),
         is_outdated=plan.state == PlanState.COMPLETE
         and plan.review.state == ReviewState.OPEN
         and plan.policy_version != found.policy.version,

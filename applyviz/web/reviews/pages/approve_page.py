@@ -14,13 +14,13 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
 from applyviz.records.models import ObjectChange, Plan
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.reviews.pages.object_groups import ObjectItem, present_item
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pages.review_header import MODE_WORDS, can_wait, count_effects, name_identity, name_target
 from applyviz.web.reviews.pages.review_parts import Blocker
-from applyviz.web.reviews.pages.risks import Danger, list_dangers
-from applyviz.web.runs.pages.approval_summary import Consent, present_consent
+from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
+from applyviz.web.runs.pages.approval_summary import ApprovalForPage, present_approval
 from applyviz.workflow.approvals import approving, quorum, viewed_objects
 from applyviz.workflow.approvals.quorum import Quorum
 from applyviz.workflow.foundation import access
@@ -29,14 +29,14 @@ from applyviz.workflow.people import humans
 from applyviz.workflow.plans.live_values import hidden_positions, view_of
 from applyviz.workflow.policies.risks import gather_risks
 
-LISTED = (Operation.RECREATE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE, Operation.WITHHELD)
+LISTED = (Operation.REPLACE, Operation.PRUNE, Operation.CREATE, Operation.UPDATE, Operation.WITHHELD)
 
 
 @dataclass(frozen=True, slots=True)
 class OperationList:
     """The objects of one operation."""
 
-    look: Look
+    look: Appearance
     items: tuple[ObjectItem, ...]
 
 
@@ -59,11 +59,11 @@ class Confirmation:
     count: int
     sentence: str
     impact: tuple[str, ...]
-    dangers: tuple[Danger, ...]
+    high_risks: tuple[HighRisk, ...]
     lists: tuple[OperationList, ...]
     blockers: tuple[Blocker, ...]
-    way_back: str
-    consent: Consent
+    revert_note: str
+    consent: ApprovalForPage
     can_apply_now: bool
     can_wait: bool
     must_wait: bool
@@ -85,13 +85,13 @@ def _list_operations(plan: Plan, changes: Sequence[ObjectChange]) -> tuple[Opera
             if c.operation == operation
         )
         if items:
-            lists.append(OperationList(OBJECT_LOOKS[operation], items))
+            lists.append(OperationList(OBJECT_STYLES[operation], items))
     return tuple(lists)
 
 
-def _present_dangers(plan: Plan, changes: Sequence[ObjectChange], many: int) -> tuple[Danger, ...]:
+def _present_high_risks(plan: Plan, changes: Sequence[ObjectChange], many: int) -> tuple[HighRisk, ...]:
     base = [plan.review.number, plan.number]
-    return list_dangers(
+    return list_high_risks(
         changes,
         gather_risks(changes, many=many),
         url_of=lambda position: reverse("reviews:show-object", args=[*base, position, "changes"]),
@@ -100,7 +100,7 @@ def _present_dangers(plan: Plan, changes: Sequence[ObjectChange], many: int) -> 
 
 def _describe_way_back(changes: Sequence[ObjectChange]) -> str:
     """How much of it can be undone afterwards, in one sentence."""
-    lost = sum(c.operation in (Operation.PRUNE, Operation.RECREATE) for c in changes)
+    lost = sum(c.operation in (Operation.PRUNE, Operation.REPLACE) for c in changes)
     text = _("The run page can open a review that reverts it.")
     if not lost:
         return text
@@ -142,7 +142,7 @@ def _can_apply_now(plan: Plan, found: Quorum, person: Person) -> bool:
 
 
 def _can_object(plan: Plan, person: Person) -> bool:
-    has_asked = any(objection.by_id == person.pk for objection in approving.list_objections(plan))
+    has_asked = any(change_request.by_id == person.pk for change_request in approving.list_change_requests(plan))
     is_open = plan.state == PlanState.COMPLETE and plan.review.state == ReviewState.OPEN
     return is_open and not has_asked and access.can(person, Action.APPROVE, access.places_of(plan.review))
 
@@ -168,11 +168,11 @@ def present_confirmation(plan: Plan, *, for_user: Person) -> Confirmation:
         count=count_effects(plan),
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        dangers=_present_dangers(plan, changes, found.policy.many_objects),
+        high_risks=_present_high_risks(plan, changes, found.policy.many_objects),
         lists=_list_operations(plan, changes),
         blockers=_list_blockers(plan, for_user),
-        way_back=_describe_way_back(changes),
-        consent=present_consent(plan, found, for_user=for_user),
+        revert_note=_describe_way_back(changes),
+        consent=present_approval(plan, found, for_user=for_user),
         can_wait=can_wait(plan),
         must_wait=found.policy.waits_for_rollout,
         can_apply_now=_can_apply_now(plan, found, for_user),

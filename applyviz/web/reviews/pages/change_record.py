@@ -17,8 +17,8 @@ from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.requests.options import ApplyOptions
-from applyviz.records.models import ApplyRun, Approval, Decision, ObjectChange, Plan
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.records.models import ApplyRun, Approval, ObjectChange, Plan, Resolution
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.phrases import say_reason
 from applyviz.web.components.values import render_yaml
@@ -26,8 +26,8 @@ from applyviz.web.reviews.pages.comments import render_markdown
 from applyviz.web.reviews.pages.plan_overview import read_for_reader
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_identity, name_target
-from applyviz.web.reviews.pages.risks import Danger, list_dangers
-from applyviz.web.reviews.pane.fields import FieldFilter, Section, present_sections
+from applyviz.web.reviews.pages.risks import HighRisk, list_high_risks
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldSection, present_sections
 from applyviz.web.reviews.pane.object_pane import present_notices
 from applyviz.workflow import policies
 from applyviz.workflow.approvals.comments import list_comments
@@ -41,20 +41,20 @@ MOST_PRINTED = 300
 class PrintedObject:
     """One object, or several that change alike (`others` names them)."""
 
-    look: Look
+    look: Appearance
     kind: str
     name: str
     namespace: str
     where: str
     notices: tuple[Notice, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[FieldSection, ...]
     text: str
     others: tuple[str, ...]
     outcome: str
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class PrintedComment:
     """One comment."""
 
     by: str
@@ -75,10 +75,10 @@ class ChangeRecord:
     identity: str
     sentence: str
     impact: tuple[str, ...]
-    dangers: tuple[Danger, ...]
-    decisions: Sequence[Decision]
+    high_risks: tuple[HighRisk, ...]
+    decisions: Sequence[Resolution]
     approvals: Sequence[Approval]
-    comments: tuple[Spoken, ...]
+    comments: tuple[PrintedComment, ...]
     run: ApplyRun | None
     objects: tuple[PrintedObject, ...]
     left_out: int
@@ -92,7 +92,7 @@ def _find_outcomes(run: ApplyRun | None) -> dict[int, str]:
     return {result.position: result.get_outcome_display() for result in run.results.all()}
 
 
-def _print_fields(change: engine.ObjectChange, options: ApplyOptions) -> tuple[Section, ...]:
+def _print_fields(change: engine.PlannedObject, options: ApplyOptions) -> tuple[FieldSection, ...]:
     return present_sections(
         change,
         mode=options.mode,
@@ -104,11 +104,11 @@ def _print_fields(change: engine.ObjectChange, options: ApplyOptions) -> tuple[S
 
 
 def _print_object(
-    row: ObjectChange, change: engine.ObjectChange, options: ApplyOptions, others: tuple[str, ...], outcome: str
+    row: ObjectChange, change: engine.PlannedObject, options: ApplyOptions, others: tuple[str, ...], outcome: str
 ) -> PrintedObject:
     is_new = change.operation is Operation.CREATE
     return PrintedObject(
-        look=OBJECT_LOOKS[change.operation],
+        look=OBJECT_STYLES[change.operation],
         kind=change.ref.gvk.kind,
         name=change.ref.name,
         namespace=change.ref.namespace,
@@ -134,19 +134,19 @@ def _group(rows: Sequence[ObjectChange], plan: Plan) -> Iterator[tuple[ObjectCha
             yield row, tuple(names[position] for position in alike if position in names)
 
 
-def _print_comments(plan: Plan) -> tuple[Spoken, ...]:
+def _print_comments(plan: Plan) -> tuple[PrintedComment, ...]:
     return tuple(
-        Spoken(c.by.get_username(), c.created_at, f"{c.object_key} {c.path}".strip(), render_markdown(c.text))
+        PrintedComment(c.by.get_username(), c.created_at, f"{c.object_key} {c.path}".strip(), render_markdown(c.text))
         for c in list_comments(plan)
     )
 
 
-def _list_dangers(plan: Plan) -> tuple[Danger, ...]:
+def _list_high_risks(plan: Plan) -> tuple[HighRisk, ...]:
     if not plan.digest:
         return ()
     changes = view_of(plan).show(plan.changes.defer("document", "sealed"))
     many = policies.find_policy(plan).many_objects
-    return list_dangers(changes, gather_risks(changes, many=many), url_of=lambda position: "")
+    return list_high_risks(changes, gather_risks(changes, many=many), url_of=lambda position: "")
 
 
 def present_record(plan: Plan) -> ChangeRecord:
@@ -166,7 +166,7 @@ def present_record(plan: Plan) -> ChangeRecord:
         identity=name_identity(plan),
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        dangers=_list_dangers(plan),
+        high_risks=_list_high_risks(plan),
         decisions=list(plan.review.decisions.filter(undone_at=None).select_related("by")),
         approvals=list(plan.approvals.all()),
         comments=_print_comments(plan),

@@ -40,7 +40,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class CommentRow:
     """One comment."""
 
     number: int
@@ -78,11 +78,11 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class CommentThread:
     """The comments on one thing, and the form for another."""
 
     title: str
-    remarks: tuple[Remark, ...]
+    comments_shown: tuple[CommentRow, ...]
     form_url: str
     anchor: str
     position: int | None = None
@@ -92,7 +92,7 @@ class Talk:
     @property
     def open_count(self) -> int:
         """How many remarks nobody has resolved."""
-        return sum(remark.resolved_at is None for remark in self.remarks)
+        return sum(remark.resolved_at is None for remark in self.comments_shown)
 
 
 def render_markdown(text: str) -> SafeString:
@@ -116,9 +116,11 @@ def find_place(comment: Comment, plan: Plan, position: int | None) -> str:
     return f"{address}#comment-{comment.pk}"
 
 
-def _present(comment: Comment, plan: Plan, person: Person, *, can_say: bool, about: str = "", url: str = "") -> Remark:
+def _present(
+    comment: Comment, plan: Plan, person: Person, *, can_say: bool, about: str = "", url: str = ""
+) -> CommentRow:
     here = [plan.review.number, comment.pk]
-    return Remark(
+    return CommentRow(
         number=comment.pk,
         by=comment.by.get_username(),
         at=comment.created_at,
@@ -146,21 +148,21 @@ def present_review_talk(
     *,
     url_of: Callable[[int], str],
     for_user: Person,
-) -> Talk:
+) -> CommentThread:
     """Everything said in the review; what is about an object of this plan leads there."""
     places = {name_object(c): c for c in changes} if comments else {}
     can_say = _can_say(plan, for_user)
 
-    def present(comment: Comment) -> Remark:
+    def present(comment: Comment) -> CommentRow:
         row = places.get(comment.object_key)
         about = f"{row.kind} {row.name}" if row else comment.object_key
         about += f" {comment.path}" if comment.path else ""
         url = f"{url_of(row.position)}#comment-{comment.pk}" if row else ""
         return _present(comment, plan, for_user, can_say=can_say, about=about, url=url)
 
-    return Talk(
+    return CommentThread(
         title=_("Comments on this review"),
-        remarks=tuple(present(comment) for comment in comments),
+        comments_shown=tuple(present(comment) for comment in comments),
         form_url=reverse("reviews:add-comment", args=[plan.review.number, plan.number]),
         anchor="talk",
         can_say=can_say,
@@ -168,22 +170,22 @@ def present_review_talk(
 
 
 def present_object_talk(
-    plan: Plan, comments: Sequence[Comment], change: engine.ObjectChange, position: int, *, url: str, for_user: Person
-) -> Talk:
+    plan: Plan, comments: Sequence[Comment], change: engine.PlannedObject, position: int, *, url: str, for_user: Person
+) -> CommentThread:
     """What was said of one object and its fields."""
     key = "/".join(change.ref.key)
     places = {render_path(reason.path): n for n, reason in enumerate(change.fields)}
     can_say = _can_say(plan, for_user)
 
-    def present(comment: Comment) -> Remark:
+    def present(comment: Comment) -> CommentRow:
         index = places.get(comment.path)
         place = f"{url}?field={index}#field-{index}" if index is not None else ""
         return _present(comment, plan, for_user, can_say=can_say, about=comment.path, url=place)
 
     moving = [n for n, r in enumerate(change.fields) if r.operation not in _CALM]
-    return Talk(
+    return CommentThread(
         title=_("Comments on this object"),
-        remarks=tuple(present(c) for c in comments if c.object_key == key),
+        comments_shown=tuple(present(c) for c in comments if c.object_key == key),
         form_url=reverse("reviews:add-comment", args=[plan.review.number, plan.number]),
         anchor="object-talk",
         position=position,

@@ -16,20 +16,20 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.diff.free_form import FreeDifference, diff_free
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.comparison import FieldMove, ObjectMove, Pair
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.enums import PlanState
-from applyviz.records.models import Decision, Plan
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.records.models import Plan, Resolution
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pages.review_header import MODE_WORDS
 from applyviz.web.reviews.pane.fields import render_short
-from applyviz.web.reviews.pane.resolutions import WAY_WORDS
+from applyviz.web.reviews.pane.resolutions import RESOLUTION_WORDS
 from applyviz.web.settings.pages.policies import print_setting
 from applyviz.workflow import worker_requests
 from applyviz.workflow.approvals import approving, quorum
@@ -72,8 +72,8 @@ class MovedObject:
     name: str
     kind: str
     namespace: str
-    first: Look | None
-    second: Look | None
+    first: Appearance | None
+    second: Appearance | None
     url: str
     movers: tuple[OwnerChip, ...] = ()
     fields: tuple[MovedField, ...] = ()
@@ -82,7 +82,7 @@ class MovedObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ObjectDifference:
     """Something that the plans do not share as a whole: source, mode, field manager, decisions."""
 
     label: str | Promise
@@ -102,7 +102,7 @@ class ComparePage:
     is_same: bool
     headline: str
     standing: str
-    differences: tuple[Difference, ...]
+    differences: tuple[ObjectDifference, ...]
     objects: tuple[MovedObject, ...]
     back_url: str
 
@@ -133,8 +133,8 @@ def _link(plan: Plan, position: int) -> str:
     return reverse("reviews:show-object", args=[plan.review.number, plan.number, position, "changes"])
 
 
-def _look(operation: str | None) -> Look | None:
-    return OBJECT_LOOKS[Operation(operation)] if operation else None
+def _look(operation: str | None) -> Appearance | None:
+    return OBJECT_STYLES[Operation(operation)] if operation else None
 
 
 def _present_object(one: Differing, first: Plan, second: Plan, move: ObjectMove | None, you: str) -> MovedObject:
@@ -159,12 +159,12 @@ def _name_source(plan: Plan, other: Plan) -> str:
     return "" if plan.revision_id == other.revision_id else _("manifests of plan %(number)d") % {"number": plan.number}
 
 
-def _compare_frames(first: Plan, second: Plan) -> tuple[Difference, ...]:
+def _compare_frames(first: Plan, second: Plan) -> tuple[ObjectDifference, ...]:
     rows = (
         (_("source"), _name_source(first, second), _name_source(second, first)),
         (_("resolutions applied"), str(len(first.decisions)), str(len(second.decisions))),
     )
-    told = [Difference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
+    told = [ObjectDifference(label, old[:40], new[:40]) for label, old, new in rows if old != new]
     return (*told, *map(_present_option, diff_free(_list_options(first), _list_options(second))))
 
 
@@ -174,11 +174,11 @@ def _list_options(plan: Plan) -> JSONObject:
     return options
 
 
-def _present_option(one: FreeDifference) -> Difference:
+def _present_option(one: FreeDifference) -> ObjectDifference:
     values = (
         str(MODE_WORDS[value]) if one.path == ("mode",) else print_setting(value) for value in (one.before, one.after)
     )
-    return Difference(one.name.replace("_", " "), *values)
+    return ObjectDifference(one.name.replace("_", " "), *values)
 
 
 def _headline(count: int, total: int, *, has_frame: bool) -> str:
@@ -249,18 +249,18 @@ def _describe_field(move: FieldMove) -> str:
     return text
 
 
-def _describe_answers(ref: ObjectRef, decided: Sequence[Decision]) -> str:
+def _describe_answers(ref: ObjectRef, decided: Sequence[Resolution]) -> str:
     """Who decided something of this object between the two plans, and what."""
     mine = [d for d in decided if d.object_key == "/".join(ref.key)]
     words = dict.fromkeys(
         _("resolved by %(name)s: %(way)s")
-        % {"name": d.by.get_username(), "way": WAY_WORDS[Way(d.choice)] % {"manager": d.manager}}
+        % {"name": d.by.get_username(), "way": RESOLUTION_WORDS[ResolutionKind(d.choice)] % {"manager": d.manager}}
         for d in mine
     )
     return "; ".join(words)
 
 
-def _describe_move(move: ObjectMove, decided: Sequence[Decision]) -> str:
+def _describe_move(move: ObjectMove, decided: Sequence[Resolution]) -> str:
     about = f"{move.ref.gvk.kind} {move.ref.name}"
     paths = "; ".join(_describe_field(f) for f in move.fields[:NAMED]) + (" …" if len(move.fields) > NAMED else "")
     movers = _name_movers([move])
@@ -280,7 +280,7 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     url = f"{reverse('reviews:compare-plans', args=[plan.review.number])}?from={before.number}&to={plan.number}"
     if before.digest == plan.digest:
         title = _("Identical to plan %(number)d") % {"number": before.number}
-        return Notice(OBJECT_LOOKS[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
+        return Notice(OBJECT_STYLES[Operation.UNCHANGED], title, _say_standing(plan, is_same=True))
     view = view_of(plan)
     found = tuple(one for one in comparisons.find_differing(before, plan) if not view.hides(one.row))
     told = worker_requests.compare_objects(before, plan, found[:NAMED], is_waited_for=False)
@@ -293,4 +293,4 @@ def present_replan_notice(plan: Plan) -> Notice | None:
     dropped = dict.fromkeys(approval.by_name for approval in quorum.list_dropped(plan))
     title = _("Changed since plan %(number)d") % {"number": before.number}
     text = _("The approvals of %(names)s do not apply to this plan.") % {"names": ", ".join(dropped)} if dropped else ""
-    return Notice(OBJECT_LOOKS[Operation.UPDATE], title, text, tuple(lines), url=url, link=_("Changes between plans"))
+    return Notice(OBJECT_STYLES[Operation.UPDATE], title, text, tuple(lines), url=url, link=_("Changes between plans"))

@@ -1,4 +1,4 @@
-"""Standing rules on pages: the list of a cluster, and the page on which one is proposed."""
+"""Conflict rules on pages: the list of a cluster, and the page on which one is proposed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from applyviz.engine.objects.paths import render_path
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.conflict_rules import RuleWay
 from applyviz.records.enums import RuleState
-from applyviz.records.models import Cluster, Plan, StandingRule
-from applyviz.web.reviews.pane.resolutions import name_way
+from applyviz.records.models import Cluster, ConflictRule, Plan
+from applyviz.web.reviews.pane.resolutions import name_resolution
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 from applyviz.workflow.foundation.errors import NotVisibleError
@@ -71,7 +71,7 @@ class RuleGroup:
 
 @dataclass(frozen=True, slots=True)
 class RulesPage:
-    """The standing rules of a cluster."""
+    """The conflict rules of a cluster."""
 
     cluster: str
     cluster_url: str
@@ -97,10 +97,10 @@ def name_rule(way: str, manager: str) -> str:
     """What a rule does, in a few words."""
     if way == RuleWay.IGNORE:
         return _("Ignore differences")
-    return name_way(Way(way), manager or _("any field manager"))
+    return name_resolution(ResolutionKind(way), manager or _("any field manager"))
 
 
-def _present_rule(rule: StandingRule, person: Person) -> RuleRow:
+def _present_rule(rule: ConflictRule, person: Person) -> RuleRow:
     where = [rule.cluster.slug, rule.number]
     places = conflict_rules.list_places(rule.cluster, rule.namespace)
     is_own = rule.proposed_by_id == person.pk
@@ -149,7 +149,7 @@ def present_rules(cluster: Cluster, *, for_user: Person) -> RulesPage:
     return RulesPage(cluster.name, reverse("clusters:show-cluster", args=[cluster.slug]), tuple(groups))
 
 
-def _present_proposal(plan: Plan, change: engine.ObjectChange, draft: RuleDraft, position: int) -> Proposal:
+def _present_proposal(plan: Plan, change: engine.PlannedObject, draft: RuleDraft, position: int) -> Proposal:
     return Proposal(
         title=name_rule(draft.way, draft.manager),
         path=render_path(draft.path),
@@ -164,7 +164,7 @@ def _present_proposal(plan: Plan, change: engine.ObjectChange, draft: RuleDraft,
 
 
 def present_proposal(
-    plan: Plan, change: engine.ObjectChange, position: int, *, answer: int | None, field: int | None
+    plan: Plan, change: engine.PlannedObject, position: int, *, answer: int | None, field: int | None
 ) -> Proposal:
     """What a rule made of a decision (`answer`), or of a field to be left out of comparison (`field`), would say.
 

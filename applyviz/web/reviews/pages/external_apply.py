@@ -12,20 +12,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.records.enums import Applier, PlanState, Verdict, VerificationState
+from applyviz.records.enums import Applier, PlanState, VerificationResult, VerificationState
 from applyviz.records.models import Plan, Verification
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.workflow.foundation.access import Person
 from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import forecasts
 from applyviz.workflow.plans.live_values import WITHHELD, hidden_positions
 
-VERDICT_LOOKS: dict[str, Look] = {
-    Verdict.DIFFERS: Look("≠", Verdict.DIFFERS.label, "warn"),
-    Verdict.UNKNOWN: Look("?", Verdict.UNKNOWN.label, "warn"),
-    Verdict.NOT_YET: Look("·", Verdict.NOT_YET.label, "calm"),
-    Verdict.AS_REVIEWED: Look("✓", Verdict.AS_REVIEWED.label, "add"),
-    WITHHELD: OBJECT_LOOKS[Operation.WITHHELD],
+RESULT_STYLES: dict[str, Appearance] = {
+    VerificationResult.DIFFERS: Appearance("≠", VerificationResult.DIFFERS.label, "warn"),
+    VerificationResult.UNKNOWN: Appearance("?", VerificationResult.UNKNOWN.label, "warn"),
+    VerificationResult.NOT_YET: Appearance("·", VerificationResult.NOT_YET.label, "calm"),
+    VerificationResult.AS_REVIEWED: Appearance("✓", VerificationResult.AS_REVIEWED.label, "add"),
+    WITHHELD: OBJECT_STYLES[Operation.WITHHELD],
 }
 
 
@@ -33,7 +33,7 @@ VERDICT_LOOKS: dict[str, Look] = {
 class Finding:
     """One object as it is live."""
 
-    look: Look
+    look: Appearance
     kind: str
     name: str
     url: str
@@ -54,7 +54,7 @@ class Watch:
     at: datetime | None
     by: str
     error: str
-    counts: tuple[tuple[Look, int], ...]
+    counts: tuple[tuple[Appearance, int], ...]
     findings: tuple[Finding, ...]
 
 
@@ -96,21 +96,21 @@ def _warn(plan: Plan, tool: str) -> tuple[str, ...]:
 
 def _present_findings(plan: Plan, results: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
     rows = {row.position: row for row in plan.changes.defer("document", "sealed")}
-    order = list(VERDICT_LOOKS)
+    order = list(RESULT_STYLES)
     found = []
     for result in sorted(results, key=lambda r: (order.index(r["verdict"]), r["position"])):
         row = rows[result["position"]]
         differences = tuple((d["path"], d["promised"], d["got"]) for d in result["differences"])
         url = reverse("reviews:show-object", args=[plan.review.number, plan.number, row.position, "changes"])
-        look = VERDICT_LOOKS[result["verdict"]]
+        look = RESULT_STYLES[result["verdict"]]
         name = f"{row.namespace}/{row.name}" if row.namespace else row.name
         found.append(Finding(look, row.kind, name, url, result["detail"], differences))
     return tuple(found)
 
 
-def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Look, int], ...]:
+def _count(results: Sequence[Mapping[str, Any]]) -> tuple[tuple[Appearance, int], ...]:
     verdicts = [result["verdict"] for result in results]
-    return tuple((look, verdicts.count(verdict)) for verdict, look in VERDICT_LOOKS.items() if verdict in verdicts)
+    return tuple((look, verdicts.count(verdict)) for verdict, look in RESULT_STYLES.items() if verdict in verdicts)
 
 
 def present_watch(plan: Plan, *, for_user: Person) -> Watch | None:

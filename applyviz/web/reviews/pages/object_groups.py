@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.model import RiskLevel
 from applyviz.records.models import ObjectChange
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 
 CELLS, FEW_CELLS = 60, 18
 LISTED, FOLDED = 150, 9
@@ -32,7 +32,7 @@ class ObjectItem:
     name: str
     kind: str
     namespace: str
-    look: Look
+    look: Appearance
     note: str
     url: str
     is_current: bool
@@ -92,9 +92,9 @@ class Cell:
     """One object in the picture of the plan."""
 
     name: str
-    look: Look
+    look: Appearance
     url: str
-    has_hazard: bool
+    has_risk: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +184,8 @@ _ORDER: tuple[tuple[Operation, str | Promise], ...] = (
 
 _LOUDNESS: Mapping[str, int] = {
     Operation.ERROR: 0,
-    Operation.REFUSED: 1,
-    Operation.RECREATE: 2,
+    Operation.BLOCKED: 1,
+    Operation.REPLACE: 2,
     Operation.PRUNE: 3,
     Operation.UPDATE: 4,
     Operation.CREATE: 5,
@@ -197,9 +197,9 @@ _LOUDNESS: Mapping[str, int] = {
 def needs_attention(change: ObjectChange) -> bool:
     """Whether a reader must look at it before anything else."""
     return (
-        change.operation in (Operation.REFUSED, Operation.ERROR, Operation.RECREATE)
+        change.operation in (Operation.BLOCKED, Operation.ERROR, Operation.REPLACE)
         or change.conflicts > 0
-        or change.worst_hazard == Severity.DANGER
+        or change.highest_risk == RiskLevel.HIGH
     )
 
 
@@ -209,8 +209,8 @@ def _note(change: ObjectChange) -> str:
         notes.append(
             ngettext("%(count)d conflict", "%(count)d conflicts", change.conflicts) % {"count": change.conflicts}
         )
-    if change.hazards and change.worst_hazard != Severity.INFO and change.operation != Operation.ERROR:
-        notes.append(ngettext("%(count)d risk", "%(count)d risks", change.hazards) % {"count": change.hazards})
+    if change.risks and change.highest_risk != RiskLevel.INFO and change.operation != Operation.ERROR:
+        notes.append(ngettext("%(count)d risk", "%(count)d risks", change.risks) % {"count": change.risks})
     if change.operation == Operation.ERROR:
         notes.append(change.error)
     return " · ".join(notes)
@@ -225,7 +225,7 @@ def present_item(
         name=change.name,
         kind=change.kind,
         namespace=change.namespace,
-        look=OBJECT_LOOKS[Operation(change.operation)],
+        look=OBJECT_STYLES[Operation(change.operation)],
         note=_note(change),
         url=url,
         is_current=is_current,
@@ -325,7 +325,7 @@ def _count_effects(changes: Iterable[ObjectChange]) -> int:
 def _draw_kind(kind: str, changes: list[ObjectChange], url_of: Callable[[int], str], most: int) -> KindRow:
     loudest = sorted(changes, key=lambda c: (_LOUDNESS[c.operation], c.position))
     cells = tuple(
-        Cell(c.name, OBJECT_LOOKS[Operation(c.operation)], url_of(c.position), c.worst_hazard == Severity.DANGER)
+        Cell(c.name, OBJECT_STYLES[Operation(c.operation)], url_of(c.position), c.highest_risk == RiskLevel.HIGH)
         for c in loudest[:most]
     )
     return KindRow(kind, cells, more=len(changes) - len(cells), total=len(changes))

@@ -1,4 +1,4 @@
-"""The object list as the reader narrowed it: by text, operation, kind, namespace, field manager, hazard, state.
+"""The object list as the reader narrowed it: by text, operation, kind, namespace, field manager, risk, state.
 
 The server alone decides what matches, so that the list is the same with and without script. It comes in groups or
 as a tree; long groups come in pages.
@@ -15,9 +15,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import HazardKind, Severity
+from applyviz.engine.risks.model import RiskKind, RiskLevel
 from applyviz.records.models import ObjectChange
-from applyviz.web.components.badges import OBJECT_LOOKS
+from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.phrases import title_kind
 from applyviz.web.reviews.pages.object_groups import (
     Branch,
@@ -31,7 +31,7 @@ from applyviz.web.reviews.pages.object_groups import (
 from applyviz.workflow.approvals.viewed_objects import name_object
 
 
-class Only(StrEnum):
+class ViewFilter(StrEnum):
     """What still needs a look."""
 
     CONFLICTS = "conflicts"
@@ -39,14 +39,14 @@ class Only(StrEnum):
     UNSEEN = "unseen"
 
 
-_ONLY_WORDS: dict[Only, Promise] = {
-    Only.CONFLICTS: _("with conflicts"),
-    Only.RISKS: _("with risks"),
-    Only.UNSEEN: _("not viewed yet"),
+_ONLY_WORDS: dict[ViewFilter, Promise] = {
+    ViewFilter.CONFLICTS: _("with conflicts"),
+    ViewFilter.RISKS: _("with risks"),
+    ViewFilter.UNSEEN: _("not viewed yet"),
 }
 
 
-FILTERS = ("q", "op", "kind", "ns", "manager", "hazard", "only")
+FILTERS = ("q", "op", "kind", "ns", "manager", "risk", "only")
 TREE = "tree"
 
 
@@ -62,7 +62,7 @@ class ListChoice:
     kind: str = ""
     ns: str = ""
     manager: str = ""
-    hazard: str = ""
+    risk: str = ""
     only: str = ""
     layout: str = ""
     group: str = ""
@@ -96,10 +96,10 @@ class ListChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
-    """Which objects have a hazard, and of which ones a field manager owns a field; by position."""
+class ObjectIndex:
+    """Which objects have a risk, and of which ones a field manager owns a field; by position."""
 
-    hazards: Mapping[HazardKind, frozenset[int]] = field(default_factory=dict)
+    risks: Mapping[RiskKind, frozenset[int]] = field(default_factory=dict)
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
     same: tuple[SameChange, ...] = ()
 
@@ -150,22 +150,22 @@ class ObjectList:
 
 
 def _needs_look(change: ObjectChange, only: str, viewed: frozenset[str]) -> bool:
-    if only == Only.CONFLICTS:
+    if only == ViewFilter.CONFLICTS:
         return change.conflicts > 0
-    if only == Only.RISKS:
-        return change.worst_hazard not in ("", Severity.INFO)
-    if only == Only.UNSEEN:
+    if only == ViewFilter.RISKS:
+        return change.highest_risk not in ("", RiskLevel.INFO)
+    if only == ViewFilter.UNSEEN:
         return change.operation != Operation.UNCHANGED and name_object(change) not in viewed
     return True
 
 
-def _is_wanted(change: ObjectChange, choice: ListChoice, where: Whereabouts, viewed: frozenset[str]) -> bool:
+def _is_wanted(change: ObjectChange, choice: ListChoice, where: ObjectIndex, viewed: frozenset[str]) -> bool:
     asked = ((choice.op, change.operation), (choice.kind, change.kind), (choice.ns, change.namespace))
     if any(wanted and wanted != has for wanted, has in asked):
         return False
     if choice.manager and change.position not in where.managers.get(choice.manager, ()):
         return False
-    if choice.hazard and change.position not in where.hazards.get(HazardKind(choice.hazard), ()):
+    if choice.risk and change.position not in where.risks.get(RiskKind(choice.risk), ()):
         return False
     if not _needs_look(change, choice.only, viewed):
         return False
@@ -174,7 +174,7 @@ def _is_wanted(change: ObjectChange, choice: ListChoice, where: Whereabouts, vie
 
 
 def select_objects(
-    changes: Iterable[ObjectChange], choice: ListChoice, where: Whereabouts, viewed: frozenset[str] = frozenset()
+    changes: Iterable[ObjectChange], choice: ListChoice, where: ObjectIndex, viewed: frozenset[str] = frozenset()
 ) -> list[ObjectChange]:
     """The objects that the choice leaves."""
     return [c for c in changes if _is_wanted(c, choice, where, viewed)] if choice.is_active else list(changes)
@@ -184,19 +184,19 @@ def _offer(name: str, label: Promise, every: Promise, chosen: str, words: dict[s
     return Menu(name, label, every, tuple(Option(v, w, v == chosen) for v, w in words.items()))
 
 
-def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: Whereabouts) -> tuple[Menu, ...]:
+def _present_menus(changes: Sequence[ObjectChange], choice: ListChoice, where: ObjectIndex) -> tuple[Menu, ...]:
     operations = {c.operation for c in changes}
-    looks: dict[str, str | Promise] = {o.value: look.word for o, look in OBJECT_LOOKS.items() if o in operations}
+    looks: dict[str, str | Promise] = {o.value: look.word for o, look in OBJECT_STYLES.items() if o in operations}
     kinds: dict[str, str | Promise] = {k: k for k in sorted({c.kind for c in changes})}
     namespaces: dict[str, str | Promise] = {n: n for n in sorted({c.namespace for c in changes} - {""})}
     managers: dict[str, str | Promise] = {name: name for name in where.managers}
-    hazards: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.hazards}
+    risks: dict[str, str | Promise] = {kind.value: title_kind(kind) for kind in where.risks}
     found = (
         _offer("op", _("What happens"), _("all changes"), choice.op, looks),
         _offer("kind", _("Kind"), _("all kinds"), choice.kind, kinds),
         _offer("ns", _("Namespace"), _("all namespaces"), choice.ns, namespaces),
         _offer("manager", _("Field manager"), _("all field managers"), choice.manager, managers),
-        _offer("hazard", _("Risk"), _("any risk"), choice.hazard, hazards),
+        _offer("risk", _("Risk"), _("any risk"), choice.risk, risks),
         _offer("only", _("Only"), _("viewed and unviewed"), choice.only, {o.value: w for o, w in _ONLY_WORDS.items()}),
     )
     return tuple(menu for menu in found if len(menu.options) > 1 or getattr(choice, menu.name))
@@ -210,7 +210,7 @@ def present_list(
     url_of: Callable[[int], str],
     current: int | None,
     viewed: frozenset[str],
-    where: Whereabouts,
+    where: ObjectIndex,
 ) -> ObjectList:
     """The list of a plan."""
     wanted = select_objects(changes, choice, where, viewed)

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from applyviz.records.enums import PlanState
 from applyviz.records.models import Plan
-from applyviz.web.frame.streams import Event
+from applyviz.web.frame.streams import StreamEvent
 from applyviz.web.reviews.pages.object_groups import LISTED, present_item
 from applyviz.workflow.plans.live_values import LiveView
 
@@ -22,17 +22,17 @@ def _read_count(place: str) -> int:
     return int(place) if place.isascii() and place.isdigit() else 0
 
 
-def find_arrivals(plan_id: int, place: str) -> Event | None:
+def find_arrivals(plan_id: int, place: str) -> StreamEvent | None:
     """What was planned since `place`, the number of objects told before."""
     plan = Plan.objects.select_related("review").defer("summary", "tag_key").get(pk=plan_id)
     if plan.state != PlanState.PLANNING:
-        return Event("done", "{}", place or "0", is_last=True)
+        return StreamEvent("done", "{}", place or "0", is_last=True)
     told = _read_count(place)
     count = plan.changes.count()
     if count == told:
         return None
     if count < told:  # a worker was lost, and another one began anew
-        return Event("moved", "{}", str(count))
+        return StreamEvent("moved", "{}", str(count))
     rows = plan.changes.defer("document", "sealed").order_by("position")[told : max(told, min(count, LISTED))]
     items = [
         present_item(
@@ -44,4 +44,4 @@ def find_arrivals(plan_id: int, place: str) -> Event | None:
     ]
     html = render_to_string("reviews/_planned_objects.html", {"items": items})
     data = {"html": html, "done": count, "expected": plan.expected}
-    return Event("objects", json.dumps(data), str(count))
+    return StreamEvent("objects", json.dumps(data), str(count))

@@ -1,4 +1,4 @@
-"""What can only be said by reading every change of a plan, in words: changes that are alike, hazards, who is where.
+"""What can only be said by reading every change of a plan, in words: changes that are alike, risks, who is where.
 
 A complete plan keeps its overview (`engine.planning.model.overview`) in its summary; of a plan without one every change
 is read. A complete plan never changes, so a reading is kept. Values come masked.
@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.planning.digest.serialize import from_json
-from applyviz.engine.planning.model.overview import Alike, Found, Overview, Overviewer
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.planning.model.overview import Alike, Overview, Overviewer, OverviewRow
+from applyviz.engine.risks.model import RiskKind
 from applyviz.records.models import ObjectChange as ChangeRow
 from applyviz.records.models import Plan
 from applyviz.web.components.values import ABSENT, show_value
@@ -26,12 +26,12 @@ from applyviz.workflow.plans.live_values import hidden_positions
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a plan says as a whole; hazards and field managers with the positions of their objects."""
+class PlanOverview:
+    """What a plan says as a whole; risks and field managers with the positions of their objects."""
 
     same: tuple[SameChange, ...] = ()
-    found: tuple[Found, ...] = ()
-    hazards: Mapping[HazardKind, frozenset[int]] = field(default_factory=dict)
+    found: tuple[OverviewRow, ...] = ()
+    risks: Mapping[RiskKind, frozenset[int]] = field(default_factory=dict)
     managers: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
@@ -57,9 +57,9 @@ def present_same(overview: Overview) -> tuple[SameChange, ...]:
     )
 
 
-def _gather(hazards: Iterable[Found]) -> dict[HazardKind, frozenset[int]]:
-    gathered: dict[HazardKind, frozenset[int]] = {}
-    for found in hazards:
+def _gather(risks: Iterable[OverviewRow]) -> dict[RiskKind, frozenset[int]]:
+    gathered: dict[RiskKind, frozenset[int]] = {}
+    for found in risks:
         gathered[found.kind] = gathered.get(found.kind, frozenset()) | frozenset(found.members)
     return gathered
 
@@ -87,23 +87,23 @@ def list_rows(plan_id: int, digest: str) -> tuple[ChangeRow, ...]:
 
 
 @lru_cache(maxsize=64)
-def read_plan(plan_id: int, digest: str) -> Reading:
+def read_plan(plan_id: int, digest: str) -> PlanOverview:
     """Read a complete plan once; the digest keeps readings of different databases apart."""
     return _make_reading(_load_overview(plan_id, digest))
 
 
-def read_for_reader(plan: Plan) -> Reading:
+def read_for_reader(plan: Plan) -> PlanOverview:
     """Read a complete plan as its reader sees it: without what it says of Secrets that are hidden from them."""
     if not hidden_positions(plan):
         return read_plan(plan.pk, plan.digest)
     kept = plan.summary.get("overview")
-    return Reading() if kept is None else _make_reading(from_json(Overview, kept))
+    return PlanOverview() if kept is None else _make_reading(from_json(Overview, kept))
 
 
-def _make_reading(overview: Overview) -> Reading:
-    return Reading(
+def _make_reading(overview: Overview) -> PlanOverview:
+    return PlanOverview(
         present_same(overview),
-        overview.hazards,
-        _gather(overview.hazards),
+        overview.risks,
+        _gather(overview.risks),
         {held.manager: frozenset(held.members) for held in overview.managers},
     )

@@ -23,9 +23,9 @@ def _count_operation(operation: Operation, count: int) -> str:
     texts = {
         Operation.CREATE: _("%(n)d to create"),
         Operation.UPDATE: _("%(n)d to update"),
-        Operation.RECREATE: _("%(n)d to replace"),
+        Operation.REPLACE: _("%(n)d to replace"),
         Operation.PRUNE: _("%(n)d to delete"),
-        Operation.REFUSED: _("%(n)d blocked by conflicts"),
+        Operation.BLOCKED: _("%(n)d blocked by conflicts"),
         Operation.WITHHELD: _("%(n)d hidden from you"),
         Operation.ERROR: _("%(n)d could not be planned"),
         Operation.UNCHANGED: _("%(n)d unchanged"),
@@ -36,9 +36,9 @@ def _count_operation(operation: Operation, count: int) -> str:
 _ORDER = (
     Operation.CREATE,
     Operation.UPDATE,
-    Operation.RECREATE,
+    Operation.REPLACE,
     Operation.PRUNE,
-    Operation.REFUSED,
+    Operation.BLOCKED,
     Operation.ERROR,
     Operation.WITHHELD,
 )

@@ -18,7 +18,7 @@ from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Request
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import placeholders
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.records.models import Plan
 from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pages.review_header import MODE_WORDS, name_target
@@ -55,30 +55,32 @@ class _Replay:
     is_sent: bool = False
 
 
-def _name_body(change: ObjectChange, position: int, number: int) -> str:
+def _name_body(change: PlannedObject, position: int, number: int) -> str:
     text = f"{position + 1:04d}-{number}-{change.ref.gvk.kind}-{change.ref.name}".lower()
     return f"requests/{re.sub(r'[^0-9a-z._-]+', '-', text)[:120]}.yaml"
 
 
-def _name_target(change: ObjectChange) -> str:
+def _name_target(change: PlannedObject) -> str:
     gvk = change.ref.gvk
     resource = f"{gvk.kind.lower()}.{gvk.version}.{gvk.group}" if gvk.group else gvk.kind.lower()
     where = f" --namespace={shlex.quote(change.ref.namespace)}" if change.ref.namespace else ""
     return f"{shlex.quote(resource)} {shlex.quote(change.ref.name)}{where}"
 
 
-def _find_reason(change: ObjectChange, request: Request) -> str:
+def _find_reason(change: PlannedObject, request: Request) -> str:
     """Why a request cannot be replayed from here; empty when it can."""
-    if change.operation is Operation.REFUSED:
+    if change.operation is Operation.BLOCKED:
         return _("not sent: the server rejects this object until its conflicts are resolved")
     if is_masked(request.body):
         return _("left out: its values are masked; apply it from its file")
-    if any(h.rule not in _BOUND for h in request.holes) or (request.holes and not isinstance(request.body, Mapping)):
+    if any(h.rule not in _BOUND for h in request.placeholders) or (
+        request.placeholders and not isinstance(request.body, Mapping)
+    ):
         return _("left out: kubectl apply --server-side migrates field owners on its own")
     return ""
 
 
-def _write_command(change: ObjectChange, request: Request, name: str) -> str:
+def _write_command(change: PlannedObject, request: Request, name: str) -> str:
     """The command that sends a request; "" when kubectl has none that does."""
     where = f" --namespace={shlex.quote(change.ref.namespace)}" if change.ref.namespace else ""
     manager = f" --field-manager={shlex.quote(request.query.get('fieldManager', ''))}"
@@ -97,7 +99,7 @@ def _write_command(change: ObjectChange, request: Request, name: str) -> str:
     return ""
 
 
-def _replay(change: ObjectChange, position: int, number: int, request: Request) -> _Replay:
+def _replay(change: PlannedObject, position: int, number: int, request: Request) -> _Replay:
     about = f"# {request.method} {request.path}"
     reason = _find_reason(change, request)
     name = _name_body(change, position, number)
@@ -110,7 +112,7 @@ def _replay(change: ObjectChange, position: int, number: int, request: Request) 
     return _Replay((about, command), file, is_sent=True)
 
 
-def _describe(change: ObjectChange, request: Request) -> str:
+def _describe(change: PlannedObject, request: Request) -> str:
     """One request as a line of JSON, exactly as it is sent but for what is filled in then."""
     told = {
         "object": str(change.ref),
@@ -119,7 +121,7 @@ def _describe(change: ObjectChange, request: Request) -> str:
         "path": request.path,
         "query": dict(request.query),
         "contentType": request.content_type,
-        "filledWhenSent": [hole.rule for hole in request.holes],
+        "filledWhenSent": [placeholder.rule for placeholder in request.placeholders],
         "body": placeholders.show(request).body,
     }
     return json.dumps(told, ensure_ascii=False)

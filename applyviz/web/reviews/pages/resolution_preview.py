@@ -10,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from applyviz.engine.objects.paths import FieldPath, render_path
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.objects.previews import FieldPreview, Preview, preview
@@ -19,7 +19,7 @@ from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
 from applyviz.web.reviews.pane.manifest_patches import PatchView, present_patch
 from applyviz.web.reviews.pane.requests import RequestRow, present_request
-from applyviz.web.reviews.pane.resolutions import name_way
+from applyviz.web.reviews.pane.resolutions import name_resolution
 from applyviz.workflow.plans.resolutions import Choice, list_refused
 
 Text = str | Promise
@@ -85,11 +85,11 @@ def _explain(shown: Preview) -> Text:
     return _("Sent without force: the edited body has no conflicts.")
 
 
-def _present_field(change: engine.ObjectChange, found: FieldPreview, managers: str, you: str) -> PreviewField:
+def _present_field(change: engine.PlannedObject, found: FieldPreview, managers: str, you: str) -> PreviewField:
     reason = next((r for r in change.fields if r.path == found.path), None)
     return PreviewField(
         path=render_path(found.path),
-        title=name_way(found.way.way, managers),
+        title=name_resolution(found.way.way, managers),
         live=show_value(find_value(change.versions.live, found.path)),
         value=show_value(found.way.value if found.way.is_present else ABSENT),
         owners_before=present_owners(reason.owners_before, you=you) if reason else (),
@@ -99,7 +99,7 @@ def _present_field(change: engine.ObjectChange, found: FieldPreview, managers: s
 
 
 def present_object(
-    change: engine.ObjectChange, chosen: Mapping[FieldPath, Way], *, url: str, you: str
+    change: engine.PlannedObject, chosen: Mapping[FieldPath, ResolutionKind], *, url: str, you: str
 ) -> PreviewObject:
     """One object with decisions carried out as far as they go."""
     shown = preview(change, chosen)
@@ -121,7 +121,7 @@ def present_preview(
 ) -> PreviewPage:
     """What the choices come to, object by object; long plans show the first objects and count the rest."""
     you = options_from_json(plan.options).field_manager
-    chosen: dict[tuple[str, str, str, str], dict[FieldPath, Way]] = {}
+    chosen: dict[tuple[str, str, str, str], dict[FieldPath, ResolutionKind]] = {}
     for choice in choices:
         chosen.setdefault(choice.ref.key, {})[choice.path] = choice.way
     objects: list[PreviewObject] = []

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Plan, Undo
-from applyviz.web.components.badges import OBJECT_LOOKS
+from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
 
 
@@ -16,7 +16,7 @@ def present_undo(plan: Plan) -> tuple[Notice, ...]:
     undo = Undo.objects.filter(review_id=plan.review_id).select_related("run").first()
     if undo is None:
         return ()
-    calm, loud = OBJECT_LOOKS[Operation.UNCHANGED], OBJECT_LOOKS[Operation.REFUSED]
+    calm, loud = OBJECT_STYLES[Operation.UNCHANGED], OBJECT_STYLES[Operation.BLOCKED]
     url = reverse("runs:show-run", args=[undo.run.number])
     link = _("Run %(number)d") % {"number": undo.run.number}
     told = Notice(

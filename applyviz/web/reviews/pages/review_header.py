@@ -20,9 +20,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.readiness.workloads import ROLLED_OUT
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, Verdict, VerificationState
+from applyviz.records.enums import ClusterKind, Outcome, PlanState, RunState, VerificationResult, VerificationState
 from applyviz.records.models import ApplyRun, Plan, Verification
-from applyviz.web.reviews.pages.review_parts import Blocker, Button, Deck, Step, StepState
+from applyviz.web.reviews.pages.review_parts import Blocker, Button, HeaderStep, ReviewHeader, StepState
 from applyviz.workflow.clusters import impersonation
 from applyviz.workflow.plans.live_values import hidden_positions
 from applyviz.workflow.runs.rules import RunRules
@@ -34,7 +34,7 @@ MODE_WORDS: dict[ApplyMode, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ApprovalState:
     """What the deck needs to know besides the plan itself."""
 
     approved_by: tuple[str, ...]
@@ -48,11 +48,11 @@ class Standing:
     blocker_urls: Mapping[str, str] = field(default_factory=dict)
     unopened_url: str = ""
     closed: tuple[str, ...] = ()
-    glass_url: str = ""
+    emergency_url: str = ""
     has_asked: bool = False
     is_outdated: bool = False
-    hazard_blockers: tuple[str, ...] = ()
-    hazard_url: str = ""
+    risk_blockers: tuple[str, ...] = ()
+    risk_url: str = ""
     waits_for_rollout: bool = False
     replaced_by: int = 0
     latest_url: str = ""
@@ -64,22 +64,22 @@ class Standing:
     manifests_url: str = ""
 
     @property
-    def has_only_hazards(self) -> bool:
+    def has_only_risks(self) -> bool:
         """Whether nothing but risks that nobody acknowledged is in the way."""
-        return bool(self.hazard_blockers) and set(self.plan_blockers) <= set(self.hazard_blockers)
+        return bool(self.risk_blockers) and set(self.plan_blockers) <= set(self.risk_blockers)
 
     def link(self, blocker: str) -> str:
         """Where to go about a blocker of the plan."""
         if self.replaced_by:
             return self.latest_url
-        if blocker in self.hazard_blockers:
-            return self.hazard_url
+        if blocker in self.risk_blockers:
+            return self.risk_url
         return self.blocker_urls.get(blocker, self.attention_url)
 
 
 def count_effects(plan: Plan) -> int:
     """How many objects the plan would write."""
-    calm = (Operation.UNCHANGED, Operation.REFUSED, Operation.ERROR)
+    calm = (Operation.UNCHANGED, Operation.BLOCKED, Operation.ERROR)
     return sum(number for operation, number in plan.counts.items() if operation not in calm)
 
 
@@ -99,65 +99,67 @@ def name_identity(plan: Plan) -> str:
     return "" if identity.is_own else str(identity)
 
 
-def _name_stop(plan: Plan, standing: Standing) -> str:
+def _name_stop(plan: Plan, standing: ApprovalState) -> str:
     """In two words, what keeps a plan from being agreed on."""
     if standing.objectors:
         return _("changes requested")
     if standing.is_outdated:
         return _("policy changed")
-    is_calm = not any(plan.counts.get(operation) for operation in (Operation.REFUSED, Operation.ERROR))
+    is_calm = not any(plan.counts.get(operation) for operation in (Operation.BLOCKED, Operation.ERROR))
     return _("nothing to apply") if is_calm and not count_effects(plan) else _("not complete")
 
 
-def _step_plan(plan: Plan, standing: Standing, run: ApplyRun | None) -> Step:
+def _step_plan(plan: Plan, standing: ApprovalState, run: ApplyRun | None) -> HeaderStep:
     if plan.state == PlanState.PLANNING:
-        return Step(_("plan"), StepState.NOW, _("planning"))
+        return HeaderStep(_("plan"), StepState.NOW, _("planning"))
     if plan.state == PlanState.FAILED:
-        return Step(_("plan"), StepState.BAD, _("failed"))
+        return HeaderStep(_("plan"), StepState.BAD, _("failed"))
     if standing.replaced_by and run is None:
-        return Step(_("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": standing.replaced_by})
-    refused = plan.counts.get(Operation.REFUSED, 0)
+        return HeaderStep(
+            _("plan"), StepState.BAD, _("superseded by plan %(number)d") % {"number": standing.replaced_by}
+        )
+    refused = plan.counts.get(Operation.BLOCKED, 0)
     if refused:
         note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {
             "count": refused
         }
-        return Step(_("resolve"), StepState.NOW, note)
-    if standing.has_only_hazards and run is None:
-        return Step(_("acknowledge"), StepState.NOW, standing.hazard_blockers[0])
+        return HeaderStep(_("resolve"), StepState.NOW, note)
+    if standing.has_only_risks and run is None:
+        return HeaderStep(_("acknowledge"), StepState.NOW, standing.risk_blockers[0])
     if standing.plan_blockers and run is None:  # a plan that was run is spent, not incomplete
-        return Step(_("plan"), StepState.NOW, _name_stop(plan, standing))
-    return Step(_("planned"), StepState.DONE, _("no conflicts"))
+        return HeaderStep(_("plan"), StepState.NOW, _name_stop(plan, standing))
+    return HeaderStep(_("planned"), StepState.DONE, _("no conflicts"))
 
 
-def _step_approve(plan: Plan, standing: Standing, run: ApplyRun | None, *, is_ready: bool) -> Step:
+def _step_approve(plan: Plan, standing: ApprovalState, run: ApplyRun | None, *, is_ready: bool) -> HeaderStep:
     needed = standing.needed
     if run is not None:
-        return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
+        return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
     note = _("%(given)d of %(needed)d") % {"given": needed - standing.missing, "needed": needed}
     if not is_ready:
-        return Step(_("approve"), StepState.NEXT, note)
+        return HeaderStep(_("approve"), StepState.NEXT, note)
     if standing.missing:
-        return Step(_("approve"), StepState.NOW, note)
-    return Step(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
+        return HeaderStep(_("approve"), StepState.NOW, note)
+    return HeaderStep(_("approved"), StepState.DONE, _("by %(names)s") % {"names": ", ".join(standing.approved_by)})
 
 
-def _step_apply(run: ApplyRun | None, *, is_approved: bool, is_closed: bool) -> Step:
+def _step_apply(run: ApplyRun | None, *, is_approved: bool, is_closed: bool) -> HeaderStep:
     if run is None:
         note = _("blocked by change window") if is_closed else _("ready")
-        return Step(_("apply"), StepState.NOW if is_approved else StepState.NEXT, note if is_approved else "")
+        return HeaderStep(_("apply"), StepState.NOW if is_approved else StepState.NEXT, note if is_approved else "")
     if run.state in RunState.unfinished():
-        return Step(_("apply"), StepState.NOW, run.get_state_display())
+        return HeaderStep(_("apply"), StepState.NOW, run.get_state_display())
     if run.state == RunState.SUCCEEDED:
-        return Step(_("applied"), StepState.DONE, _("run %(number)d") % {"number": run.number})
-    return Step(_("apply"), StepState.BAD, run.get_state_display())
+        return HeaderStep(_("applied"), StepState.DONE, _("run %(number)d") % {"number": run.number})
+    return HeaderStep(_("apply"), StepState.BAD, run.get_state_display())
 
 
-def _step_verify(run: ApplyRun | None) -> Step:
+def _step_verify(run: ApplyRun | None) -> HeaderStep:
     if run is None or run.state != RunState.SUCCEEDED:
-        return Step(_("verified"), StepState.NEXT)
+        return HeaderStep(_("verified"), StepState.NEXT)
     if run.summary.get(Outcome.DIFFERS.value):
-        return Step(_("verified"), StepState.BAD, _("live differs"))
-    return Step(_("verified"), StepState.DONE, _tell_rollouts(run))
+        return HeaderStep(_("verified"), StepState.BAD, _("live differs"))
+    return HeaderStep(_("verified"), StepState.DONE, _tell_rollouts(run))
 
 
 def _tell_rollouts(run: ApplyRun) -> str:
@@ -167,27 +169,27 @@ def _tell_rollouts(run: ApplyRun) -> str:
     return _("rollouts watched") if RunRules.from_json(run.rules).waits_for_rollout else _("rollouts not watched")
 
 
-def _present_watched_track(plan: Plan, author: str) -> tuple[Step, ...]:
+def _present_watched_track(plan: Plan, author: str) -> tuple[HeaderStep, ...]:
     """The steps of what another tool applies: planned here, applied there, verified here."""
     tool = plan.review.get_applied_by_display()
     looked = Verification.objects.filter(plan=plan, state=VerificationState.DONE).first()
     hidden = hidden_positions(plan)
     verdicts = {result["verdict"] for result in looked.results if result["position"] not in hidden} if looked else set()
-    is_right = bool(verdicts) and verdicts == {Verdict.AS_REVIEWED.value}
-    is_begun = bool(verdicts - {Verdict.NOT_YET.value})
+    is_right = bool(verdicts) and verdicts == {VerificationResult.AS_REVIEWED.value}
+    is_begun = bool(verdicts - {VerificationResult.NOT_YET.value})
     is_made = plan.state == PlanState.COMPLETE
-    refused = plan.counts.get(Operation.REFUSED, 0)
+    refused = plan.counts.get(Operation.BLOCKED, 0)
     note = ngettext("%(count)d object with conflicts", "%(count)d objects with conflicts", refused) % {"count": refused}
-    verified = Step(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
+    verified = HeaderStep(_("verified"), StepState.DONE if is_right else StepState.BAD if is_begun else StepState.NEXT)
     return (
-        Step(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
-        Step(_("planned"), StepState.DONE if is_made else StepState.NOW, note if refused else ""),
-        Step(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
+        HeaderStep(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        HeaderStep(_("planned"), StepState.DONE if is_made else StepState.NOW, note if refused else ""),
+        HeaderStep(_("applied"), StepState.DONE if is_begun else StepState.NEXT, _("by %(name)s") % {"name": tool}),
         verified,
     )
 
 
-def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple[Step, ...]:
+def present_track(plan: Plan, standing: ApprovalState, run: ApplyRun | None) -> tuple[HeaderStep, ...]:
     """The five steps."""
     author = plan.review.author.get_username()
     if plan.review.applied_by:
@@ -195,7 +197,7 @@ def present_track(plan: Plan, standing: Standing, run: ApplyRun | None) -> tuple
     planned = _step_plan(plan, standing, run)
     is_ready = planned.state is StepState.DONE
     return (
-        Step(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
+        HeaderStep(_("draft"), StepState.DONE, _("by %(name)s") % {"name": author}),
         planned,
         _step_approve(plan, standing, run, is_ready=is_ready),
         _step_apply(run, is_approved=is_ready and not standing.missing, is_closed=bool(standing.closed)),
@@ -207,7 +209,7 @@ def _describe(plan: Plan) -> dict[str, object]:
     return {"number": plan.number, "count": count_effects(plan), "target": plan.target.cluster.name}
 
 
-def _present_approve(plan: Plan, standing: Standing) -> Button:
+def _present_approve(plan: Plan, standing: ApprovalState) -> Button:
     text = ngettext(
         "Approve plan %(number)d: %(count)d change to %(target)s",
         "Approve plan %(number)d: %(count)d changes to %(target)s",
@@ -226,7 +228,7 @@ def _present_approve(plan: Plan, standing: Standing) -> Button:
     return Button(text, url=url, note=_("You'll confirm on the next page."))
 
 
-def _present_apply(plan: Plan, standing: Standing) -> Button:
+def _present_apply(plan: Plan, standing: ApprovalState) -> Button:
     text = ngettext(
         "Apply plan %(number)d: %(count)d change to %(target)s",
         "Apply plan %(number)d: %(count)d changes to %(target)s",
@@ -243,10 +245,10 @@ def _present_apply(plan: Plan, standing: Standing) -> Button:
     return Button(text, form_url=url, note=note, can_wait=can_wait(plan) and not standing.waits_for_rollout)
 
 
-def _present_after_run(plan: Plan, standing: Standing, run: ApplyRun) -> Button:
+def _present_after_run(plan: Plan, standing: ApprovalState, run: ApplyRun) -> Button:
     """A run that did not bring the plan about leaves an author with planning again."""
     url = reverse("runs:show-run", args=[run.number])
-    if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELLED) and standing.can_replan:
+    if run.state in (RunState.STALE, RunState.FAILED, RunState.CANCELED) and standing.can_replan:
         told = _("Run %(number)d: %(state)s") % {"number": run.number, "state": run.get_state_display()}
         return Button(
             _("Re-plan"),
@@ -256,7 +258,7 @@ def _present_after_run(plan: Plan, standing: Standing, run: ApplyRun) -> Button:
     return Button(_("View run %(number)d") % {"number": run.number}, url=url)
 
 
-def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Button:
+def present_button(plan: Plan, standing: ApprovalState, run: ApplyRun | None) -> Button:
     """The one button of the page."""
     if run is not None:
         return _present_after_run(plan, standing, run)
@@ -286,10 +288,10 @@ def present_button(plan: Plan, standing: Standing, run: ApplyRun | None) -> Butt
     return _present_apply(plan, standing)
 
 
-def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: ApplyRun | None) -> Deck:
+def present_header(plan: Plan, options: ApplyOptions, standing: ApprovalState, run: ApplyRun | None) -> ReviewHeader:
     """The whole sticky line."""
-    has_glass = run is None and plan.state == PlanState.COMPLETE and not plan.review.applied_by
-    return Deck(
+    has_emergency = run is None and plan.state == PlanState.COMPLETE and not plan.review.applied_by
+    return ReviewHeader(
         title=plan.review.title,
         review_id=plan.review.number,
         plan_number=plan.number,
@@ -300,5 +302,5 @@ def present_deck(plan: Plan, options: ApplyOptions, standing: Standing, run: App
         track=present_track(plan, standing, run),
         action=present_button(plan, standing, run),
         digest=plan.digest,
-        glass_url=standing.glass_url if has_glass else "",
+        emergency_url=standing.emergency_url if has_emergency else "",
     )

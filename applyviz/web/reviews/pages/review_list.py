@@ -14,8 +14,8 @@ from django.urls import reverse
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState, RunState
 from applyviz.records.models import ApplyRun, Plan, Review
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
-from applyviz.web.runs.pages.run_page import STATE_LOOKS
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
+from applyviz.web.runs.pages.run_page import STATE_STYLES
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.plans.live_values import show_plan, show_plans
 
@@ -47,7 +47,7 @@ class ListPage(Generic[Row]):
 class Share:
     """How many objects of a plan have one operation."""
 
-    look: Look
+    look: Appearance
     number: int
 
 
@@ -75,7 +75,7 @@ def count_shares(plan: Plan) -> tuple[Share, ...]:
     """What the plan does, without what stays as it is."""
     return tuple(
         Share(look, plan.counts[operation.value])
-        for operation, look in OBJECT_LOOKS.items()
+        for operation, look in OBJECT_STYLES.items()
         if operation is not Operation.UNCHANGED and plan.counts.get(operation.value)
     )
 
@@ -94,7 +94,7 @@ def with_latest_plan(reviews: QuerySet[Review]) -> QuerySet[Review]:
 
 def _state(review: Review, plan: Plan | None, run: ApplyRun | None) -> str:
     if run is not None:
-        return str(STATE_LOOKS[RunState(run.state)].word)
+        return str(STATE_STYLES[RunState(run.state)].word)
     if plan is not None and review.state == ReviewState.OPEN and plan.state != PlanState.COMPLETE:
         return str(PlanState(plan.state).label)
     return str(ReviewState(review.state).label)

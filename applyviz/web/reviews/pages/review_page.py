@@ -14,30 +14,30 @@ from django.utils.translation import ngettext
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Hazard, Severity
+from applyviz.engine.risks.model import Risk, RiskLevel
 from applyviz.records.enums import PlanState, RunState
 from applyviz.records.models import ApplyRun, Comment, ObjectChange, Plan
-from applyviz.web.components.badges import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS
-from applyviz.web.components.notices import Fact, Notice, Progress
+from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES
+from applyviz.web.components.notices import Notice, PlanFact, Progress
 from applyviz.web.components.object_links import link_change, link_object
-from applyviz.web.components.phrases import say_hazard, title_kind
+from applyviz.web.components.phrases import describe_risk, title_kind
 from applyviz.web.reviews.pages.acknowledgments import present_acts, present_plan_acts
-from applyviz.web.reviews.pages.approval_state import find_standing
+from applyviz.web.reviews.pages.approval_state import find_approval_state
 from applyviz.web.reviews.pages.available_actions import NextActs, present_next_acts
-from applyviz.web.reviews.pages.comments import Talk, present_object_talk, present_review_talk
+from applyviz.web.reviews.pages.comments import CommentThread, present_object_talk, present_review_talk
 from applyviz.web.reviews.pages.comparison import present_replan_notice
 from applyviz.web.reviews.pages.external_apply import Watch, present_watch
 from applyviz.web.reviews.pages.object_groups import draw_picture
-from applyviz.web.reviews.pages.object_list import ListChoice, ObjectList, Whereabouts, present_list
-from applyviz.web.reviews.pages.plan_overview import Reading, list_rows, read_for_reader
+from applyviz.web.reviews.pages.object_list import ListChoice, ObjectIndex, ObjectList, present_list
+from applyviz.web.reviews.pages.plan_overview import PlanOverview, list_rows, read_for_reader
 from applyviz.web.reviews.pages.plan_summary import present_impact, present_sentence
 from applyviz.web.reviews.pages.revert import present_undo
-from applyviz.web.reviews.pages.review_header import present_deck
-from applyviz.web.reviews.pages.review_parts import Brief, Deck
-from applyviz.web.reviews.pages.risks import list_dangers
+from applyviz.web.reviews.pages.review_header import present_header
+from applyviz.web.reviews.pages.review_parts import Brief, ReviewHeader
+from applyviz.web.reviews.pages.risks import list_high_risks
 from applyviz.web.reviews.pane.field_schema import FieldSchema, present_schema, with_past
 from applyviz.web.reviews.pane.object_pane import Pane, PaneChoice, present_pane
-from applyviz.web.reviews.pane.resolutions import is_edited, present_settlement
+from applyviz.web.reviews.pane.resolutions import is_edited, present_conflicts
 from applyviz.web.runs.pages.approval_summary import list_notices
 from applyviz.web.settings.pages.policies import describe_demand
 from applyviz.workflow import worker_requests
@@ -55,12 +55,12 @@ from applyviz.workflow.policies.risks import PlanRisk, gather_risks
 class ReviewPage:
     """Everything that the page prints."""
 
-    deck: Deck
+    header_line: ReviewHeader
     brief: Brief
     listing: ObjectList
     pane: Pane | None
-    talk: Talk
-    object_talk: Talk | None
+    thread: CommentThread
+    object_talk: CommentThread | None
     progress: Progress | None
     poll_url: str
     events_url: str
@@ -100,14 +100,14 @@ def _find_run(plan: Plan) -> ApplyRun | None:
 def _certainty(changes: Sequence[ObjectChange]) -> str:
     counts: dict[str, int] = {}
     for change in changes:
-        word = str(CERTAINTY_LOOKS[engine.Certainty(change.certainty)].word)
+        word = str(CERTAINTY_STYLES[engine.Certainty(change.certainty)].word)
         counts[word] = counts.get(word, 0) + 1
     if len(counts) == 1:
         return next(iter(counts))
     return ", ".join(f"{number} {word}" for word, number in sorted(counts.items(), key=lambda pair: -pair[1]))
 
 
-def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -> tuple[Fact, ...]:
+def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -> tuple[PlanFact, ...]:
     review = plan.review
     ticket = review.ticket
     url = ticket if ticket.startswith("https://") else ""
@@ -115,17 +115,17 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -
     asked = "; ".join(describe_demand(need.demand) for need in found.needs) or _("no approval")
     record_url = reverse("reviews:show-record", args=[review.number, plan.number])
     facts = [
-        Fact(_("by"), review.author.get_username()),
-        Fact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
-        Fact(_("source"), plan.revision.digest[:12], is_code=True),
-        Fact(_("to compare"), _("a file"), url=f"{record_url}#compare-file"),
-        Fact(_("planned"), date_format(made, "j M Y H:i T")),
-        Fact(_("results"), _certainty(changes)) if changes else None,
-        Fact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
-        Fact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
-        Fact(_("approvals required"), asked) if plan.policy_version else None,
-        Fact(_("Print"), _("Print"), url=record_url),
-        Fact(_("download"), _("requests (.zip)"), url=_requests_url(plan))
+        PlanFact(_("by"), review.author.get_username()),
+        PlanFact(_("for"), ticket, url=url, is_external=bool(url)) if ticket else None,
+        PlanFact(_("source"), plan.revision.digest[:12], is_code=True),
+        PlanFact(_("to compare"), _("a file"), url=f"{record_url}#compare-file"),
+        PlanFact(_("planned"), date_format(made, "j M Y H:i T")),
+        PlanFact(_("results"), _certainty(changes)) if changes else None,
+        PlanFact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
+        PlanFact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
+        PlanFact(_("approvals required"), asked) if plan.policy_version else None,
+        PlanFact(_("Print"), _("Print"), url=record_url),
+        PlanFact(_("download"), _("requests (.zip)"), url=_requests_url(plan))
         if plan.state == PlanState.COMPLETE
         else None,
     ]
@@ -142,11 +142,11 @@ def _present_problems(plan: Plan) -> Notice:
         text = ngettext("%(count)d document could not be read", "%(count)d documents could not be read", count)
     else:
         text = ngettext("%(count)d problem while planning", "%(count)d problems while planning", count)
-    return Notice(OBJECT_LOOKS[Operation.ERROR], text % {"count": count}, lines=lines, anchor="problems")
+    return Notice(OBJECT_STYLES[Operation.ERROR], text % {"count": count}, lines=lines, anchor="problems")
 
 
 def _present_notices(plan: Plan, run: ApplyRun | None) -> tuple[Notice, ...]:
-    loud, soft = OBJECT_LOOKS[Operation.ERROR], OBJECT_LOOKS[Operation.REFUSED]
+    loud, soft = OBJECT_STYLES[Operation.ERROR], OBJECT_STYLES[Operation.BLOCKED]
     notices = []
     latest = plan.review.latest_plan
     if latest is not None and latest.number > plan.number:
@@ -179,12 +179,12 @@ def _present_plan_risks(plan: Plan, risks: Sequence[PlanRisk], person: Person) -
     acts = present_plan_acts(plan, person) if of_plan else {}
     return tuple(
         Notice(
-            SEVERITY_LOOKS[risk.level],
+            LEVEL_STYLES[risk.level],
             title_kind(risk.kind),
-            say_hazard(
-                Hazard(risk.kind, risk.level, facts={"count": str(len(risk.positions)), "limit": str(risk.limit)})
+            describe_risk(
+                Risk(risk.kind, risk.level, facts={"count": str(len(risk.positions)), "limit": str(risk.limit)})
             ),
-            anchor=f"hazard-{risk.kind.value}",
+            anchor=f"risk-{risk.kind.value}",
             act=acts.get(risk.kind),
         )
         for risk in of_plan
@@ -200,7 +200,7 @@ def _present_brief(
     return Brief(
         sentence=present_sentence(plan),
         impact=present_impact(plan),
-        dangers=list_dangers(changes, risks, url_of=url_of) if is_complete else (),
+        high_risks=list_high_risks(changes, risks, url_of=url_of) if is_complete else (),
         notices=(*_present_notices(plan, run), *_present_plan_risks(plan, risks, person)),
         why=plan.review.reason,
         facts=_present_facts(plan, changes, found),
@@ -238,12 +238,12 @@ def present_field_schema(plan: Plan, position: int, index: int, *, for_user: Per
     return with_past(about, reason.owners_before, field_facts.list_past(plan, row, reason.path), you=you)
 
 
-def read_change(plan: Plan, position: int) -> engine.ObjectChange:
+def read_change(plan: Plan, position: int) -> engine.PlannedObject:
     """One object of a plan as it is shown."""
     return view_of(plan).read(_get_row(plan, position))
 
 
-def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice: PaneChoice, person: Person) -> Pane:
+def _present_pane(plan: Plan, position: int, change: engine.PlannedObject, choice: PaneChoice, person: Person) -> Pane:
     return present_pane(
         change,
         options=options_from_json(plan.options),
@@ -262,15 +262,15 @@ def _present_pane(plan: Plan, position: int, change: engine.ObjectChange, choice
         field_url_of=lambda index: reverse(
             "reviews:show-field", args=[plan.review.number, plan.number, position, index]
         ),
-        settlement=present_settlement(plan, person, position, change),
+        settlement=present_conflicts(plan, person, position, change),
         acts=present_acts(plan, person, position, change),
         life_url=link_object(plan.target.cluster.slug, *change.ref.key),
     )
 
 
 def _present_talk(
-    plan: Plan, position: int, change: engine.ObjectChange, said: Sequence[Comment], person: Person
-) -> Talk:
+    plan: Plan, position: int, change: engine.PlannedObject, said: Sequence[Comment], person: Person
+) -> CommentThread:
     return present_object_talk(plan, said, change, position, url=link_change(plan, position), for_user=person)
 
 
@@ -292,29 +292,29 @@ def present_switch(
     change = read_change(plan, row.position)
     viewed = viewed_objects.list_viewed(plan, by=for_user)
     to_view = sum(number for operation, number in plan.counts.items() if operation != Operation.UNCHANGED)
-    is_freed = is_first and row.worst_hazard == Severity.DANGER
+    is_freed = is_first and row.highest_risk == RiskLevel.HIGH
     return {
         "pane": _present_pane(plan, row.position, change, choice, for_user),
         "object_talk": _present_talk(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
         "viewed": len(viewed),
         "to_view": to_view,
-        "deck": _present_deck(plan, for_user) if is_freed else None,
+        "deck": _present_header(plan, for_user) if is_freed else None,
     }
 
 
-def _present_deck(plan: Plan, person: Person) -> Deck:
+def _present_header(plan: Plan, person: Person) -> ReviewHeader:
     found, run = quorum.count_quorum(plan), _find_run(plan)
-    standing = find_standing(
+    standing = find_approval_state(
         plan, person, _list_rows(plan), found, present_next_acts(plan, found, run, for_user=person)
     )
-    return present_deck(plan, options_from_json(plan.options), standing, run)
+    return present_header(plan, options_from_json(plan.options), standing, run)
 
 
 def _list(
     plan: Plan,
     changes: Sequence[ObjectChange],
     listed: ListChoice,
-    reading: Reading,
+    reading: PlanOverview,
     current: int | None,
     viewed: frozenset[str],
 ) -> ObjectList:
@@ -326,14 +326,14 @@ def _list(
         url_of=_link_objects(plan),
         current=current,
         viewed=viewed | {viewed_objects.name_object(chosen)} if chosen else viewed,
-        where=Whereabouts(reading.hazards, reading.managers, reading.same),
+        where=ObjectIndex(reading.risks, reading.managers, reading.same),
     )
 
 
 def present_listing(plan: Plan, listed: ListChoice, *, for_user: Person, current: int | None = None) -> ObjectList:
     """The object list alone, as the reader narrowed it."""
     changes = _list_rows(plan)
-    reading = read_for_reader(plan) if plan.state == PlanState.COMPLETE else Reading()
+    reading = read_for_reader(plan) if plan.state == PlanState.COMPLETE else PlanOverview()
     return _list(plan, changes, listed, reading, current, viewed_objects.list_viewed(plan, by=for_user))
 
 
@@ -350,7 +350,7 @@ def present_page(
     options = options_from_json(plan.options)
     changes = _list_rows(plan)
     is_complete = plan.state == PlanState.COMPLETE
-    reading = read_for_reader(plan) if is_complete else Reading()
+    reading = read_for_reader(plan) if is_complete else PlanOverview()
     listed, viewed = listed or ListChoice(), viewed_objects.list_viewed(plan, by=for_user)
     url_of = _link_objects(plan)
     if position is None and is_complete:
@@ -362,13 +362,13 @@ def present_page(
     shown = position if not is_open else None
     change = None if shown is None else read_change(plan, shown)
     return ReviewPage(
-        deck=present_deck(plan, options, find_standing(plan, for_user, changes, found, acts), run),
+        header_line=present_header(plan, options, find_approval_state(plan, for_user, changes, found, acts), run),
         brief=_present_brief(plan, changes, run, found, for_user),
         listing=_list(plan, changes, listed, reading, position, viewed),
         pane=_present_pane(plan, shown, change, replace(choice or PaneChoice(), keep=listed.query), for_user)
         if shown is not None and change is not None
         else None,
-        talk=present_review_talk(plan, said, changes, url_of=url_of, for_user=for_user),
+        thread=present_review_talk(plan, said, changes, url_of=url_of, for_user=for_user),
         object_talk=_present_talk(plan, shown, change, said, for_user)
         if shown is not None and change is not None
         else None,

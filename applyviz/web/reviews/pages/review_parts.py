@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from applyviz.web.components.notices import Fact, Notice, Text
+from applyviz.web.components.notices import Notice, PlanFact, Text
 from applyviz.web.reviews.pages.object_groups import KindRow
-from applyviz.web.reviews.pages.risks import Danger
+from applyviz.web.reviews.pages.risks import HighRisk
 
 
 class StepState(StrEnum):
@@ -26,7 +26,7 @@ _GLYPHS = {StepState.DONE: "✓", StepState.NOW: "▸", StepState.NEXT: "○", S
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HeaderStep:
     """One step of the track, with who is next or what blocks."""
 
     word: Text
@@ -63,7 +63,7 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
-class Deck:
+class ReviewHeader:
     """The sticky line."""
 
     title: str
@@ -72,10 +72,10 @@ class Deck:
     target: str
     mode: Text
     manager: str
-    track: tuple[Step, ...]
+    track: tuple[HeaderStep, ...]
     action: Button
     digest: str = ""
-    glass_url: str = ""
+    emergency_url: str = ""
     identity: str = ""
 
 
@@ -85,13 +85,13 @@ class Brief:
 
     sentence: Text = ""
     impact: tuple[Text, ...] = ()
-    dangers: tuple[Danger, ...] = ()
+    high_risks: tuple[HighRisk, ...] = ()
     notices: tuple[Notice, ...] = ()
     why: str = ""
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[PlanFact, ...] = ()
     picture: tuple[KindRow, ...] = ()
 
     @property
-    def has_danger(self) -> bool:
+    def has_high_risk(self) -> bool:
         """Whether an object in the picture is marked."""
-        return any(cell.has_hazard for row in self.picture for cell in row.cells)
+        return any(cell.has_risk for row in self.picture for cell in row.cells)

@@ -13,17 +13,17 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import Operation
-from applyviz.engine.risks.model import Severity
+from applyviz.engine.risks.model import RiskLevel
 from applyviz.engine.risks.sentences import title
 from applyviz.records.models import ObjectChange
-from applyviz.web.components.badges import OBJECT_LOOKS, SEVERITY_LOOKS, Look
+from applyviz.web.components.badges import LEVEL_STYLES, OBJECT_STYLES, Appearance
 from applyviz.workflow.policies.risks import PlanRisk
 
 NAMED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class DangerObject:
+class RiskObject:
     """One object that has a risk."""
 
     name: str
@@ -32,12 +32,12 @@ class DangerObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Danger:
+class HighRisk:
     """One risk and its objects, in the order of the plan."""
 
-    look: Look
+    look: Appearance
     title: str | Promise
-    objects: tuple[DangerObject, ...]
+    objects: tuple[RiskObject, ...]
 
     @property
     def url(self) -> str:
@@ -60,26 +60,26 @@ class Danger:
         return f"{self.title}: {', '.join(one.name for one in self.objects)}"
 
 
-def list_dangers(
+def list_high_risks(
     changes: Sequence[ObjectChange], risks: Iterable[PlanRisk], *, url_of: Callable[[int], str]
-) -> tuple[Danger, ...]:
+) -> tuple[HighRisk, ...]:
     """The high and medium risks of a complete plan, the worst first, and the objects that are blocked."""
     by_position = {change.position: change for change in changes}
-    blocked = tuple(c.position for c in changes if c.operation == Operation.REFUSED)
-    rows: list[tuple[Look, str, tuple[int, ...]]] = [
-        (SEVERITY_LOOKS[risk.level], _(title(risk.kind, risk.level)), risk.positions)
+    blocked = tuple(c.position for c in changes if c.operation == Operation.BLOCKED)
+    rows: list[tuple[Appearance, str, tuple[int, ...]]] = [
+        (LEVEL_STYLES[risk.level], _(title(risk.kind, risk.level)), risk.positions)
         for risk in risks
-        if risk.level is not Severity.INFO
+        if risk.level is not RiskLevel.INFO
     ]
     if blocked:
-        rows.append((OBJECT_LOOKS[Operation.REFUSED], _("Blocked by conflict"), blocked))
-    loud = SEVERITY_LOOKS[Severity.DANGER]
+        rows.append((OBJECT_STYLES[Operation.BLOCKED], _("Blocked by conflict"), blocked))
+    loud = LEVEL_STYLES[RiskLevel.HIGH]
     rows.sort(key=lambda row: row[0] is not loud)
     return tuple(
-        Danger(
+        HighRisk(
             look,
             words,
-            tuple(DangerObject(c.name, c.kind, url_of(c.position)) for c in (by_position[p] for p in positions)),
+            tuple(RiskObject(c.name, c.kind, url_of(c.position)) for c in (by_position[p] for p in positions)),
         )
         for look, words, positions in rows
     )

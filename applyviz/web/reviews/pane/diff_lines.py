@@ -16,11 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from applyviz.engine.diff.text import DiffLine, Fold, diff_lines, fold_rows, unify_rows
-from applyviz.engine.diff.text import DiffRow as PairedRow
+from applyviz.engine.diff.text import TextDiffRow as PairedRow
 from applyviz.engine.diff.words import Part
 from applyviz.engine.objects.paths import FieldPath
 from applyviz.engine.objects.values import JSONValue
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.schema.builtin import bundled
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, LONGEST, SHORT
@@ -89,7 +89,7 @@ def _quiet(obj: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return kept
 
 
-def _read_gutter(change: ObjectChange, you: str) -> _Gutter:
+def _read_gutter(change: PlannedObject, you: str) -> _Gutter:
     owners = {r.path: present_owners(r.owners_after or r.owners_before, you=you) for r in change.fields}
     return _Gutter(owners, {r.path: r.position.line for r in change.fields if r.position.line})
 
@@ -149,7 +149,7 @@ class DiffPage:
 
 
 def present_diff(
-    change: ObjectChange, *, you: str, is_split: bool, has_noise: bool, is_raw: bool = False, start: int = 1
+    change: PlannedObject, *, you: str, is_split: bool, has_noise: bool, is_raw: bool = False, start: int = 1
 ) -> DiffPage:
     """A page of the rows of an object; empty when nothing differs.
 

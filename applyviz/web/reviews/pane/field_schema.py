@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, render_path
 from applyviz.engine.schema.model import ListType, MapType
-from applyviz.web.components.badges import FIELD_LOOKS, Look
+from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import Shown, find_value, show_value
 from applyviz.workflow.live.field_details import FieldFacts, PastMove
@@ -42,7 +42,7 @@ class PastRow:
     run_number: int
     url: str
     by: str
-    look: Look
+    look: Appearance
     before: Shown | None
     after: Shown | None
     owners_before: tuple[OwnerChip, ...]
@@ -105,7 +105,7 @@ def _present_past(move: PastMove, you: str) -> PastRow:
         run_number=move.run_number,
         url=reverse("runs:show-result", args=[move.run_number, move.position]),
         by=move.by,
-        look=FIELD_LOOKS[move.reason.operation],
+        look=FIELD_STYLES[move.reason.operation],
         before=show_value(find_value(versions.live, path)),
         after=show_value(find_value(versions.after, path)),
         owners_before=present_owners(move.reason.owners_before, you=you),

@@ -20,16 +20,16 @@ from applyviz.engine.explain.reasons import FieldOperation, FieldReason, Reason
 from applyviz.engine.objects import paths
 from applyviz.engine.objects.owners import Owner
 from applyviz.engine.objects.paths import FieldPath, PathElement, element_value, render_path
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyMode
 from applyviz.engine.schema.builtin import bundled
-from applyviz.web.components.badges import FIELD_LOOKS, Look
+from applyviz.web.components.badges import FIELD_STYLES, Appearance
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, find_value, show_value
 from applyviz.web.reviews.pane import field_marks
 from applyviz.web.reviews.pane.blocked_removals import ReleaseRow
 from applyviz.web.reviews.pane.diff_lines import DiffRow, diff_values
-from applyviz.web.reviews.pane.resolutions import NOTHING, Dispute, Settlement
+from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage, ConflictRow
 
 
 class FieldFilter(StrEnum):
@@ -100,7 +100,7 @@ class FieldRow:
     index: int
     label: str
     path: str
-    look: Look
+    look: Appearance
     live: Shown | None
     after: Shown | None
     is_changed: bool
@@ -115,7 +115,7 @@ class FieldRow:
     position: str
     about_url: str
     lines: tuple[DiffRow, ...] = ()
-    dispute: Dispute | None = None
+    conflict_row: ConflictRow | None = None
     release: ReleaseRow | None = None
     is_decided: bool = False
     can_ignore: bool = False
@@ -133,7 +133,7 @@ class FieldRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FieldSection:
     """Rows that share a path; `path` is empty for rows that share none."""
 
     path: str
@@ -178,7 +178,7 @@ def _is_named_by(path: FieldPath, held: Counter[FieldPath]) -> bool:
     return path[-1][2:] in element_value(path[-2])
 
 
-def _falls_back(change: ObjectChange, reason: FieldReason, chosen: FieldFilter) -> bool:
+def _falls_back(change: PlannedObject, reason: FieldReason, chosen: FieldFilter) -> bool:
     """Whether a default takes the place of a live value: that is a change, not the filling of a gap."""
     return (
         chosen is FieldFilter.CHANGES
@@ -187,13 +187,13 @@ def _falls_back(change: ObjectChange, reason: FieldReason, chosen: FieldFilter) 
     )
 
 
-def _is_identity(change: ObjectChange, reason: FieldReason) -> bool:
+def _is_identity(change: PlannedObject, reason: FieldReason) -> bool:
     """Whether a field only says which object is created or deleted: its own name tells that, and it is no change."""
     is_there_throughout = change.versions.live is not None and change.versions.after is not None
     return reason.path in _IDENTITY and not is_there_throughout
 
 
-def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
+def select_reasons(change: PlannedObject, chosen: FieldFilter) -> list[tuple[int, FieldReason]]:
     """The reasons that a filter leaves, each with its place in the change; all counts of pages are theirs."""
     shown = _SHOWN_BY[chosen]
     found = [(n, r) for n, r in enumerate(change.fields) if r.operation in shown or _falls_back(change, r, chosen)]
@@ -207,7 +207,7 @@ def select_reasons(change: ObjectChange, chosen: FieldFilter) -> list[tuple[int,
     ]
 
 
-def present_filters(change: ObjectChange, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
+def present_filters(change: PlannedObject, chosen: FieldFilter) -> tuple[FilterChoice, ...]:
     """All filters with their counts."""
     return tuple(
         FilterChoice(f.value, FILTER_WORDS[f], len(select_reasons(change, f)), f is chosen) for f in FieldFilter
@@ -249,7 +249,7 @@ def _only_row(place: _Place, path: FieldPath) -> list[tuple[FieldPath, int, Fiel
 
 
 def present_sections(
-    change: ObjectChange,
+    change: PlannedObject,
     *,
     mode: ApplyMode,
     you: str,
@@ -258,8 +258,8 @@ def present_sections(
     url_of: Callable[[int], str],
     start: int = 0,
     limit: int | None = None,
-    settlement: Settlement = NOTHING,
-) -> tuple[Section, ...]:
+    settlement: ConflictPage = NOTHING,
+) -> tuple[FieldSection, ...]:
     """The rows of one object under the paths they share; `explain` gives the sentence of a reason.
 
     - `start` and `limit` cut a page out of the rows.
@@ -282,11 +282,11 @@ def present_sections(
             )
             for below, index, reason in found
         )
-        sections.append(Section(render_short(path), rows))
+        sections.append(FieldSection(render_short(path), rows))
     return tuple(sections)
 
 
-def _present_marks(change: ObjectChange, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:
+def _present_marks(change: PlannedObject, reason: FieldReason, mode: ApplyMode, you: str) -> field_marks.Marks:
     versions = change.versions
     manifest, live, after = (find_value(v, reason.path) for v in (versions.manifest, versions.live, versions.after))
     is_equal = _find_equality(change, reason)
@@ -296,7 +296,7 @@ def _present_marks(change: ObjectChange, reason: FieldReason, mode: ApplyMode, y
     return field_marks.compare_owned(_is_yours(reason.owners_before, you), manifest, live, after, is_equal)
 
 
-def _find_equality(change: ObjectChange, reason: FieldReason) -> field_marks.Equality:
+def _find_equality(change: PlannedObject, reason: FieldReason) -> field_marks.Equality:
     """When two values of the field are the same: quantities of one amount are, where the schema has quantities."""
     kind = bundled().find_kind(change.ref.gvk)
     return partial(is_same_at, kind.root if kind else None, reason.path)
@@ -307,7 +307,7 @@ def _is_yours(owners: tuple[Owner, ...], you: str) -> bool:
 
 
 def _name_versions(
-    change: ObjectChange, reason: FieldReason, found: field_marks.Marks, mode: ApplyMode
+    change: PlannedObject, reason: FieldReason, found: field_marks.Marks, mode: ApplyMode
 ) -> tuple[NamedValue, ...]:
     versions = change.versions
     objects = (versions.last_applied, versions.manifest, versions.live, versions.after)
@@ -319,7 +319,7 @@ def _name_versions(
 
 
 def present_field(
-    change: ObjectChange,
+    change: PlannedObject,
     index: int,
     reason: FieldReason,
     *,
@@ -328,7 +328,7 @@ def present_field(
     you: str,
     explain: Callable[[FieldReason], str],
     url_of: Callable[[int], str],
-    settlement: Settlement = NOTHING,
+    settlement: ConflictPage = NOTHING,
 ) -> FieldRow:
     """One row, with everything that opening it shows."""
     live, after = find_value(change.versions.live, reason.path), find_value(change.versions.after, reason.path)
@@ -341,7 +341,7 @@ def present_field(
         index=index,
         label=label,
         path=path,
-        look=FIELD_LOOKS[reason.operation],
+        look=FIELD_STYLES[reason.operation],
         live=show_value(live),
         after=show_value(after),
         is_changed=not is_same,
@@ -355,7 +355,7 @@ def present_field(
         conflicts=tuple(c.message for c in change.conflicts if c.path == reason.path),
         position=str(reason.position) if reason.position.line else "",
         about_url=url_of(index),
-        dispute=settlement.disputes.get(path),
+        conflict_row=settlement.conflict_rows.get(path),
         release=settlement.releases.get(path),
         is_decided=path in settlement.decided_paths,
         can_ignore=not is_same and not reason.position.line,

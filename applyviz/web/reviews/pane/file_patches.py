@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from applyviz.engine.planning.conflicts.file_edits import FilePatch
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 
 
-def find_patch(change: ObjectChange, of: str, place: int, way: int) -> FilePatch | None:
+def find_patch(change: PlannedObject, of: str, place: int, way: int) -> FilePatch | None:
     """The patch; `way` counts the ways of an open field from 1. None when there is none."""
     if of == "all":
         return change.patch

@@ -15,14 +15,14 @@ from django.utils.translation import gettext
 from applyviz.engine.diff.masking import is_masked
 from applyviz.engine.objects.exchange import APPLY_PATCH, Request
 from applyviz.engine.objects.values import JSONValue, is_same_json
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.planning.simulation.kubectl import list_kubectl_writes
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.model import Resource
 from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pane.diff_lines import diff_bodies
-from applyviz.web.reviews.pane.requests import Beside, RequestRow, Text, Words, present_request
+from applyviz.web.reviews.pane.requests import RequestRow, SideBySide, Text, Words, present_request
 
 NAME = "kubectl.sh"
 
@@ -40,7 +40,7 @@ class KubectlRow:
     writes: tuple[RequestRow, ...] = ()
 
 
-def _find_resource(change: ObjectChange) -> Resource | None:
+def _find_resource(change: PlannedObject) -> Resource | None:
     """How the kind is addressed; of a custom resource its request tells."""
     known = bundled().find_resource(change.ref.gvk)
     if known is not None:
@@ -61,16 +61,18 @@ def unbind(request: Request) -> JSONValue:
     kept = {k: v for k, v in body.items() if k != "preconditions"}
     metadata = body.get("metadata")
     if isinstance(metadata, Mapping):
-        bound = {hole.path[-1][2:] for hole in request.holes} | ({"resourceVersion"} if not request.holes else set())
+        bound = {placeholder.path[-1][2:] for placeholder in request.placeholders} | (
+            {"resourceVersion"} if not request.placeholders else set()
+        )
         left = {k: v for k, v in metadata.items() if k not in bound}
         kept = {**kept, "metadata": left} if left else {k: v for k, v in kept.items() if k != "metadata"}
     return kept
 
 
-def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
+def _compare(planned: Request, sent: Request, *, is_edited: bool) -> SideBySide:
     says: list[Words] = []
-    if planned.holes:
-        bound = " · ".join(hole.rule for hole in planned.holes)
+    if planned.placeholders:
+        bound = " · ".join(placeholder.rule for placeholder in planned.placeholders)
         says.append(gettext("The plan adds preconditions from the live object (%(fields)s).") % {"fields": bound})
     elif not is_same_json(planned.body, sent.body) and is_same_json(unbind(planned), unbind(sent)):
         says.append(gettext("The plan adds the precondition that the object does not exist."))
@@ -85,11 +87,11 @@ def _compare(planned: Request, sent: Request, *, is_edited: bool) -> Beside:
     lines = () if is_same_json(old, new) else diff_bodies(old, new)
     if lines and is_edited:
         says.append(gettext("Resolutions edited this body; kubectl sends the file unchanged."))
-    return Beside(not says and not lines, tuple(says), lines)
+    return SideBySide(not says and not lines, tuple(says), lines)
 
 
 def present_requests(
-    change: ObjectChange,
+    change: PlannedObject,
     options: ApplyOptions,
     *,
     is_edited: bool = False,
@@ -116,7 +118,7 @@ def present_requests(
     return rows, _present_kubectl(change, options, sent, len(planned), more, file_url_of)
 
 
-def _differ(change: ObjectChange, sent: tuple[Request, ...] | None, planned: int) -> Iterator[Words]:
+def _differ(change: PlannedObject, sent: tuple[Request, ...] | None, planned: int) -> Iterator[Words]:
     if any(request.method == "DELETE" for request in change.requests):
         yield gettext("This plan deletes the object. kubectl only does that with --prune.")
     elif sent is None:
@@ -125,7 +127,7 @@ def _differ(change: ObjectChange, sent: tuple[Request, ...] | None, planned: int
         yield gettext("kubectl sends fewer requests than the plan.")
 
 
-def write_command(change: ObjectChange, options: ApplyOptions) -> str:
+def write_command(change: PlannedObject, options: ApplyOptions) -> str:
     """The kubectl command with its manifest; "" when a value of it is masked or there is no manifest."""
     manifest = change.versions.manifest
     if manifest is None or is_masked(manifest):
@@ -144,7 +146,7 @@ def write_command(change: ObjectChange, options: ApplyOptions) -> str:
 
 
 def _present_kubectl(
-    change: ObjectChange,
+    change: PlannedObject,
     options: ApplyOptions,
     sent: tuple[Request, ...] | None,
     planned: int,

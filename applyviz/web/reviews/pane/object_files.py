@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.web.components.values import render_yaml
 from applyviz.web.reviews.pane.kubectl import NAME, write_command
@@ -17,7 +17,7 @@ from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS
 _REQUEST = re.compile(r"request-([1-9]\d{0,3})\.(yaml|sh)")
 
 
-def render_file(change: ObjectChange, options: ApplyOptions, name: str) -> str:
+def render_file(change: PlannedObject, options: ApplyOptions, name: str) -> str:
     """The text of a file by its name; "" when there is none of that name."""
     if name == NAME:
         return write_command(change, options)
@@ -33,7 +33,7 @@ def render_file(change: ObjectChange, options: ApplyOptions, name: str) -> str:
     return "" if obj is None else render_yaml(obj)
 
 
-def name_file(change: ObjectChange, name: str) -> str:
+def name_file(change: PlannedObject, name: str) -> str:
     """How a file is called where it is kept: kind, name of the object, and what it holds."""
     text = f"{change.ref.gvk.kind}-{change.ref.name}-{name}".lower()
     return re.sub(r"[^0-9a-z._-]+", "-", text)[:200]

@@ -14,21 +14,21 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from applyviz.engine.planning.conflicts.server_errors import Complaint
-from applyviz.engine.planning.model.plan import ObjectChange, Operation
+from applyviz.engine.planning.conflicts.server_errors import ServerError
+from applyviz.engine.planning.model.plan import Operation, PlannedObject
 from applyviz.engine.planning.objects.change_builder import REJECTED
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
-from applyviz.engine.risks.model import Hazard, HazardKind, Severity
-from applyviz.web.components.badges import CERTAINTY_LOOKS, OBJECT_LOOKS, SEVERITY_LOOKS, Look
-from applyviz.web.components.notices import HazardAct, Notice
-from applyviz.web.components.phrases import ORIGINS, name_method, say_certainty, say_hazard, say_reason, title_hazard
+from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
+from applyviz.web.components.badges import CERTAINTY_STYLES, LEVEL_STYLES, OBJECT_STYLES, Appearance
+from applyviz.web.components.notices import AcknowledgeAction, Notice
+from applyviz.web.components.phrases import ORIGINS, describe_risk, name_method, say_certainty, say_reason, title_risk
 from applyviz.web.reviews.pane import fields
 from applyviz.web.reviews.pane.diff_lines import DiffPage, present_diff
-from applyviz.web.reviews.pane.fields import FieldFilter, FilterChoice, Section
+from applyviz.web.reviews.pane.fields import FieldFilter, FieldSection, FilterChoice
 from applyviz.web.reviews.pane.kubectl import KubectlRow, present_requests
 from applyviz.web.reviews.pane.ownership_columns import Lane, present_lanes
 from applyviz.web.reviews.pane.requests import RequestRow
-from applyviz.web.reviews.pane.resolutions import NOTHING, Settlement
+from applyviz.web.reviews.pane.resolutions import NOTHING, ConflictPage
 from applyviz.web.reviews.pane.yaml_document import VERSION_WORDS, Document, present_document
 
 Text = str | Promise
@@ -92,10 +92,10 @@ class Pane:
     name: str
     kind: str
     namespace: str
-    look: Look
+    look: Appearance
     position: str
     method: str
-    certainty: Look
+    certainty: Appearance
     certainty_reason: str
     schema_origin: str
     notices: tuple[Notice, ...]
@@ -103,12 +103,12 @@ class Pane:
     url: str
     template: str
     is_server_side: bool
-    deciding: Settlement = NOTHING
+    deciding: ConflictPage = NOTHING
     life_url: str = ""
     keep: str = ""
     kept: tuple[tuple[str, str], ...] = ()
     filters: tuple[FilterChoice, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[FieldSection, ...] = ()
     show: str = ""
     is_aligned: bool = False
     first_field: int = 0
@@ -151,25 +151,23 @@ class PaneChoice:
     manager_url_of: Callable[[str], str] | None = None
 
 
-def _where(change: ObjectChange) -> str:
+def _where(change: PlannedObject) -> str:
     if not change.position.line:
         return change.position.file
     end = f"–{change.end_line}" if change.end_line > change.position.line else ""  # noqa: RUF001 a range
     return f"{change.position.file}:{change.position.line}{end}"
 
 
-def _present_hazards(hazards: tuple[Hazard, ...], acts: Mapping[HazardKind, HazardAct]) -> Iterator[Notice]:
-    kinds: dict[tuple[HazardKind, Severity, str], list[str]] = {}
-    for hazard in hazards:
-        kinds.setdefault((hazard.kind, hazard.severity, title_hazard(hazard)), []).append(say_hazard(hazard))
-    for (kind, severity, title), texts in kinds.items():
+def _present_risks(risks: tuple[Risk, ...], acts: Mapping[RiskKind, AcknowledgeAction]) -> Iterator[Notice]:
+    kinds: dict[tuple[RiskKind, RiskLevel, str], list[str]] = {}
+    for risk in risks:
+        kinds.setdefault((risk.kind, risk.level, title_risk(risk)), []).append(describe_risk(risk))
+    for (kind, level, title), texts in kinds.items():
         one, more = (texts[0], ()) if len(texts) == 1 else ("", tuple(texts))
-        yield Notice(
-            SEVERITY_LOOKS[severity], title, one, lines=more, anchor=f"hazard-{kind.value}", act=acts.get(kind)
-        )
+        yield Notice(LEVEL_STYLES[level], title, one, lines=more, anchor=f"risk-{kind.value}", act=acts.get(kind))
 
 
-def _tell_refusal(change: ObjectChange) -> str:
+def _tell_refusal(change: PlannedObject) -> str:
     """Why nothing of a refused object is written, and how far its decisions are."""
     decided = len({answer.path for answer in change.answers})
     total = len({conflict.path for conflict in change.conflicts} | {answer.path for answer in change.answers})
@@ -182,28 +180,30 @@ def _tell_refusal(change: ObjectChange) -> str:
     )
 
 
-def _tell_complaint(complaint: Complaint) -> str:
+def _tell_complaint(server_error: ServerError) -> str:
     """A problem of one field behind its place in the file."""
-    place = f"{complaint.position}: " if complaint.position.line else ""
-    return f"{place}{complaint.field}: {complaint.message}"
+    place = f"{server_error.position}: " if server_error.position.line else ""
+    return f"{place}{server_error.field}: {server_error.message}"
 
 
-def present_notices(change: ObjectChange, acts: Mapping[HazardKind, HazardAct] | None = None) -> tuple[Notice, ...]:
-    """What must be said of the object before its fields: error, refusal, hazards, warnings."""
+def present_notices(
+    change: PlannedObject, acts: Mapping[RiskKind, AcknowledgeAction] | None = None
+) -> tuple[Notice, ...]:
+    """What must be said of the object before its fields: error, refusal, risks, warnings."""
     notices = []
     if change.error:
         title = _("This object could not be planned")
-        lines = tuple(_tell_complaint(complaint) for complaint in change.complaints)
-        notices.append(Notice(OBJECT_LOOKS[Operation.ERROR], title, change.error, lines=lines))
-    if change.operation is Operation.REFUSED:
-        notices.append(Notice(OBJECT_LOOKS[Operation.REFUSED], _("Conflicts to resolve"), _tell_refusal(change)))
-    notices.extend(_present_hazards(change.hazards, acts or {}))
+        lines = tuple(_tell_complaint(server_error) for server_error in change.server_errors)
+        notices.append(Notice(OBJECT_STYLES[Operation.ERROR], title, change.error, lines=lines))
+    if change.operation is Operation.BLOCKED:
+        notices.append(Notice(OBJECT_STYLES[Operation.BLOCKED], _("Conflicts to resolve"), _tell_refusal(change)))
+    notices.extend(_present_risks(change.risks, acts or {}))
     if change.warnings:
-        notices.append(Notice(SEVERITY_LOOKS[Severity.WARNING], _("Server warnings"), lines=change.warnings))
+        notices.append(Notice(LEVEL_STYLES[RiskLevel.MEDIUM], _("Server warnings"), lines=change.warnings))
     return tuple(notices)
 
 
-def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
+def _link_tabs(change: PlannedObject, choice: PaneChoice, url_of: Callable[[Tab], str]) -> tuple[TabLink, ...]:
     counts = {Tab.REQUESTS: len(change.requests)}
     if change.operation not in (Operation.PRUNE, Operation.ERROR):  # it changes as a whole, or not at all
         counts[Tab.CHANGES] = len(fields.select_reasons(change, FieldFilter.CHANGES))
@@ -211,7 +211,7 @@ def _link_tabs(change: ObjectChange, choice: PaneChoice, url_of: Callable[[Tab],
     return tuple(TabLink(_WORDS[t], url_of(t) + kept, t is choice.tab, counts.get(t)) for t in Tab)
 
 
-def _tell_creation(change: ObjectChange) -> str:
+def _tell_creation(change: PlannedObject) -> str:
     """A creation without a field to show: a Secret may get all of its data from `stringData`."""
     written = (change.versions.manifest or {}).get("stringData")
     if isinstance(written, Mapping) and written:
@@ -219,7 +219,7 @@ def _tell_creation(change: ObjectChange) -> str:
     return _("The object is created. The manifest sets only its name.")
 
 
-def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
+def _empty_text(change: PlannedObject, chosen: FieldFilter) -> str:
     if change.operation is Operation.UNCHANGED and chosen is FieldFilter.CHANGES:
         return _("No changes: the live object already matches the manifest.")
     if change.operation is Operation.PRUNE:
@@ -235,7 +235,7 @@ def _empty_text(change: ObjectChange, chosen: FieldFilter) -> str:
     return _("No fields match this filter.")
 
 
-def _find_field(change: ObjectChange, choice: PaneChoice) -> PaneChoice:
+def _find_field(change: PlannedObject, choice: PaneChoice) -> PaneChoice:
     """The choice that shows the field which an address names, whichever filter and page it is on."""
     if choice.field is None:
         return choice
@@ -247,11 +247,11 @@ def _find_field(change: ObjectChange, choice: PaneChoice) -> PaneChoice:
 
 
 def _fill_changes(
-    change: ObjectChange,
+    change: PlannedObject,
     choice: PaneChoice,
     options: ApplyOptions,
     url_of: Callable[[int], str],
-    settlement: Settlement,
+    settlement: ConflictPage,
 ) -> dict[str, object]:
     choice = _find_field(change, choice)
     filters, start = fields.present_filters(change, choice.show), choice.start - 1
@@ -279,7 +279,7 @@ def _fill_changes(
     }
 
 
-def _fill_yaml(change: ObjectChange, choice: PaneChoice) -> dict[str, object]:
+def _fill_yaml(change: PlannedObject, choice: PaneChoice) -> dict[str, object]:
     objects = {name: getattr(change.versions, name) for name in VERSION_WORDS}
     shown = (
         choice.version if objects.get(choice.version) is not None else next((n for n, o in objects.items() if o), "")
@@ -309,7 +309,7 @@ def _offer_choices(choice: PaneChoice, *, has_inside: bool) -> tuple[DiffChoice,
     return (one, two, noise, raw) if has_inside or choice.is_raw else (one, two, noise)
 
 
-def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
+def _fill_diff(change: PlannedObject, choice: PaneChoice, options: ApplyOptions) -> dict[str, object]:
     diff = present_diff(
         change,
         you=options.field_manager,
@@ -328,11 +328,11 @@ def _fill_diff(change: ObjectChange, choice: PaneChoice, options: ApplyOptions) 
 
 
 def _fill_tab(
-    change: ObjectChange,
+    change: PlannedObject,
     choice: PaneChoice,
     options: ApplyOptions,
     field_url_of: Callable[[int], str],
-    settlement: Settlement,
+    settlement: ConflictPage,
 ) -> dict[str, object]:
     if choice.tab is Tab.CHANGES:
         return _fill_changes(change, choice, options, field_url_of, settlement)
@@ -349,14 +349,14 @@ def _fill_tab(
 
 
 def present_pane(
-    change: ObjectChange,
+    change: PlannedObject,
     *,
     options: ApplyOptions,
     choice: PaneChoice,
     url_of: Callable[[Tab], str],
     field_url_of: Callable[[int], str],
-    settlement: Settlement = NOTHING,
-    acts: Mapping[HazardKind, HazardAct] | None = None,
+    settlement: ConflictPage = NOTHING,
+    acts: Mapping[RiskKind, AcknowledgeAction] | None = None,
     life_url: str = "",
 ) -> Pane:
     """The pane of one object with the chosen tab filled in."""
@@ -364,10 +364,10 @@ def present_pane(
         name=change.ref.name,
         kind=change.ref.gvk.kind,
         namespace=change.ref.namespace,
-        look=OBJECT_LOOKS[change.operation],
+        look=OBJECT_STYLES[change.operation],
         position=_where(change),
         method=name_method(change.method),
-        certainty=CERTAINTY_LOOKS[change.certainty],
+        certainty=CERTAINTY_STYLES[change.certainty],
         certainty_reason=say_certainty(change.certainty_reason),
         schema_origin=str(ORIGINS[change.schema_origin]),
         notices=present_notices(change, acts),

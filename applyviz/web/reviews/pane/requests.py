@@ -102,7 +102,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SideBySide:
     """What kubectl would send in the place of a request, and where that differs from the plan."""
 
     is_equal: bool
@@ -119,12 +119,12 @@ class RequestRow:
     about: Words
     query: tuple[Named, ...]
     content_type: str
-    holes: tuple[HoleRow, ...]
+    placeholders: tuple[HoleRow, ...]
     body: tuple[BodyLine, ...]
     hidden_lines: int
     curl: Text | None
     file: Text | None
-    beside: Beside | None = None
+    beside: SideBySide | None = None
 
 
 def _explain_line(line: str, *, is_patch: bool) -> Words:
@@ -160,7 +160,11 @@ def write_curl(request: Request) -> str:
 
 
 def present_request(
-    request: Request, number: int = 1, *, beside: Beside | None = None, file_url_of: Callable[[str], str] | None = None
+    request: Request,
+    number: int = 1,
+    *,
+    beside: SideBySide | None = None,
+    file_url_of: Callable[[str], str] | None = None,
 ) -> RequestRow:
     """One request with everything explained that a reader may not know; `file_url_of` says where its files are."""
     is_patch = request.content_type in (MERGE_PATCH, STRATEGIC_MERGE_PATCH)
@@ -176,7 +180,7 @@ def present_request(
         about=_PURPOSES.get(request.purpose, ""),
         query=tuple(Named(k, v, _QUERIES.get((k, v), "")) for k, v in request.query.items()),
         content_type=request.content_type,
-        holes=tuple(HoleRow(render_path(h.path), _HOLES.get(h.rule, h.rule)) for h in request.holes),
+        placeholders=tuple(HoleRow(render_path(h.path), _HOLES.get(h.rule, h.rule)) for h in request.placeholders),
         body=tuple(BodyLine(line[:WIDTH], _explain_line(line, is_patch=is_patch)) for line in lines[:LINES]),
         hidden_lines=len(lines[LINES:]),
         curl=keep(write_curl(request), f"request-{number}.sh") if request.is_write else None,

@@ -17,12 +17,17 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.refs import ObjectRef
-from applyviz.engine.planning.conflicts.resolutions import Answered, FieldWays, Way, WayOut
+from applyviz.engine.planning.conflicts.resolutions import (
+    FieldResolutions,
+    ResolutionKind,
+    ResolutionOption,
+    ResolvedField,
+)
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.engine.planning.model import plan as engine
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import PlanState, ReviewState
-from applyviz.records.models import Decision, Plan
+from applyviz.records.models import Plan, Resolution
 from applyviz.web.components.owners import OwnerChip, present_owners
 from applyviz.web.components.values import ABSENT, Shown, show_value
 from applyviz.web.reviews.pane.blocked_removals import ReleaseRow, present_release
@@ -33,20 +38,22 @@ from applyviz.workflow.plans import resolutions
 from applyviz.workflow.plans.live_values import hidden_positions
 
 Text = str | Promise
-WAY_WORDS: dict[Way, Text] = {
-    Way.TAKE_OVER: gettext_lazy("Overwrite (force)"),
-    Way.LEAVE: gettext_lazy("Give up the field"),
-    Way.CO_OWN: gettext_lazy("Share (keep live value)"),
+RESOLUTION_WORDS: dict[ResolutionKind, Text] = {
+    ResolutionKind.OVERWRITE: gettext_lazy("Overwrite (force)"),
+    ResolutionKind.GIVE_UP: gettext_lazy("Give up the field"),
+    ResolutionKind.SHARE: gettext_lazy("Share (keep live value)"),
 }
-_MEANINGS: dict[Way, Text] = {
-    Way.TAKE_OVER: gettext_lazy("Your value is applied; %(manager)s loses the field."),
-    Way.LEAVE: gettext_lazy("The live value stays with %(manager)s; you no longer set the field."),
-    Way.CO_OWN: gettext_lazy("You and %(manager)s both own the live value. The next change by either one conflicts."),
+_MEANINGS: dict[ResolutionKind, Text] = {
+    ResolutionKind.OVERWRITE: gettext_lazy("Your value is applied; %(manager)s loses the field."),
+    ResolutionKind.GIVE_UP: gettext_lazy("The live value stays with %(manager)s; you no longer set the field."),
+    ResolutionKind.SHARE: gettext_lazy(
+        "You and %(manager)s both own the live value. The next change by either one conflicts."
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class WayCard:
+class ResolutionCard:
     """One way out as a choice: its result, and what it does to the body and to the file."""
 
     way: str
@@ -67,13 +74,13 @@ class WayCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Dispute:
+class ConflictRow:
     """One open conflict of a field, with the name of its choice in the form of the object."""
 
     place: int
     path: str
     managers: str
-    cards: tuple[WayCard, ...]
+    cards: tuple[ResolutionCard, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +115,10 @@ class ScopeChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class ConflictPage:
     """Everything about deciding one object; `form_url` is empty for who may not decide."""
 
-    disputes: Mapping[str, Dispute] = field(default_factory=dict)
+    conflict_rows: Mapping[str, ConflictRow] = field(default_factory=dict)
     answers: tuple[AnswerRow, ...] = ()
     releases: Mapping[str, ReleaseRow] = field(default_factory=dict)
     form_url: str = ""
@@ -125,7 +132,7 @@ class Settlement:
     @property
     def open_count(self) -> int:
         """How many fields are still to decide."""
-        return len(self.disputes)
+        return len(self.conflict_rows)
 
     @property
     def has_many(self) -> bool:
@@ -138,12 +145,12 @@ class Settlement:
         return frozenset(answer.path for answer in self.answers)
 
 
-NOTHING = Settlement()
+NOTHING = ConflictPage()
 
 
-def name_way(way: Way, manager: str) -> str:
+def name_resolution(way: ResolutionKind, manager: str) -> str:
     """A way out in a few words; `manager` is who is in the way."""
-    return str(WAY_WORDS[way]) % {"manager": manager}
+    return str(RESOLUTION_WORDS[way]) % {"manager": manager}
 
 
 def _name_field(path: FieldPath) -> str:
@@ -151,7 +158,7 @@ def _name_field(path: FieldPath) -> str:
     return " ".join(map(str, named.values())) if isinstance(named, Mapping) else str(named)
 
 
-def _describe_body(path: FieldPath, way: WayOut, shown: Shown | None) -> str:
+def _describe_body(path: FieldPath, way: ResolutionOption, shown: Shown | None) -> str:
     name = _name_field(path)
     if way.edit is not None and way.edit.is_removed:
         return _("the body without %(field)s") % {"field": name}
@@ -159,26 +166,28 @@ def _describe_body(path: FieldPath, way: WayOut, shown: Shown | None) -> str:
     return f"{name}: {text}"
 
 
-def present_way(path: FieldPath, way: WayOut, *, key: int, manager: str, you: str, patch_url: str) -> WayCard:
+def present_resolution(
+    path: FieldPath, way: ResolutionOption, *, key: int, manager: str, you: str, patch_url: str
+) -> ResolutionCard:
     """One way out with its result."""
     shown = show_value(way.value) if way.is_present else show_value(ABSENT)
-    return WayCard(
+    return ResolutionCard(
         way=way.way.value,
         key=key,
-        title=name_way(way.way, manager),
+        title=name_resolution(way.way, manager),
         about=str(_MEANINGS[way.way]) % {"manager": manager},
         value=shown,
         owners=present_owners(way.owners, you=you),
         sends=_describe_body(path, way, shown),
-        is_forced=way.way is Way.TAKE_OVER,
+        is_forced=way.way is ResolutionKind.OVERWRITE,
         is_possible=way.is_possible,
         patch=present_patch(way.patch, url=patch_url),
     )
 
 
-def list_disputes(
-    change: engine.ObjectChange, *, you: str, link_patch: Callable[[int, int], str] | None = None
-) -> dict[str, Dispute]:
+def list_conflicts(
+    change: engine.PlannedObject, *, you: str, link_patch: Callable[[int, int], str] | None = None
+) -> dict[str, ConflictRow]:
     """The open conflicts of an object with their ways out, by field; `link_patch(place, key)` is where a patch is."""
     found = {}
     for place, ways in enumerate(change.ways):
@@ -186,16 +195,16 @@ def list_disputes(
         cards = []
         for key, way in enumerate(ways.ways, 1):
             url = link_patch(place, key) if link_patch else ""
-            cards.append(present_way(ways.path, way, key=key, manager=managers, you=you, patch_url=url))
+            cards.append(present_resolution(ways.path, way, key=key, manager=managers, you=you, patch_url=url))
         path = render_path(ways.path)
-        found[path] = Dispute(place, path, managers, tuple(cards))
+        found[path] = ConflictRow(place, path, managers, tuple(cards))
     return found
 
 
 class _Settler:
     """Puts words and addresses to what was worked out for one object of a plan."""
 
-    def __init__(self, plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> None:
+    def __init__(self, plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> None:
         self._plan = plan
         self._position = position
         self._change = change
@@ -211,20 +220,20 @@ class _Settler:
     def _link_patch(self, of: str, place: int, way: int = 0) -> str:
         return reverse("reviews:show-patch", args=[*self._here, of, place, way])
 
-    def _find_undo(self, answer: Answered) -> str:
+    def _find_undo(self, answer: ResolvedField) -> str:
         key = list(self._change.ref.key)
         for place, decided in enumerate(self._plan.decisions):
             if decided["object"] == key and tuple(decided["path"]) == answer.path and self.may_decide:
-                return reverse("reviews:undo-decision", args=[self._plan.review.number, self._plan.number, place])
+                return reverse("reviews:undo-resolution", args=[self._plan.review.number, self._plan.number, place])
         return ""
 
-    def _present_answer(self, place: int, answer: Answered, made: Decision | None) -> AnswerRow:
+    def _present_answer(self, place: int, answer: ResolvedField, made: Resolution | None) -> AnswerRow:
         path = render_path(answer.path)
         cluster = self._plan.target.cluster.slug
         propose = f"{reverse('reviews:propose-rule', args=self._here)}?answer={place}"
         return AnswerRow(
             path=path,
-            title=name_way(answer.way, answer.manager),
+            title=name_resolution(answer.way, answer.manager),
             manager=answer.manager,
             by=made.by.get_username() if made else "",
             at=made.created_at if made else None,
@@ -260,7 +269,7 @@ class _Settler:
         return (*choices, *self._list_wide(ref))
 
     def _list_wide(self, ref: ObjectRef) -> tuple[ScopeChoice, ...]:
-        rows = self._plan.changes.filter(operation=Operation.REFUSED.value)
+        rows = self._plan.changes.filter(operation=Operation.BLOCKED.value)
         rows = rows.exclude(position__in=hidden_positions(self._plan))
         counts = {
             (r["group"], r["kind"]): r["n"] for r in rows.order_by().values("group", "kind").annotate(n=Count("pk"))
@@ -280,46 +289,46 @@ class _Settler:
             ScopeChoice((), whole % {"count": total}),
         )
 
-    def settle(self) -> Settlement:
+    def settle(self) -> ConflictPage:
         change = self._change
-        disputes = list_disputes(
+        conflict_rows = list_conflicts(
             change, you=self._you, link_patch=lambda place, key: self._link_patch("ways", place, key)
         )
         answers = self.list_answers()
         answered = {answer.path for answer in change.answers}
-        is_lost = any(c.path not in answered for c in change.conflicts) and not disputes
+        is_lost = any(c.path not in answered for c in change.conflicts) and not conflict_rows
         review, number = self._plan.review.number, self._plan.number
-        return Settlement(
-            disputes=disputes,
+        return ConflictPage(
+            conflict_rows=conflict_rows,
             answers=answers,
             releases={render_path(r.path): present_release(r, you=self._you) for r in change.releases},
-            form_url=reverse("reviews:decide", args=self._here) if self.may_decide and disputes else "",
-            everywhere_url=reverse("reviews:decide-everywhere", args=[review, number]) if self.may_decide else "",
+            form_url=reverse("reviews:resolve-conflict", args=self._here) if self.may_decide and conflict_rows else "",
+            everywhere_url=reverse("reviews:resolve-everywhere", args=[review, number]) if self.may_decide else "",
             replan_url=reverse("reviews:replan", args=[review]) if self.may_decide else "",
-            scopes=self.list_scopes() if self.may_decide and disputes else (),
+            scopes=self.list_scopes() if self.may_decide and conflict_rows else (),
             patch=present_patch(change.patch, url=self._link_patch("all", 0)),
             is_lost=is_lost,
             propose_url=reverse("reviews:propose-rule", args=self._here) if self._may_propose else "",
         )
 
 
-def present_settlement(plan: Plan, person: Person, position: int, change: engine.ObjectChange) -> Settlement:
+def present_conflicts(plan: Plan, person: Person, position: int, change: engine.PlannedObject) -> ConflictPage:
     """Everything about deciding one object of a plan."""
     return _Settler(plan, person, position, change).settle()
 
 
-def show_settlement(change: engine.ObjectChange, *, you: str) -> Settlement:
+def show_conflicts(change: engine.PlannedObject, *, you: str) -> ConflictPage:
     """The ways out of an object that belongs to no plan: nothing can be decided of it, and all is shown."""
     releases = {render_path(r.path): present_release(r, you=you) for r in change.releases}
-    return Settlement(list_disputes(change, you=you), releases=releases)
+    return ConflictPage(list_conflicts(change, you=you), releases=releases)
 
 
-def is_edited(change: engine.ObjectChange) -> bool:
+def is_edited(change: engine.PlannedObject) -> bool:
     """Whether decisions or rules changed what is sent for an object, beyond taking over."""
     return any(answer.edit is not None for answer in change.answers)
 
 
-def find_ways(change: engine.ObjectChange, place: int) -> FieldWays | None:
+def find_ways(change: engine.PlannedObject, place: int) -> FieldResolutions | None:
     """The ways out of one field by its place in the form."""
-    ways: Sequence[FieldWays] = change.ways
+    ways: Sequence[FieldResolutions] = change.ways
     return ways[place] if 0 <= place < len(ways) else None

@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from applyviz.engine.diff.text import DiffLine, LineState, diff_lines
-from applyviz.engine.planning.model.plan import ObjectChange
+from applyviz.engine.planning.model.plan import PlannedObject
 from applyviz.engine.schema.builtin import bundled
 
 VERSION_WORDS: dict[str, str | Promise] = {
@@ -78,7 +78,7 @@ class Document:
         return self.last + 1 if self.last < self.total else 0
 
 
-def _list_lines(change: ObjectChange, version: str) -> Iterator[tuple[DiffLine, bool]]:
+def _list_lines(change: PlannedObject, version: str) -> Iterator[tuple[DiffLine, bool]]:
     """The lines of a version, each with whether it differs from what the version is held against."""
     shown: Mapping[str, Any] | None = getattr(change.versions, version)
     other: Mapping[str, Any] | None = getattr(change.versions, _AGAINST[version])
@@ -130,7 +130,7 @@ def _search(lines: Sequence[tuple[DiffLine, bool]], find: str) -> tuple[tuple[Te
     return tuple(shown), len(hits)
 
 
-def present_document(change: ObjectChange, version: str, *, start: int = 1, find: str = "") -> Document:
+def present_document(change: PlannedObject, version: str, *, start: int = 1, find: str = "") -> Document:
     """One page of a version, or what a search finds in it."""
     lines = list(_list_lines(change, version))
     total, find = len(lines), find.strip().lower()

@@ -1,4 +1,4 @@
-"""Agreeing: the page that shows once more what exactly is consented to, and the consent itself."""
+"""Agreeing: the page that shows once more what exactly is consented to, and the approval itself."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from applyviz.records.models import Plan
 from applyviz.web.frame import reauthentication
-from applyviz.web.frame.view_guard import PageRequest, needs
-from applyviz.web.reviews.forms.reviews import ApprovalForm, DigestForm, GlassForm
+from applyviz.web.frame.view_guard import PageRequest, requires
+from applyviz.web.reviews.forms.reviews import ApprovalForm, DigestForm, EmergencyApplyForm
 from applyviz.web.reviews.pages.approve_page import present_confirmation
 from applyviz.workflow import policies, runs
 from applyviz.workflow.approvals import approving
@@ -31,7 +31,7 @@ def _is_proved(request: PageRequest, plan: Plan, form: ApprovalForm) -> bool:
     if not form.cleaned_data["password"]:
         form.add_error("password", _("Enter your password to approve this high-risk plan."))
         return False
-    wrong = reauthentication.prove(request, form.cleaned_data["password"])
+    wrong = reauthentication.reauthenticate(request, form.cleaned_data["password"])
     if wrong:
         form.add_error("password", wrong)
     return not wrong
@@ -52,7 +52,7 @@ def _consent(request: PageRequest, plan: Plan, form: ApprovalForm) -> HttpRespon
     return redirect("reviews:show-plan", plan.review.number, plan.number)
 
 
-@needs(Action.APPROVE, "GET", "POST")
+@requires(Action.APPROVE, "GET", "POST")
 def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """What exactly is approved; a POST names the digest that was shown."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -67,7 +67,7 @@ def confirm_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return render(request, "reviews/approve.html", context, status=422 if request.method == "POST" else 200)
 
 
-@needs(Action.APPROVE, "POST")
+@requires(Action.APPROVE, "POST")
 def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Take one's own approval back."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -79,7 +79,7 @@ def revoke(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect("reviews:show-plan", number, plan)
 
 
-@needs(Action.APPLY, "POST")
+@requires(Action.APPLY, "POST")
 def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Start applying an approved plan, by the digest that was shown."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -94,11 +94,11 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect("runs:show-run", run.number)
 
 
-@needs(Action.LOOK, "POST")
+@requires(Action.VIEW, "POST")
 def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Take one's own request for changes back."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    mine = next((o for o in approving.list_objections(found) if o.by_id == request.user.pk), None)
+    mine = next((o for o in approving.list_change_requests(found) if o.by_id == request.user.pk), None)
     if mine is None:
         raise NotPossibleError(_("you have no open request for changes"))
     approving.withdraw_request(mine, by=request.user)
@@ -106,18 +106,18 @@ def withdraw(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return redirect("reviews:show-plan", number, plan)
 
 
-@needs(Action.BREAK_GLASS, "GET", "POST")
-def break_glass(request: PageRequest, number: int, plan: int) -> HttpResponse:
-    """Run a plan without the consent that its policy asks for: reason, ticket and password each time."""
+@requires(Action.BREAK_GLASS, "GET", "POST")
+def start_emergency_apply(request: PageRequest, number: int, plan: int) -> HttpResponse:
+    """Run a plan without the approval that its policy asks for: reason, ticket and password each time."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     access.require(request.user, Action.BREAK_GLASS, access.places_of(found.review))
-    form = GlassForm(request.POST or None, initial={"digest": found.digest})
+    form = EmergencyApplyForm(request.POST or None, initial={"digest": found.digest})
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
-        wrong = reauthentication.prove(request, given.pop("password"))
+        wrong = reauthentication.reauthenticate(request, given.pop("password"))
         if not wrong:
             try:
-                run = emergency_apply.run_without_consent(found, by=request.user, **given)
+                run = emergency_apply.start_emergency_apply(found, by=request.user, **given)
             except WorkflowError as error:
                 form.add_error(None, str(error))
             else:
@@ -127,7 +127,7 @@ def break_glass(request: PageRequest, number: int, plan: int) -> HttpResponse:
     context = {
         "form": form,
         "page": present_confirmation(found, for_user=request.user),
-        "blockers": emergency_apply.find_glass_blockers(found),
+        "blockers": emergency_apply.find_break_glass_blockers(found),
         "lifted": emergency_apply.list_lifted(found, policies.find_policy(found)),
         "told": [person.get_username() for person in emergency_apply.list_administrators()],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.manifests import CompareFileForm
 from applyviz.web.reviews.pages.change_record import present_record
 from applyviz.workflow.foundation.access import Action
@@ -13,14 +13,14 @@ from applyviz.workflow.foundation.errors import NotValidError, TooOftenError
 from applyviz.workflow.plans import planner, source_digests
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_record(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Everything about one plan on one page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     return render(request, "reviews/change_record.html", {"record": present_record(found), "form": CompareFileForm()})
 
 
-@needs(Action.LOOK, "POST")
+@requires(Action.VIEW, "POST")
 def compare_file(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Say whether an uploaded file is one of those that the plan was made of; nothing of it is kept."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from applyviz.records.models import Comment, ObjectChange, Plan
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.comments import CommentForm, EditForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.comments import CommentPage, find_place
@@ -35,7 +35,7 @@ def _refuse(request: PageRequest, found: Plan, form: CommentForm, row: ObjectCha
     return _render(request, form, CommentPage(found.review.title, address, back, hidden, is_new=True))
 
 
-@needs(Action.COMMENT, "POST")
+@requires(Action.COMMENT, "POST")
 def add_comment(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Say something about the review, an object of a plan or one of its fields."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -63,7 +63,7 @@ def _get(request: PageRequest, number: int, comment: int) -> tuple[Comment, str]
     return found, find_place(found, latest, comments.find_position(found, latest))
 
 
-@needs(Action.COMMENT, "GET", "POST")
+@requires(Action.COMMENT, "GET", "POST")
 def edit_comment(request: PageRequest, number: int, comment: int) -> HttpResponse:
     """Change what oneself said; what stood there before stays readable."""
     found, back = _get(request, number, comment)
@@ -77,7 +77,7 @@ def edit_comment(request: PageRequest, number: int, comment: int) -> HttpRespons
     return _render(request, form, CommentPage(found.review.title, address, back))
 
 
-@needs(Action.COMMENT, "POST")
+@requires(Action.COMMENT, "POST")
 def resolve_comment(request: PageRequest, number: int, comment: int) -> HttpResponse:
     """Say that a remark is dealt with, or open it again."""
     found, back = _get(request, number, comment)

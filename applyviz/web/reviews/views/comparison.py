@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from applyviz.web.frame.view_guard import PageRequest, needs, seen_errand
+from applyviz.web.frame.view_guard import PageRequest, requires, visible_worker_request
 from applyviz.web.reviews.forms.reviews import CompareForm
 from applyviz.web.reviews.pages.comparison import present_comparison
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.plans import comparisons, reviews
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def compare_plans(request: PageRequest, number: int) -> HttpResponse:
     """What the second of two plans does otherwise; by default the latest against the one before it."""
     review = reviews.get_review(number, for_user=request.user)
@@ -21,5 +21,5 @@ def compare_plans(request: PageRequest, number: int) -> HttpResponse:
     first, second = comparisons.choose_plans(
         review, first=form.cleaned_data.get("from"), second=form.cleaned_data.get("to"), for_user=request.user
     )
-    page = present_comparison(first, second, after=seen_errand(request))
+    page = present_comparison(first, second, after=visible_worker_request(request))
     return render(request, "reviews/compare.html", {"page": page})

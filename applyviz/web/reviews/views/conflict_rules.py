@@ -1,4 +1,4 @@
-"""Standing rules: the list of a cluster, proposing one from a decision or a field, agreeing, declining, revoking."""
+"""Conflict rules: the list of a cluster, proposing one from a decision or a field, agreeing, declining, revoking."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz.records.models import StandingRule
-from applyviz.web.frame.view_guard import PageRequest, needs
-from applyviz.web.reviews.forms.resolutions import NoteForm, RuleForm
+from applyviz.records.models import ConflictRule
+from applyviz.web.frame.view_guard import PageRequest, requires
+from applyviz.web.reviews.forms.resolutions import RuleForm, RuleNoteForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.conflict_rules import present_proposal, present_rules
 from applyviz.workflow.clusters import registration
@@ -20,9 +20,9 @@ from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.plans import conflict_rules, planner
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_rules(request: PageRequest, slug: str) -> HttpResponse:
-    """The standing rules of a cluster."""
+    """The conflict rules of a cluster."""
     cluster = registration.get_cluster(slug, for_user=request.user)
     return render(request, "reviews/conflict_rules.html", {"page": present_rules(cluster, for_user=request.user)})
 
@@ -31,9 +31,9 @@ def _read_number(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 7 else None
 
 
-@needs(Action.DECIDE, "GET", "POST")
+@requires(Action.DECIDE, "GET", "POST")
 def propose_rule(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
-    """Make a standing rule of a decision, or leave a field out of comparison; another person must agree."""
+    """Make a conflict rule of a decision, or leave a field out of comparison; another person must agree."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
     change = review_page.read_change(found, position)
     answer, field = (_read_number(request.GET.get(name)) for name in ("answer", "field"))
@@ -55,30 +55,30 @@ def propose_rule(request: PageRequest, number: int, plan: int, position: int) ->
     )
 
 
-def _get(request: PageRequest, slug: str, number: int) -> StandingRule:
+def _get(request: PageRequest, slug: str, number: int) -> ConflictRule:
     cluster = registration.get_cluster(slug, for_user=request.user)
     return conflict_rules.get_rule(cluster, number, for_user=request.user)
 
 
 def _read_note(request: PageRequest) -> str:
-    form = NoteForm(request.POST)
+    form = RuleNoteForm(request.POST)
     return str(form.cleaned_data["note"]) if form.is_valid() else ""
 
 
-def _go_back(rule: StandingRule) -> HttpResponse:
+def _go_back(rule: ConflictRule) -> HttpResponse:
     return redirect(f"{reverse('clusters:list-rules', args=[rule.cluster.slug])}#rule-{rule.number}")
 
 
-@needs(Action.APPROVE, "POST")
+@requires(Action.APPROVE, "POST")
 def agree_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
-    """Consent to a rule that somebody else proposed."""
+    """Approval to a rule that somebody else proposed."""
     rule = _get(request, slug, number)
     conflict_rules.agree_rule(rule, by=request.user)
     messages.success(request, _("Rule %(number)d approved. It applies to new plans.") % {"number": number})
     return _go_back(rule)
 
 
-@needs(Action.ACKNOWLEDGE, "POST")
+@requires(Action.ACKNOWLEDGE, "POST")
 def decline_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
     """Refuse a proposed rule, or take one's own proposal back."""
     rule = _get(request, slug, number)
@@ -87,7 +87,7 @@ def decline_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
     return _go_back(rule)
 
 
-@needs(Action.ACKNOWLEDGE, "POST")
+@requires(Action.ACKNOWLEDGE, "POST")
 def revoke_rule(request: PageRequest, slug: str, number: int) -> HttpResponse:
     """End a rule that is in force."""
     rule = _get(request, slug, number)

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from applyviz.engine.planning.digest.serialize import options_from_json
 from applyviz.records.enums import PlanState
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.pages import request_archive, review_page
 from applyviz.web.reviews.pane import object_files
 from applyviz.workflow.foundation.access import Action
@@ -17,7 +17,7 @@ from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans import planner
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_file(request: PageRequest, number: int, plan: int, position: int, name: str) -> HttpResponse:
     """One file of one object, masked like its page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -30,7 +30,7 @@ def show_file(request: PageRequest, number: int, plan: int, position: int, name:
     return response
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def keep_requests(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Every request of a complete plan as one archive, masked like its pages."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires
 from applyviz.web.reviews.pages.external_apply import present_watch
 from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.live import external_apply
 from applyviz.workflow.plans import planner
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_watch(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """What the tool will meet and what live says; a fragment of the review's page."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
@@ -21,7 +21,7 @@ def show_watch(request: PageRequest, number: int, plan: int) -> HttpResponse:
     return render(request, "reviews/_external_apply.html", {"watch": present_watch(found, for_user=request.user)})
 
 
-@needs(Action.COMMENT, "POST")
+@requires(Action.COMMENT, "POST")
 def verify(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Have a worker hold live against the plan."""
     external_apply.verify_now(planner.get_plan(plan, review_number=number, for_user=request.user), by=request.user)

@@ -7,9 +7,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from applyviz.engine.planning.conflicts.resolutions import Way
+from applyviz.engine.planning.conflicts.resolutions import ResolutionKind
 from applyviz.records.models import Plan
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.reviews.forms.resolutions import EverywhereForm, MixedForm
 from applyviz.web.reviews.pages import review_page
 from applyviz.web.reviews.pages.resolution_preview import present_preview
@@ -34,7 +34,7 @@ def _require_choices(choices: list[Choice]) -> list[Choice]:
     return choices
 
 
-@needs(Action.DECIDE, "POST")
+@requires(Action.DECIDE, "POST")
 def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpResponse:
     """Answer conflicts of one object, each in its own way; the next plan carries the answers out."""
     found = _get_latest(request, number, plan)
@@ -43,19 +43,19 @@ def decide(request: PageRequest, number: int, plan: int, position: int) -> HttpR
     choices = _require_choices(form.read_choices(change) if form.is_valid() else [])
     note = form.cleaned_data["note"]
     if form.cleaned_data["then"] == "preview":
-        address = reverse("reviews:decide", args=[number, plan, position])
+        address = reverse("reviews:resolve-conflict", args=[number, plan, position])
         page = present_preview(found, choices, form_url=address, hidden=tuple(form.keep_hidden()), note=note)
         return render(request, "reviews/resolution_preview.html", {"page": page})
     following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
     return redirect("reviews:show-plan", number, following.number)
 
 
-@needs(Action.DECIDE, "GET", "POST")
+@requires(Action.DECIDE, "GET", "POST")
 def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """Answer every open conflict that a scope reaches in one way; a GET shows what that would come to."""
     found = _get_latest(request, number, plan)
     form = EverywhereForm(request.POST if request.method == "POST" else request.GET)
-    way = Way(form.cleaned_data["way"]) if form.is_valid() else None
+    way = ResolutionKind(form.cleaned_data["way"]) if form.is_valid() else None
     choices = resolutions.choose_everywhere(found, way, scope=form.read_scope()) if way else []
     _require_choices(choices)
     note = form.cleaned_data["note"]
@@ -63,12 +63,12 @@ def decide_everywhere(request: PageRequest, number: int, plan: int) -> HttpRespo
         following = reviews.replan_review(found.review, by=request.user, choices=choices, note=note)
         return redirect("reviews:show-plan", number, following.number)
     hidden = tuple((name, form.cleaned_data[name]) for name in ("way", "scope", "manager"))
-    address = reverse("reviews:decide-everywhere", args=[number, plan])
+    address = reverse("reviews:resolve-everywhere", args=[number, plan])
     page = present_preview(found, choices, form_url=address, hidden=hidden, note=note)
     return render(request, "reviews/resolution_preview.html", {"page": page})
 
 
-@needs(Action.DECIDE, "POST")
+@requires(Action.DECIDE, "POST")
 def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpResponse:
     """Ask for a plan without one decision."""
     found = _get_latest(request, number, plan)
@@ -76,7 +76,7 @@ def undo(request: PageRequest, number: int, plan: int, place: int) -> HttpRespon
     return redirect("reviews:show-plan", number, following.number)
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_patch(
     request: PageRequest, number: int, plan: int, position: int, of: str, place: int, way: int
 ) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from applyviz.web.frame import streams
-from applyviz.web.frame.view_guard import PageRequest, is_fragment, needs, seen_errand
+from applyviz.web.frame.view_guard import PageRequest, is_fragment, requires, visible_worker_request
 from applyviz.web.reviews.forms import manifests
 from applyviz.web.reviews.forms.reviews import ListForm, NewReviewForm, ObjectListForm, PaneForm, PollForm, ReplanForm
 from applyviz.web.reviews.pages import review_page
@@ -28,7 +28,7 @@ from applyviz.workflow.plans import planner
 from applyviz.workflow.plans import reviews as use_cases
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_reviews(request: PageRequest) -> HttpResponse:
     """All reviews, newest first."""
     found = use_cases.list_reviews(for_user=request.user)
@@ -37,7 +37,7 @@ def list_reviews(request: PageRequest) -> HttpResponse:
     return render(request, "reviews/list.html", {"page": page, "can_write": can_write})
 
 
-@needs(Action.WRITE, "GET", "POST")
+@requires(Action.WRITE, "GET", "POST")
 def add_review(request: PageRequest) -> HttpResponse:
     """Open a review from files, a folder, a paste or a link."""
     form = NewReviewForm(request.POST or None, request.FILES or None, for_user=request.user)
@@ -62,7 +62,7 @@ def add_review(request: PageRequest) -> HttpResponse:
     )
 
 
-@needs(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def check_source(request: PageRequest) -> HttpResponse:
     """Say at once what the manifests hold and which problems they have."""
     form = manifests.SourceForm(request.POST, request.FILES)
@@ -72,7 +72,7 @@ def check_source(request: PageRequest) -> HttpResponse:
     return render(request, "reviews/_found.html", {"problems": source.problems, "found": source.found})
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_review(request: PageRequest, number: int) -> HttpResponse:
     """The latest plan of a review."""
     review = use_cases.get_review(number, for_user=request.user)
@@ -82,7 +82,7 @@ def show_review(request: PageRequest, number: int) -> HttpResponse:
     return _show(request, number, latest.number)
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """One plan of a review; a fragment asks for what moved while it is calculated."""
     return _show(request, number, plan)
@@ -99,14 +99,14 @@ def _show(request: PageRequest, number: int, plan_number: int) -> HttpResponse:
     return render(request, name, page.context())
 
 
-@needs(Action.LOOK)
-def tell_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
+@requires(Action.VIEW)
+def stream_arrivals(request: PageRequest, number: int, plan: int) -> HttpResponseBase:
     """Each object as it is planned, as server-sent events."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    return streams.tell(request, partial(find_arrivals, found.pk))
+    return streams.stream_events(request, partial(find_arrivals, found.pk))
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_objects(request: PageRequest, number: int, plan: int) -> HttpResponse:
     """The objects of a plan that a reader asks for; without script, the page with them."""
     if not is_fragment(request):
@@ -131,7 +131,7 @@ def _find_address(request: PageRequest, choice: ListChoice) -> str:
     return f"{path}?{urlencode(asked)}" if asked else path
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_object(request: PageRequest, number: int, plan: int, position: int, tab: str) -> HttpResponse:
     """One object of a plan, in one of its views."""
     if tab not in set(Tab):
@@ -148,16 +148,18 @@ def show_object(request: PageRequest, number: int, plan: int, position: int, tab
     return render(request, "reviews/review.html", page.context())
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_field(request: PageRequest, number: int, plan: int, position: int, index: int) -> HttpResponse:
     """What the schema says of one field."""
     found = planner.get_plan(plan, review_number=number, for_user=request.user)
-    about = review_page.present_field_schema(found, position, index, for_user=request.user, after=seen_errand(request))
+    about = review_page.present_field_schema(
+        found, position, index, for_user=request.user, after=visible_worker_request(request)
+    )
     name = "reviews/_schema.html" if is_fragment(request) else "reviews/schema.html"
     return render(request, name, {"about": about})
 
 
-@needs(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def replan(request: PageRequest, number: int) -> HttpResponse:
     """Ask for the next plan of the same manifests, on demand with every conflict taken over."""
     review = use_cases.get_review(number, for_user=request.user)
@@ -166,7 +168,7 @@ def replan(request: PageRequest, number: int) -> HttpResponse:
     return redirect("reviews:show-plan", number, plan.number)
 
 
-@needs(Action.WRITE, "GET", "POST")
+@requires(Action.WRITE, "GET", "POST")
 def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     """Ask for the next plan of a review, of other manifests."""
     review = use_cases.get_review(number, for_user=request.user)
@@ -183,7 +185,7 @@ def replace_manifests(request: PageRequest, number: int) -> HttpResponse:
     return render(request, "reviews/manifests.html", context | manifests.HELP, status=status)
 
 
-@needs(Action.WRITE, "POST")
+@requires(Action.WRITE, "POST")
 def close(request: PageRequest, number: int) -> HttpResponse:
     """End a review without applying it."""
     review = use_cases.get_review(number, for_user=request.user)

@@ -1,4 +1,4 @@
-"""Agreeing as people see it: what the policy asks, who agreed, who still may, what was run without consent."""
+"""Agreeing as people see it: what the policy asks, who agreed, who still may, what was run without approval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import Plan
-from applyviz.web.components.badges import OBJECT_LOOKS
+from applyviz.web.components.badges import OBJECT_STYLES
 from applyviz.web.components.notices import Notice
 from applyviz.web.settings.pages.policies import describe_demand, describe_policy
 from applyviz.workflow.approvals import approving, quorum
@@ -44,7 +44,7 @@ class GivenRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class ApprovalForPage:
     """What is asked for, what there is, and who could give the rest."""
 
     policy: str
@@ -53,26 +53,26 @@ class Consent:
     may: tuple[str, ...]
     may_more: int
     closed: tuple[str, ...]
-    glass_url: str = ""
+    emergency_url: str = ""
 
 
-def present_consent(plan: Plan, found: Quorum, *, for_user: Person) -> Consent:
+def present_approval(plan: Plan, found: Quorum, *, for_user: Person) -> ApprovalForPage:
     """The whole of it."""
     may = [person.get_username() for person in quorum.list_candidates(plan)]
     can_break = access.can(for_user, Action.BREAK_GLASS, access.places_of(plan.review))
-    return Consent(
+    return ApprovalForPage(
         policy=describe_policy(found.policy),
         needs=tuple(NeedRow(describe_demand(n.demand), n.given_by, n.missing) for n in found.needs),
         given=tuple(GivenRow(a.by_name, a.note, a.created_at, a.expires_at) for a in found.standing),
         may=tuple(may[:_SHOWN]),
         may_more=max(0, len(may) - _SHOWN),
         closed=approving.find_start_blockers(plan, found.policy),
-        glass_url=reverse("reviews:break-glass", args=[plan.review.number, plan.number]) if can_break else "",
+        emergency_url=reverse("reviews:emergency-apply", args=[plan.review.number, plan.number]) if can_break else "",
     )
 
 
-def present_glass(plan: Plan) -> Notice | None:
-    """The banner over everything that was run without consent."""
+def present_emergency(plan: Plan) -> Notice | None:
+    """The banner over everything that was run without approval."""
     broken = emergency_apply.find_broken(plan)
     if broken is None:
         return None
@@ -83,7 +83,7 @@ def present_glass(plan: Plan) -> Notice | None:
     }
     title = _("Emergency apply: this plan ran without the required approvals")
     lines = tuple(_("Missing: %(what)s") % {"what": what} for what in broken.missing)
-    return Notice(OBJECT_LOOKS[Operation.ERROR], title, text, lines=lines, anchor="broken-glass")
+    return Notice(OBJECT_STYLES[Operation.ERROR], title, text, lines=lines, anchor="broken-glass")
 
 
 def _list_expired(plan: Plan) -> list[Notice]:
@@ -93,7 +93,7 @@ def _list_expired(plan: Plan) -> list[Notice]:
     standing = {a.by_id for a in given if a.expires_at is None or a.expires_at > now}
     return [
         Notice(
-            OBJECT_LOOKS[Operation.REFUSED],
+            OBJECT_STYLES[Operation.BLOCKED],
             _("The approval of %(name)s expired") % {"name": a.by_name},
             _("It was valid until %(at)s. Approve again.")
             % {"at": date_format(localtime(a.expires_at), "j M Y H:i T")},
@@ -104,15 +104,15 @@ def _list_expired(plan: Plan) -> list[Notice]:
 
 
 def list_notices(plan: Plan) -> tuple[Notice, ...]:
-    """What the review page says about consent above everything else."""
+    """What the review page says about approval above everything else."""
     asked = [
         Notice(
-            OBJECT_LOOKS[Operation.REFUSED],
-            _("%(name)s requests changes") % {"name": objection.by.get_username()},
-            objection.note,
+            OBJECT_STYLES[Operation.BLOCKED],
+            _("%(name)s requests changes") % {"name": change_request.by.get_username()},
+            change_request.note,
             anchor="requested-changes",
         )
-        for objection in approving.list_objections(plan)
+        for change_request in approving.list_change_requests(plan)
     ]
-    glass = present_glass(plan)
-    return (*((glass,) if glass else ()), *asked, *_list_expired(plan))
+    emergency = present_emergency(plan)
+    return (*((emergency,) if emergency else ()), *asked, *_list_expired(plan))

@@ -12,8 +12,8 @@ from django.utils.translation import ngettext
 
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
-from applyviz.web.components.badges import Look
-from applyviz.web.runs.pages.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, say_attempts, say_difference, say_took
+from applyviz.web.components.badges import Appearance
+from applyviz.web.runs.pages.results import OUTCOME_STYLES, ROLLOUT_STYLES, say_attempts, say_difference, say_took
 from applyviz.workflow.plans.live_values import view_of
 
 SHOWN, DIFFERENCES = 200, 3
@@ -30,10 +30,10 @@ class ObjectRow:
     kind: str
     namespace: str
     url: str
-    look: Look
+    look: Appearance
     detail: str
     differences: tuple[tuple[str, str], ...]
-    rollout: Look | None
+    rollout: Appearance | None
     rollout_detail: str
     requests: str
     sent_at: datetime | None
@@ -85,12 +85,12 @@ def present_table(run: ApplyRun, results: Sequence[ObjectResult]) -> ObjectTable
                 kind=change.kind,
                 namespace=change.namespace,
                 url=reverse("runs:show-result", args=[run.number, result.position]),
-                look=OUTCOME_LOOKS[result.outcome],
+                look=OUTCOME_STYLES[result.outcome],
                 detail=result.detail,
                 differences=tuple(
                     (str(d.get("path", "")), say_difference(d)) for d in result.differences[:DIFFERENCES]
                 ),
-                rollout=ROLLOUT_LOOKS[RolloutState(result.rollout)] if result.rollout else None,
+                rollout=ROLLOUT_STYLES[RolloutState(result.rollout)] if result.rollout else None,
                 rollout_detail=result.rollout_detail,
                 requests=_say_requests(sent, parts),
                 sent_at=first,

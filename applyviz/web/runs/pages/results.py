@@ -13,38 +13,38 @@ from applyviz.engine.objects.values import JSONValue
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.enums import Outcome, RolloutState
 from applyviz.records.models import ApplyRun, JournalEntry, ObjectResult
-from applyviz.web.components.badges import OBJECT_LOOKS, Look
+from applyviz.web.components.badges import OBJECT_STYLES, Appearance
 from applyviz.web.components.notices import Notice
 from applyviz.web.components.object_links import link_change, link_object
 from applyviz.web.components.values import render_yaml
 from applyviz.workflow.foundation.errors import NotVisibleError
 from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
 
-OUTCOME_LOOKS: dict[str, Look] = {
-    Outcome.WAITING: Look("·", Outcome.WAITING.label, "calm"),
-    Outcome.APPLYING: Look("▸", Outcome.APPLYING.label, "change"),
-    Outcome.VERIFIED: Look("✓", Outcome.VERIFIED.label, "add"),
-    Outcome.DIFFERS: Look("≠", Outcome.DIFFERS.label, "warn"),
-    Outcome.UNCHANGED: Look("=", Outcome.UNCHANGED.label, "calm"),
-    Outcome.REFUSED: Look("!", Outcome.REFUSED.label, "warn"),
-    Outcome.STALE: Look("!", Outcome.STALE.label, "warn"),
-    Outcome.FAILED: Look("×", Outcome.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
-    Outcome.UNKNOWN: Look("?", Outcome.UNKNOWN.label, "warn"),
-    Outcome.SKIPPED: Look("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
-    Outcome.LEFT_OUT: Look("−", Outcome.LEFT_OUT.label, "warn"),  # noqa: RUF001 the minus sign is drawn
-    WITHHELD: OBJECT_LOOKS[Operation.WITHHELD],
+OUTCOME_STYLES: dict[str, Appearance] = {
+    Outcome.WAITING: Appearance("·", Outcome.WAITING.label, "calm"),
+    Outcome.APPLYING: Appearance("▸", Outcome.APPLYING.label, "change"),
+    Outcome.VERIFIED: Appearance("✓", Outcome.VERIFIED.label, "add"),
+    Outcome.DIFFERS: Appearance("≠", Outcome.DIFFERS.label, "warn"),
+    Outcome.UNCHANGED: Appearance("=", Outcome.UNCHANGED.label, "calm"),
+    Outcome.REFUSED: Appearance("!", Outcome.REFUSED.label, "warn"),
+    Outcome.STALE: Appearance("!", Outcome.STALE.label, "warn"),
+    Outcome.FAILED: Appearance("×", Outcome.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    Outcome.UNKNOWN: Appearance("?", Outcome.UNKNOWN.label, "warn"),
+    Outcome.SKIPPED: Appearance("−", Outcome.SKIPPED.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+    Outcome.LEFT_OUT: Appearance("−", Outcome.LEFT_OUT.label, "warn"),  # noqa: RUF001 the minus sign is drawn
+    WITHHELD: OBJECT_STYLES[Operation.WITHHELD],
 }
-ROLLOUT_LOOKS: dict[RolloutState, Look] = {
-    RolloutState.WAITING: Look("◔", RolloutState.WAITING.label, "change"),
-    RolloutState.READY: Look("✓", RolloutState.READY.label, "add"),
-    RolloutState.FAILED: Look("×", RolloutState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
-    RolloutState.LATE: Look("!", RolloutState.LATE.label, "warn"),
-    RolloutState.GIVEN_UP: Look("−", RolloutState.GIVEN_UP.label, "calm"),  # noqa: RUF001 the minus sign is drawn
+ROLLOUT_STYLES: dict[RolloutState, Appearance] = {
+    RolloutState.WAITING: Appearance("◔", RolloutState.WAITING.label, "change"),
+    RolloutState.READY: Appearance("✓", RolloutState.READY.label, "add"),
+    RolloutState.FAILED: Appearance("×", RolloutState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    RolloutState.LATE: Appearance("!", RolloutState.LATE.label, "warn"),
+    RolloutState.GIVEN_UP: Appearance("−", RolloutState.GIVEN_UP.label, "calm"),  # noqa: RUF001 the minus sign is drawn
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RequestExchange:
     """One request of the journal with its answer."""
 
     method: str
@@ -66,7 +66,7 @@ class Exchange:
 class ResultPane:
     """Everything of one object in a run."""
 
-    look: Look
+    look: Appearance
     name: str
     kind: str
     namespace: str
@@ -76,8 +76,8 @@ class ResultPane:
     change_url: str
     life_url: str
     differences: tuple[Notice, ...]
-    exchanges: tuple[Exchange, ...]
-    rollout: Look | None = None
+    exchanges: tuple[RequestExchange, ...]
+    rollout: Appearance | None = None
     rollout_detail: str = ""
     attempts: str = ""
 
@@ -94,8 +94,8 @@ def _write(value: JSONValue) -> str:
     return "" if value is None else render_yaml(value)
 
 
-def _present_exchange(entry: JournalEntry) -> Exchange:
-    return Exchange(
+def _present_exchange(entry: JournalEntry) -> RequestExchange:
+    return RequestExchange(
         method=entry.method,
         path=entry.path,
         query=tuple((str(k), str(v)) for k, v in entry.query.items()),
@@ -113,7 +113,7 @@ def _present_exchange(entry: JournalEntry) -> Exchange:
 
 
 def _present_differences(result: ObjectResult) -> tuple[Notice, ...]:
-    look = OUTCOME_LOOKS[result.outcome]
+    look = OUTCOME_STYLES[result.outcome]
     return tuple(Notice(look, str(one.get("path", "")), say_difference(one)) for one in result.differences)
 
 
@@ -144,7 +144,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
     result = show_result(result, view)
     journal = [] if view.hides(change) else list(result.journal.defer("sealed_request", "sealed_answer"))
     return ResultPane(
-        look=OUTCOME_LOOKS[result.outcome],
+        look=OUTCOME_STYLES[result.outcome],
         name=change.name,
         kind=change.kind,
         namespace=change.namespace,
@@ -155,7 +155,7 @@ def present_result(run: ApplyRun, position: int) -> ResultPane:
         life_url=link_object(plan.target.cluster.slug, change.group, change.kind, change.namespace, change.name),
         differences=_present_differences(result),
         exchanges=tuple(_present_exchange(entry) for entry in journal),
-        rollout=ROLLOUT_LOOKS[RolloutState(result.rollout)] if result.rollout else None,
+        rollout=ROLLOUT_STYLES[RolloutState(result.rollout)] if result.rollout else None,
         rollout_detail=result.rollout_detail,
         attempts=say_attempts(len(journal), len({entry.part for entry in journal})),
     )

@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from applyviz.records.enums import RunState
 from applyviz.records.models import ApplyRun
-from applyviz.web.frame.streams import Event
+from applyviz.web.frame.streams import StreamEvent
 
 
-def find_moves(run_id: int, place: str) -> Event | None:
+def find_moves(run_id: int, place: str) -> StreamEvent | None:
     """Whether anything of a run moved since `place`, which says how it stood."""
     run = ApplyRun.objects.only("pk", "state", "lease_until").get(pk=run_id)
     counted = run.results.order_by("outcome", "rollout").values_list("outcome", "rollout").annotate(number=Count("pk"))
@@ -18,5 +18,5 @@ def find_moves(run_id: int, place: str) -> Event | None:
     told = (f"{outcome}/{rollout}={number}" for outcome, rollout, number in counted)
     stands = "|".join([run.state, "lost" if is_lost else "", *told])
     if run.state not in RunState.unfinished():
-        return Event("done", "{}", stands, is_last=True)
-    return Event("moved", "{}", stands) if stands != place else None
+        return StreamEvent("done", "{}", stands, is_last=True)
+    return StreamEvent("moved", "{}", stands) if stands != place else None

@@ -15,11 +15,11 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from applyviz.records.enums import AuditAction, Outcome, ReviewState, RolloutState, RunState
 from applyviz.records.models import ApplyRun, AuditEntry, ObjectResult
-from applyviz.web.components.badges import Look
+from applyviz.web.components.badges import Appearance
 from applyviz.web.components.notices import Notice, Progress
-from applyviz.web.runs.pages.approval_summary import present_glass
+from applyviz.web.runs.pages.approval_summary import present_emergency
 from applyviz.web.runs.pages.object_table import BAD, NOT_READY, ObjectTable, needs_attention, present_table
-from applyviz.web.runs.pages.results import OUTCOME_LOOKS, ROLLOUT_LOOKS, ResultPane, present_result, say_took
+from applyviz.web.runs.pages.results import OUTCOME_STYLES, ROLLOUT_STYLES, ResultPane, present_result, say_took
 from applyviz.workflow.clusters.states import find_stop
 from applyviz.workflow.foundation import access, clock
 from applyviz.workflow.foundation.access import Action, Person
@@ -28,13 +28,13 @@ from applyviz.workflow.plans.live_values import WITHHELD, show_result, view_of
 from applyviz.workflow.runs import find_run_before
 from applyviz.workflow.runs.rules import RunRules
 
-STATE_LOOKS: dict[RunState, Look] = {
-    RunState.QUEUED: Look("·", RunState.QUEUED.label, "calm"),
-    RunState.RUNNING: Look("▸", RunState.RUNNING.label, "change"),
-    RunState.SUCCEEDED: Look("✓", RunState.SUCCEEDED.label, "add"),
-    RunState.FAILED: Look("×", RunState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
-    RunState.STALE: Look("!", RunState.STALE.label, "warn"),
-    RunState.CANCELLED: Look("−", RunState.CANCELLED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
+STATE_STYLES: dict[RunState, Appearance] = {
+    RunState.QUEUED: Appearance("·", RunState.QUEUED.label, "calm"),
+    RunState.RUNNING: Appearance("▸", RunState.RUNNING.label, "change"),
+    RunState.SUCCEEDED: Appearance("✓", RunState.SUCCEEDED.label, "add"),
+    RunState.FAILED: Appearance("×", RunState.FAILED.label, "remove"),  # noqa: RUF001 the cross is drawn
+    RunState.STALE: Appearance("!", RunState.STALE.label, "warn"),
+    RunState.CANCELED: Appearance("−", RunState.CANCELED.label, "warn"),  # noqa: RUF001 the minus sign is drawn
 }
 _KINDS_NAMED = 3
 _NOT_DONE = (Outcome.WAITING, Outcome.APPLYING, Outcome.SKIPPED, Outcome.LEFT_OUT)
@@ -44,7 +44,7 @@ _ENDINGS: dict[RunState, str | Promise] = {
     RunState.STALE: gettext_lazy(
         "The cluster changed after the plan was created, so the run stopped before writing anything unapproved."
     ),
-    RunState.CANCELLED: gettext_lazy("The run was canceled. Objects applied before stay applied."),
+    RunState.CANCELED: gettext_lazy("The run was canceled. Objects applied before stay applied."),
 }
 
 
@@ -53,7 +53,7 @@ class ResultItem:
     """One object of a run in the list."""
 
     position: int
-    look: Look
+    look: Appearance
     name: str
     kind: str
     detail: str
@@ -87,7 +87,7 @@ class StepGroup:
 class Count:
     """How many objects have one outcome."""
 
-    look: Look
+    look: Appearance
     number: int
 
 
@@ -120,10 +120,10 @@ class RunPage:
     review_number: int
     plan_number: int
     target: str
-    look: Look
+    look: Appearance
     ending: str | Promise
     error: str
-    glass: Notice | None
+    emergency: Notice | None
     approved_by: tuple[str, ...]
     started_by: str
     started_at: datetime | None
@@ -135,8 +135,8 @@ class RunPage:
     pane: RunPane
     digest: str
     can_cancel: bool
-    is_cancelling: bool
-    cancelled_by: str
+    is_canceling: bool
+    canceled_by: str
     cancel_url: str
     next_text: str
     next_url: str
@@ -151,7 +151,7 @@ def _present_item(run: ApplyRun, result: ObjectResult, current: int | None) -> R
     change = result.change
     return ResultItem(
         position=result.position,
-        look=OUTCOME_LOOKS[result.outcome],
+        look=OUTCOME_STYLES[result.outcome],
         name=change.name,
         kind=change.kind,
         detail=result.detail,
@@ -207,13 +207,13 @@ def _count_outcomes(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
     counts: dict[str, int] = {}
     for result in results:
         counts[result.outcome] = counts.get(result.outcome, 0) + 1
-    return tuple(Count(look, counts[outcome]) for outcome, look in OUTCOME_LOOKS.items() if outcome in counts)
+    return tuple(Count(look, counts[outcome]) for outcome, look in OUTCOME_STYLES.items() if outcome in counts)
 
 
 def _count_rollouts(results: Sequence[ObjectResult]) -> tuple[Count, ...]:
     """What is brought about by the objects, where the run waits for it."""
     counts = Counter(r.rollout for r in results)
-    return tuple(Count(look, counts[state]) for state, look in ROLLOUT_LOOKS.items() if counts[state])
+    return tuple(Count(look, counts[state]) for state, look in ROLLOUT_STYLES.items() if counts[state])
 
 
 def _present_progress(results: Sequence[ObjectResult]) -> Progress:
@@ -254,7 +254,7 @@ def _say_ending(run: ApplyRun, results: Sequence[ObjectResult]) -> str | Promise
 
 def _say_next(run: ApplyRun, person: Person) -> str:
     """What is to be done about a run that did not bring its plan about."""
-    if run.state not in (RunState.FAILED, RunState.STALE, RunState.CANCELLED):
+    if run.state not in (RunState.FAILED, RunState.STALE, RunState.CANCELED):
         return ""
     if run.plan.review.state != ReviewState.OPEN:
         return ""
@@ -304,10 +304,10 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         review_number=plan.review.number,
         plan_number=plan.number,
         target=plan.target.cluster.name,
-        look=STATE_LOOKS[state],
+        look=STATE_STYLES[state],
         ending=_say_ending(run, results),
         error=run.error,
-        glass=present_glass(plan),
+        emergency=present_emergency(plan),
         approved_by=tuple(approvals),
         started_by=run.requested_by.get_username(),
         started_at=run.started_at,
@@ -319,8 +319,8 @@ def present_run(run: ApplyRun, *, for_user: Person, position: int | None = None)
         pane=present_pane(run, results, position),
         digest=plan.digest,
         can_cancel=not run.is_finished and run.cancel_requested_at is None and can_cancel,
-        is_cancelling=not run.is_finished and run.cancel_requested_at is not None,
-        cancelled_by=run.cancelled_by.get_username() if run.cancelled_by else "",
+        is_canceling=not run.is_finished and run.cancel_requested_at is not None,
+        canceled_by=run.canceled_by.get_username() if run.canceled_by else "",
         next_text=next_text,
         next_url=reverse("reviews:show-review", args=[plan.review.number]) if next_text else "",
         cancel_url=reverse("runs:cancel-run", args=[run.number]),

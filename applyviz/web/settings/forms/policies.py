@@ -15,7 +15,7 @@ from applyviz.web.components.choices import offer_choices
 from applyviz.web.components.phrases import title_kind
 from applyviz.workflow.foundation.access import Visitor
 from applyviz.workflow.people.teams import Scope, list_teams
-from applyviz.workflow.policies.rules import POLICY_RISKS, DangerDemand, OnFailure, Rules, rules_from_json
+from applyviz.workflow.policies.rules import POLICY_RISKS, OnFailure, RiskDemand, Rules, rules_from_json
 from applyviz.workflow.policies.windows import Freeze, Window, parse_freeze, parse_window
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class PolicyForm(forms.Form):
             self.fields[f"team_{danger.name}"] = team
 
     @property
-    def dangers(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
+    def high_risks(self) -> list[tuple[str | Promise, BoundField, BoundField]]:
         """Per risk its title and its two fields."""
         return [(title_kind(d), self[f"approvals_{d.name}"], self[f"team_{d.name}"]) for d in POLICY_RISKS]
 
@@ -117,8 +117,8 @@ class PolicyForm(forms.Form):
         chosen = self.cleaned_data
         return Rules(
             asking_teams=tuple(chosen["asking_teams"]),
-            for_dangers=tuple(
-                DangerDemand(d, chosen[f"approvals_{d.name}"], chosen[f"team_{d.name}"])
+            for_risks=tuple(
+                RiskDemand(d, chosen[f"approvals_{d.name}"], chosen[f"team_{d.name}"])
                 for d in POLICY_RISKS
                 if chosen[f"approvals_{d.name}"]
             ),
@@ -133,7 +133,7 @@ def fill_in(version: PolicyVersion) -> dict[str, Any]:
     """A version as the form shows it."""
     rules = rules_from_json(version.rules)
     filled: dict[str, Any] = {name: getattr(rules, name) for name in _COPIED}
-    for demand in rules.for_dangers:
+    for demand in rules.for_risks:
         filled[f"approvals_{demand.danger.name}"] = demand.approvals
         filled[f"team_{demand.danger.name}"] = demand.team
     return filled | {

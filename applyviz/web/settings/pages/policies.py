@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from applyviz.engine.diff.free_form import FreeDifference, diff_free
 from applyviz.engine.objects.values import JSONObject, JSONValue
-from applyviz.engine.risks.model import HazardKind
+from applyviz.engine.risks.model import RiskKind
 from applyviz.engine.schema.walk import MISSING
 from applyviz.records.models import Plan, PolicyVersion
 from applyviz.web.components.phrases import say_scope, title_kind
@@ -23,7 +23,7 @@ from applyviz.workflow.foundation import clock
 from applyviz.workflow.people.teams import Scope
 from applyviz.workflow.policies import Demand, Rules, rules_from_json
 from applyviz.workflow.policies.editing import Evaluation
-from applyviz.workflow.policies.rules import OnFailure, Policy
+from applyviz.workflow.policies.rules import OnFailure, PolicyRules
 from applyviz.workflow.policies.windows import Freeze, find_closed, find_opening
 
 
@@ -77,14 +77,14 @@ class Trial:
     url: str
     holds: bool
     version: str
-    dangers: tuple[str, ...]
+    high_risks: tuple[str, ...]
     demands: tuple[str, ...]
     closed: tuple[str, ...]
 
 
 def _name_cause(because: str) -> str | Promise:
     """What a demand comes from: a risk by its title, or a policy."""
-    return title_kind(HazardKind(because)) if because in set(HazardKind) else because
+    return title_kind(RiskKind(because)) if because in set(RiskKind) else because
 
 
 def describe_demand(demand: Demand) -> str:
@@ -118,9 +118,7 @@ def _describe_certainty(rules: Rules) -> str:
 
 def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
     """The rules of one policy, each with its name."""
-    more = "; ".join(
-        f"{title_kind(d.danger)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_dangers
-    )
+    more = "; ".join(f"{title_kind(d.danger)}: {describe_demand(Demand(d.approvals, d.team))}" for d in rules.for_risks)
     hours = rules.approval_hours
     lasts = ngettext("%(n)d hour", "%(n)d hours", hours) % {"n": hours} if hours else _("no expiry")
     return (
@@ -175,7 +173,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
     """One version."""
     rules = rules_from_json(version.rules)
     asks = describe_demand(Demand(rules.approvals, rules.approving_team))
-    if rules.for_dangers:
+    if rules.for_risks:
         asks = _("%(asks)s, more for some risks") % {"asks": asks}
     return PolicyRow(
         slug=version.policy.slug,
@@ -187,7 +185,7 @@ def present_policy(version: PolicyVersion) -> PolicyRow:
         at=version.created_at,
         note=version.note,
         lines=describe_rules(rules),
-        is_in_force=version.number == version.policy.number and version.policy.retired_at is None,
+        is_in_force=version.number == version.policy.number and version.policy.archived_at is None,
     )
 
 
@@ -226,12 +224,12 @@ def present_trial(plan: Plan, found: Evaluation) -> Trial:
         url=reverse("reviews:show-plan", args=[review, number]),
         holds=found.holds,
         version=found.policy.version,
-        dangers=tuple(f"{title_kind(danger)}: {count}" for danger, count in found.dangers.items()),
+        high_risks=tuple(f"{title_kind(danger)}: {count}" for danger, count in found.high_risks.items()),
         demands=tuple(describe_demand(demand) for demand in found.demands),
         closed=found.closed,
     )
 
 
-def describe_policy(policy: Policy) -> str:
+def describe_policy(policy: PolicyRules) -> str:
     """Which policies hold, with their versions."""
     return policy.version.replace(" ", ", ")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from applyviz.records.enums import TokenScope
 from applyviz.records.models import ApiToken, IdentityMapping, ServiceAccount
-from applyviz.web.components.badges import Look
+from applyviz.web.components.badges import Appearance
 from applyviz.workflow.foundation import access
 from applyviz.workflow.foundation.access import Action, Person
 
@@ -37,7 +37,7 @@ class TokenRow:
     expires_at: datetime
     last_used_at: datetime | None
     last_used_from: str
-    state: Look
+    state: Appearance
     can_revoke: bool
 
 
@@ -69,12 +69,12 @@ class MappingRow:
     ended_by: str
 
 
-def _present_state(token: ApiToken) -> Look:
+def _present_state(token: ApiToken) -> Appearance:
     if token.revoked_at is not None:
-        return Look("×", _("revoked"), "calm")  # noqa: RUF001 - a cross
+        return Appearance("×", _("revoked"), "calm")  # noqa: RUF001 - a cross
     if token.expires_at <= timezone.now():
-        return Look("×", _("ended"), "calm")  # noqa: RUF001 - a cross
-    return Look("✓", _("active"), "add")
+        return Appearance("×", _("ended"), "calm")  # noqa: RUF001 - a cross
+    return Appearance("✓", _("active"), "add")
 
 
 def _is_of(token: ApiToken, person: Person) -> bool:

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.impersonation import MappingForm
 from applyviz.web.settings.pages.tokens import present_mappings
 from applyviz.web.settings.views.settings_page import render_settings
@@ -16,7 +16,7 @@ from applyviz.workflow.foundation.access import Action
 from applyviz.workflow.foundation.errors import WorkflowError
 
 
-@needs(Action.OVERSEE)
+@requires(Action.VIEW_ACCOUNTS)
 def list_identities(request: PageRequest) -> HttpResponse:
     """What is in force, and what was."""
     rows = present_mappings(impersonation.list_mappings(for_user=request.user))
@@ -24,7 +24,7 @@ def list_identities(request: PageRequest) -> HttpResponse:
     return render_settings(request, "identities", context)
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def add_identity(request: PageRequest) -> HttpResponse:
     """Map somebody; what was said of them before ends."""
     form = MappingForm(request.POST or None, for_user=request.user, initial=request.GET.dict())
@@ -39,7 +39,7 @@ def add_identity(request: PageRequest) -> HttpResponse:
     return render_settings(request, "add_identity", {"form": form}, status=422 if form.errors else 200)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def end_identity(request: PageRequest, pk: int) -> HttpResponse:
     """Take a mapping back."""
     impersonation.end_mapping(impersonation.get_mapping(pk, for_user=request.user), by=request.user)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from applyviz.records.enums import Role
 from applyviz.records.models import PendingChange
 from applyviz.web.frame import reauthentication
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.people import ChoiceOfTeamForm, GrantForm, MemberForm, PersonForm, TeamForm
 from applyviz.web.settings.pages.people import present_pending, present_people, present_teams
 from applyviz.web.settings.views.settings_page import render_settings
@@ -38,7 +38,7 @@ def _try(request: PageRequest, form: Form, act: Callable[[], object], done: str)
     return True
 
 
-@needs(Action.OVERSEE)
+@requires(Action.VIEW_ACCOUNTS)
 def list_people(request: PageRequest) -> HttpResponse:
     """All accounts and what they may."""
     rows = present_people(teams.list_people(for_user=request.user), for_user=request.user)
@@ -46,7 +46,7 @@ def list_people(request: PageRequest) -> HttpResponse:
     return render_settings(request, "people", context)
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def add_person(request: PageRequest) -> HttpResponse:
     """Make an account."""
     form = PersonForm(request.POST or None)
@@ -69,7 +69,7 @@ def _show_link(request: PageRequest, person: Person, token: str) -> HttpResponse
     return render_settings(request, "invited", context)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def invite_again(request: PageRequest, name: str) -> HttpResponse:
     """Make another one-time link to an account that nobody has claimed yet."""
     person = teams.get_person(name, for_user=request.user)
@@ -84,14 +84,14 @@ def _tell(request: PageRequest, outcome: object, done: str) -> None:
         messages.success(request, done)
 
 
-@needs(Action.OVERSEE)
+@requires(Action.VIEW_ACCOUNTS)
 def list_pending(request: PageRequest) -> HttpResponse:
     """What waits for a second administrator."""
     rows = present_pending(pending_changes.list_waiting(for_user=request.user), for_user=request.user)
     return render_settings(request, "pending", {"rows": rows})
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
     """Confirm what another administrator asked for."""
     if not reauthentication.is_fresh(request):
@@ -101,7 +101,7 @@ def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
     return redirect("settings:list-pending")
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def decline_pending(request: PageRequest, number: int) -> HttpResponse:
     """Decline what another administrator asked for, or take back what one asked for."""
     pending_changes.decline(pending_changes.get_waiting(number), by=request.user)
@@ -109,7 +109,7 @@ def decline_pending(request: PageRequest, number: int) -> HttpResponse:
     return redirect("settings:list-pending")
 
 
-@needs(Action.OVERSEE)
+@requires(Action.VIEW_ACCOUNTS)
 def show_person(request: PageRequest, name: str) -> HttpResponse:
     """One account: grants, teams, accounts of the same human."""
     person = teams.get_person(name, for_user=request.user)
@@ -124,7 +124,7 @@ def show_person(request: PageRequest, name: str) -> HttpResponse:
     return render_settings(request, "person", context)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
     """Give a role to a person."""
     person, form = teams.get_person(name, for_user=request.user), GrantForm(request.POST)
@@ -135,7 +135,7 @@ def grant_to_person(request: PageRequest, name: str) -> HttpResponse:
     return redirect("settings:show-person", name)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def end_grant(request: PageRequest, grant: int) -> HttpResponse:
     """Take a role back."""
     found = teams.list_grants(for_user=request.user).filter(pk=grant).first()
@@ -147,7 +147,7 @@ def end_grant(request: PageRequest, grant: int) -> HttpResponse:
     return redirect("settings:list-teams")
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def set_active(request: PageRequest, name: str) -> HttpResponse:
     """Close an account, or open it again."""
     person = teams.get_person(name, for_user=request.user)
@@ -156,7 +156,7 @@ def set_active(request: PageRequest, name: str) -> HttpResponse:
     return redirect("settings:show-person", name)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def link_accounts(request: PageRequest, name: str) -> HttpResponse:
     """Say that two accounts are one human."""
     person, form = teams.get_person(name, for_user=request.user), MemberForm(request.POST, for_user=request.user)
@@ -168,16 +168,16 @@ def link_accounts(request: PageRequest, name: str) -> HttpResponse:
     return redirect("settings:show-person", name)
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_teams(request: PageRequest) -> HttpResponse:
     """All teams and who is in them."""
-    has_grants = access.can(request.user, Action.OVERSEE)
+    has_grants = access.can(request.user, Action.VIEW_ACCOUNTS)
     rows = present_teams(teams.list_teams(for_user=request.user), for_user=request.user, has_grants=has_grants)
     context = {"rows": rows, "has_grants": has_grants}
     return render_settings(request, "teams", context)
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def add_team(request: PageRequest) -> HttpResponse:
     """Make a team."""
     form = TeamForm(request.POST or None)
@@ -186,10 +186,10 @@ def add_team(request: PageRequest) -> HttpResponse:
     return render_settings(request, "add_team", {"form": form}, status=422 if request.method == "POST" else 200)
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_team(request: PageRequest, slug: str) -> HttpResponse:
     """One team: members and what it grants them."""
-    team, has_grants = teams.get_team(slug, for_user=request.user), access.can(request.user, Action.OVERSEE)
+    team, has_grants = teams.get_team(slug, for_user=request.user), access.can(request.user, Action.VIEW_ACCOUNTS)
     can_manage = access.can(request.user, Action.MANAGE)
     context = {
         "team": present_teams([team], for_user=request.user, has_grants=has_grants)[0],
@@ -201,7 +201,7 @@ def show_team(request: PageRequest, slug: str) -> HttpResponse:
     return render_settings(request, "team", context)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def add_member(request: PageRequest, slug: str) -> HttpResponse:
     """Put somebody into a team."""
     team, form = teams.get_team(slug, for_user=request.user), MemberForm(request.POST, for_user=request.user)
@@ -213,7 +213,7 @@ def add_member(request: PageRequest, slug: str) -> HttpResponse:
     return redirect("settings:show-team", slug)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
     """Take somebody out of a team."""
     team = teams.get_team(slug, for_user=request.user)
@@ -224,7 +224,7 @@ def end_member(request: PageRequest, slug: str, member: int) -> HttpResponse:
     return redirect("settings:show-team", slug)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
     """Give a role to a team."""
     team, form = teams.get_team(slug, for_user=request.user), GrantForm(request.POST)
@@ -235,9 +235,9 @@ def grant_to_team(request: PageRequest, slug: str) -> HttpResponse:
     return redirect("settings:show-team", slug)
 
 
-@needs(Action.MANAGE, "POST")
-def retire_team(request: PageRequest, slug: str) -> HttpResponse:
+@requires(Action.MANAGE, "POST")
+def archive_team(request: PageRequest, slug: str) -> HttpResponse:
     """End a team."""
-    made = teams.retire_team(teams.get_team(slug, for_user=request.user), by=request.user)
+    made = teams.archive_team(teams.get_team(slug, for_user=request.user), by=request.user)
     _tell(request, made, _("Team archived."))
     return redirect("settings:list-teams")

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.policies import NoteForm, PolicyForm, TryForm, fill_in
 from applyviz.web.settings.pages.policies import (
     Trial,
@@ -25,7 +25,7 @@ from applyviz.workflow.plans import planner
 from applyviz.workflow.policies import Rules, editing, rules_from_json
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_policies(request: PageRequest) -> HttpResponse:
     """All policies in force."""
     rows = [present_policy(version) for version in editing.list_policies(for_user=request.user)]
@@ -33,7 +33,7 @@ def list_policies(request: PageRequest) -> HttpResponse:
     return render_settings(request, "policies", context)
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_policy(request: PageRequest, slug: str) -> HttpResponse:
     """One policy: what it says, what it would ask of a plan, what it said before."""
     versions = editing.list_versions(slug, for_user=request.user)
@@ -60,13 +60,13 @@ def _try(request: PageRequest, form: TryForm, slug: str, scope: Scope, stored: d
     return present_trial(plan, editing.evaluate(plan, slug=slug, scope=scope, rules=rules_from_json(stored)))
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def add_policy(request: PageRequest) -> HttpResponse:
     """Write the first version of a policy."""
     return _edit(request, "", {})
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def edit_policy(request: PageRequest, slug: str) -> HttpResponse:
     """Write the next version of a policy."""
     return _edit(request, slug, fill_in(editing.list_versions(slug, for_user=request.user)[0]))
@@ -89,17 +89,17 @@ def _edit(request: PageRequest, slug: str, initial: dict[str, object]) -> HttpRe
     return render_settings(request, "edit_policy", context, status=422 if request.method == "POST" else 200)
 
 
-@needs(Action.MANAGE, "POST")
-def retire_policy(request: PageRequest, slug: str) -> HttpResponse:
+@requires(Action.MANAGE, "POST")
+def archive_policy(request: PageRequest, slug: str) -> HttpResponse:
     """Let a policy hold no longer."""
     form = NoteForm(request.POST)
     note = form.cleaned_data["note"] if form.is_valid() else ""
-    editing.retire_policy(slug, by=request.user, note=note)
+    editing.archive_policy(slug, by=request.user, note=note)
     messages.success(request, _("Policy archived."))
     return redirect("settings:list-policies")
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def show_calendar(request: PageRequest) -> HttpResponse:
     """When plans may run, and when nothing may."""
     windows, freezes = present_calendar(editing.list_policies(for_user=request.user))

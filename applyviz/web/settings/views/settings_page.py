@@ -18,6 +18,6 @@ def render_settings(
     """One page of the settings."""
     rights = {
         "can_manage": access.can(request.user, Action.MANAGE),
-        "can_oversee": access.can(request.user, Action.OVERSEE),
+        "can_oversee": access.can(request.user, Action.VIEW_ACCOUNTS),
     }
     return render(request, f"settings/{name}.html", {**rights, **context}, status=status)

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from applyviz.records.enums import TokenScope
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.settings.forms.tokens import ServiceAccountForm, TokenForm
 from applyviz.web.settings.pages.tokens import present_accounts, present_tokens
 from applyviz.web.settings.views.settings_page import render_settings
@@ -20,20 +20,20 @@ from applyviz.workflow.people import tokens as use_cases
 _COMMAND = "python3 gate.py --url {} --cluster CLUSTER --namespace NAMESPACE --title TITLE FILES…"
 
 
-@needs(Action.LOOK)
+@requires(Action.VIEW)
 def list_tokens(request: PageRequest) -> HttpResponse:
     """One's own tokens and service accounts; all of them for who manages or audits."""
     context = {
         "rows": present_tokens(use_cases.list_tokens(for_user=request.user), for_user=request.user),
         "accounts": present_accounts(use_cases.list_service_accounts(for_user=request.user)),
-        "sees_all": access.can(request.user, Action.OVERSEE),
-        "can_add": access.can(request.user, Action.CONNECT),
+        "sees_all": access.can(request.user, Action.VIEW_ACCOUNTS),
+        "can_add": access.can(request.user, Action.MANAGE_TOKENS),
         "can_add_account": access.can(request.user, Action.WRITE),
     }
     return render_settings(request, "tokens", context)
 
 
-@needs(Action.CONNECT, "GET", "POST")
+@requires(Action.MANAGE_TOKENS, "GET", "POST")
 def add_token(request: PageRequest) -> HttpResponse:
     """Make a token; the answer to the POST is the only page that ever shows it."""
     form = TokenForm(request.POST or None, for_user=request.user)
@@ -61,7 +61,7 @@ def add_token(request: PageRequest) -> HttpResponse:
     return render_settings(request, "add_token", {"form": form}, status=422 if form.errors else 200)
 
 
-@needs(Action.WRITE, "GET", "POST")
+@requires(Action.WRITE, "GET", "POST")
 def add_account(request: PageRequest) -> HttpResponse:
     """Make a service account of one's own."""
     form = ServiceAccountForm(request.POST or None)
@@ -76,7 +76,7 @@ def add_account(request: PageRequest) -> HttpResponse:
     return render_settings(request, "add_service_account", {"form": form}, status=422 if form.errors else 200)
 
 
-@needs(Action.CONNECT, "POST")
+@requires(Action.MANAGE_TOKENS, "POST")
 def revoke_token(request: PageRequest, pk: int) -> HttpResponse:
     """End a token now."""
     use_cases.revoke_token(use_cases.get_token(pk, for_user=request.user), by=request.user)

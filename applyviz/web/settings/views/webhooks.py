@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from applyviz.web.frame.view_guard import PageRequest, needs
+from applyviz.web.frame.view_guard import PageRequest, requires
 from applyviz.web.notifications.forms import EditWebhookForm, WebhookForm
 from applyviz.web.notifications.pages import present_deliveries, present_webhook
 from applyviz.web.settings.views.settings_page import render_settings
@@ -19,7 +19,7 @@ from applyviz.workflow.notifications import webhooks
 _PER_PAGE = 50
 
 
-@needs(Action.MANAGE)
+@requires(Action.MANAGE)
 def list_webhooks(request: PageRequest) -> HttpResponse:
     """All of them, each with how the last delivery went."""
     found = webhooks.list_webhooks(for_user=request.user)
@@ -27,7 +27,7 @@ def list_webhooks(request: PageRequest) -> HttpResponse:
     return render_settings(request, "webhooks", {"rows": rows})
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def add_webhook(request: PageRequest) -> HttpResponse:
     """A new one."""
     form = WebhookForm(request.POST or None)
@@ -42,7 +42,7 @@ def add_webhook(request: PageRequest) -> HttpResponse:
     return render_settings(request, "add_webhook", {"form": form}, status=422 if form.errors else 200)
 
 
-@needs(Action.MANAGE, "GET", "POST")
+@requires(Action.MANAGE, "GET", "POST")
 def show_webhook(request: PageRequest, number: int) -> HttpResponse:
     """One with its log; posting changes it."""
     webhook = webhooks.get_webhook(number, for_user=request.user)
@@ -64,15 +64,15 @@ def show_webhook(request: PageRequest, number: int) -> HttpResponse:
     return render_settings(request, "webhook", {**context, "rows": rows}, status=422 if form.errors else 200)
 
 
-@needs(Action.MANAGE, "POST")
-def retire_webhook(request: PageRequest, number: int) -> HttpResponse:
+@requires(Action.MANAGE, "POST")
+def delete_webhook(request: PageRequest, number: int) -> HttpResponse:
     """Remove one."""
-    webhooks.retire_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
+    webhooks.delete_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
     messages.warning(request, _("Webhook removed."))
     return redirect("settings:list-webhooks")
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def try_webhook(request: PageRequest, number: int) -> HttpResponse:
     """Send it something to see whether it arrives."""
     webhooks.try_webhook(webhooks.get_webhook(number, for_user=request.user), by=request.user)
@@ -80,7 +80,7 @@ def try_webhook(request: PageRequest, number: int) -> HttpResponse:
     return redirect("settings:show-webhook", number)
 
 
-@needs(Action.MANAGE, "POST")
+@requires(Action.MANAGE, "POST")
 def deliver_again(request: PageRequest, number: int, delivery: int) -> HttpResponse:
     """Try a delivery again that was given up."""
     webhooks.deliver_again(webhooks.get_webhook(number, for_user=request.user), delivery, by=request.user)

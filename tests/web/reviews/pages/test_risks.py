@@ -2,7 +2,7 @@
 
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.records.models import ObjectChange
-from applyviz.web.reviews.pages.risks import list_dangers
+from applyviz.web.reviews.pages.risks import list_high_risks
 from applyviz.workflow.policies.risks import gather_risks
 
 
@@ -13,18 +13,18 @@ def row(position, name, *risks, operation=Operation.UPDATE, kind="Deployment"):
         kind=kind,
         operation=operation.value,
         has_effect=True,
-        dangers=[list(risk) for risk in risks],
+        high_risks=[list(risk) for risk in risks],
     )
 
 
 def tell(changes, many=50):
-    found = list_dangers(changes, gather_risks(changes, many=many), url_of=str)
+    found = list_high_risks(changes, gather_risks(changes, many=many), url_of=str)
     return [(d.look.tone, str(d.title), [one.name for one in d.objects]) for d in found]
 
 
 def test_what_is_blocked_does_not_happen():
     restarts = ("pods-restart", "medium")
-    changes = [row(0, "cart", restarts), row(1, "checkout", restarts, operation=Operation.REFUSED)]
+    changes = [row(0, "cart", restarts), row(1, "checkout", restarts, operation=Operation.BLOCKED)]
 
     assert tell(changes) == [("warn", "Pods restart", ["cart"]), ("warn", "Blocked by conflict", ["checkout"])]
 
@@ -52,7 +52,7 @@ def test_high_risks_come_first_and_infos_do_not_come():
 def test_many_objects_are_a_risk_from_the_number_of_the_policy():
     changes = [row(n, f"o{n}") for n in range(4)]
 
-    (danger,) = list_dangers(changes, gather_risks(changes, many=3), url_of=str)
+    (danger,) = list_high_risks(changes, gather_risks(changes, many=3), url_of=str)
 
     assert (str(danger.title), danger.names, danger.more, danger.url) == ("Large change", "o0, o1", 2, "0")
     assert tell(changes, many=4) == []

@@ -18,7 +18,7 @@ from applyviz.web.reviews.pane import field_marks, fields
 from applyviz.web.reviews.pane.diff_lines import PAGE, diff_values, present_diff
 from applyviz.web.reviews.pane.fields import FieldFilter
 from applyviz.web.reviews.pane.ownership_columns import present_lanes
-from applyviz.web.reviews.pane.resolutions import NOTHING, show_settlement
+from applyviz.web.reviews.pane.resolutions import NOTHING, show_conflicts
 from tests.engine.planning.overviews import read_overview
 from tests.web import builders
 
@@ -151,10 +151,10 @@ def test_bookkeeping_and_repeated_keys_are_no_changes():
 
 def test_conflict_row_shows_each_way_by_its_result():
     change = builders.build_change()
-    rows = [r for s in present(change, settlement=show_settlement(change, you="ci")) for r in s.rows if r.is_conflict]
+    rows = [r for s in present(change, settlement=show_conflicts(change, you="ci")) for r in s.rows if r.is_conflict]
 
-    (dispute,) = (row.dispute for row in rows)
-    assert [(c.title, c.value.text, [o.name for o in c.owners], c.sends, c.is_forced) for c in dispute.cards] == [
+    (conflict_row,) = (row.conflict_row for row in rows)
+    assert [(c.title, c.value.text, [o.name for o in c.owners], c.sends, c.is_forced) for c in conflict_row.cards] == [
         ("Take over", "registry.example/frontend:v0.10.1", ["ci"], "image: registry.example/frontend:v0.10.1", True),
         ("Give up the field", HOTFIX, ["kubectl-set"], "the body without image", False),
         ("Share (keep live value)", HOTFIX, ["ci", "kubectl-set"], f"image: {HOTFIX}", False),

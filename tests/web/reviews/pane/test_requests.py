@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from applyviz.engine.objects import paths
-from applyviz.engine.objects.exchange import APPLY_PATCH, STRATEGIC_MERGE_PATCH, Hole, Request
+from applyviz.engine.objects.exchange import APPLY_PATCH, STRATEGIC_MERGE_PATCH, Placeholder, Request
 from applyviz.engine.requests.options import ApplyMode, ApplyOptions
 from applyviz.web.reviews.pane.kubectl import present_requests, write_command
 from applyviz.web.reviews.pane.requests import present_request
@@ -22,7 +22,9 @@ def make_patch(body: object, **given: object) -> Request:
 
 
 def test_hole_shows_its_name_and_not_the_value_of_today():
-    request = make_patch({"metadata": {"uid": "77"}}, holes=(Hole(paths.fields("metadata", "uid"), "uid"),))
+    request = make_patch(
+        {"metadata": {"uid": "77"}}, placeholders=(Placeholder(paths.fields("metadata", "uid"), "uid"),)
+    )
 
     row = present_request(request)
 
