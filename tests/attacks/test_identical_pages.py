@@ -75,7 +75,16 @@ WITHOUT_PLANS = {
         "api:add-review",
         "api:add-plan",
     ),
-    *("api:start-run", "api:cancel-run", "api:no-address", "login", "claim", "prove", "account", "change-password"),
+    *(
+        "api:start-run",
+        "api:cancel-run",
+        "api:no-address",
+        "login",
+        "claim",
+        "reauthenticate",
+        "account",
+        "change-password",
+    ),
     *("end-sessions", "logout", "set-theme", "answer-kubectl"),
 }
 

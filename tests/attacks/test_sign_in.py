@@ -127,7 +127,7 @@ def test_ten_wrong_proofs_end_that_session_and_no_other(hands: Hands, browser: C
     other.post("/login/", {"username": "alice", "password": CORRECT})
     statuses = []
     for _ in range(signing.PROOFS_OF_SESSION):
-        statuses.append(browser.post(reverse("prove"), {"password": "guess"}).status_code)
+        statuses.append(browser.post(reverse("reauthenticate"), {"password": "guess"}).status_code)
         hands.wait(30)
 
     assert statuses == [*[422] * 9, 403]
@@ -141,13 +141,13 @@ def test_ten_wrong_proofs_end_that_session_and_no_other(hands: Hands, browser: C
 
 
 def test_proofs_too_early_are_refused_with_the_time_to_wait(hands: Hands, browser: Client) -> None:
-    browser.post(reverse("prove"), {"password": "guess"})
+    browser.post(reverse("reauthenticate"), {"password": "guess"})
 
-    early = browser.post(reverse("prove"), {"password": CORRECT})
+    early = browser.post(reverse("reauthenticate"), {"password": CORRECT})
     hands.wait(1)
 
     assert (early.status_code, early["Retry-After"]) == (429, "1")
-    assert browser.post(reverse("prove"), {"password": CORRECT}).status_code == 302
+    assert browser.post(reverse("reauthenticate"), {"password": CORRECT}).status_code == 302
 
 
 def test_new_password_ends_every_other_session(hands: Hands, browser: Client, alice: User) -> None:

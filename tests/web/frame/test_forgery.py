@@ -19,7 +19,7 @@ FOREIGN = "https://elsewhere.example"
 BY_TOKEN = ("sandboxes/", "api/v1/")
 # Every address that takes a POST of a person, by name; a new one is added here once it is tried below.
 WRITING = {
-    "login", "logout", "prove", "set-theme", "ask", "add-review", "check-source", "replan", "close-review",
+    "login", "logout", "reauthenticate", "set-theme", "ask", "add-review", "check-source", "replan", "close-review",
     "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
     "confirm-plan", "withdraw-request", "break-glass", "revoke-approval", "apply-plan", "decide",
     "propose-rule", "decide-everywhere", "undo-decision", "replace-manifests", "cancel-run", "undo-run", "verify-chain",

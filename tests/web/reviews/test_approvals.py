@@ -92,7 +92,7 @@ def test_applying_a_risky_plan_leads_over_the_proof(as_bob, bob, grave_plan):
     answer = as_bob.post(url(grave_plan, "apply-plan"), {"digest": grave_plan.digest})
 
     back = reverse("reviews:show-plan", args=[grave_plan.review.number, 1])
-    assert answer.headers["Location"].startswith(reverse("prove"))
+    assert answer.headers["Location"].startswith(reverse("reauthenticate"))
     assert not ApplyRun.objects.exists()
     proved = as_bob.post(answer.headers["Location"], {"password": "long enough to be good", "next": back})
     assert proved.headers["Location"] == back
@@ -104,7 +104,9 @@ def test_proof_leads_to_no_other_site(as_bob, bob):
     with_password(bob)
     as_bob.force_login(bob)
 
-    answer = as_bob.post(reverse("prove"), {"password": "long enough to be good", "next": "https://evil.example/"})
+    answer = as_bob.post(
+        reverse("reauthenticate"), {"password": "long enough to be good", "next": "https://evil.example/"}
+    )
 
     assert answer.headers["Location"] == "/"
 

@@ -88,7 +88,7 @@ def apply_plan(request: PageRequest, number: int, plan: int) -> HttpResponse:
         raise NotPossibleError(_("this plan has changed; reload the page and review again"))
     if reauthentication.is_asked_for(request, found):
         back = reverse("reviews:show-plan", args=[number, plan])
-        return redirect(f"{reverse('prove')}?{urlencode({'next': back})}")
+        return redirect(f"{reverse('reauthenticate')}?{urlencode({'next': back})}")
     given = form.cleaned_data
     run = runs.start_run(found, by=request.user, digest=given["digest"], waits_for_rollout=given["waits"])
     return redirect("runs:show-run", run.number)

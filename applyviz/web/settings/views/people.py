@@ -95,7 +95,7 @@ def list_pending(request: PageRequest) -> HttpResponse:
 def confirm_pending(request: PageRequest, number: int) -> HttpResponse:
     """Confirm what another administrator asked for."""
     if not reauthentication.is_fresh(request):
-        return redirect(f"{reverse('prove')}?{urlencode({'next': reverse('settings:list-pending')})}")
+        return redirect(f"{reverse('reauthenticate')}?{urlencode({'next': reverse('settings:list-pending')})}")
     confirmations.confirm_change(pending_changes.get_waiting(number), by=request.user)
     messages.success(request, _("Confirmed and applied."))
     return redirect("settings:list-pending")
