@@ -1,6 +1,6 @@
 """Which fields does the real server refuse to change? Asked field by field, for the table of immutable fields.
 
-    python -m tests.controlplane.fixed_fields > tests/cases/hazards/fixed-fields.json
+    python -m tests.controlplane.fixed_fields > tests/cases/risks/fixed-fields.json
 
 Each object of `fixed-fields.yaml` is created in the namespace `default`, and each change is sent as a PUT that is a
 dry run. What is written down: the live object, and for each change the fields that the server names in its refusal.

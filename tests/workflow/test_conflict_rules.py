@@ -34,7 +34,7 @@ def plan(team):
 
 def draft(**values):
     named = {"group": "", "kind": "ConfigMap", "namespace": "default", "name": "settings", "path": FIELD}
-    return RuleDraft(**{**named, "way": RuleWay.LEAVE, "manager": "kubectl-edit", **values})
+    return RuleDraft(**{**named, "way": RuleWay.GIVE_UP, "manager": "kubectl-edit", **values})
 
 
 def propose(team, plan, **values):
@@ -155,10 +155,10 @@ def test_second_rule_for_one_field_is_refused(team, plan):
     rule = propose(team, plan)
 
     with pytest.raises(NotPossibleError, match="rule 1 says something of this field already"):
-        propose(team, plan, way=RuleWay.TAKE_OVER)
+        propose(team, plan, way=RuleWay.OVERWRITE)
     conflict_rules.decline_rule(rule, by=team.alice)
 
-    assert propose(team, plan, way=RuleWay.TAKE_OVER).number == 2
+    assert propose(team, plan, way=RuleWay.OVERWRITE).number == 2
 
 
 @pytest.mark.parametrize(("values", "reason"), [({}, "  "), ({"name": " "}, "because"), ({"path": ()}, "because")])

@@ -1,7 +1,7 @@
 """Which fields of which built-in kinds the server refuses to change, as tables.
 
 Rule: the update validation of kube-apiserver v1.36.3, asked field by field: `tests/controlplane/fixed_fields.py`
-records its answers, `tests/cases/hazards/fixed-fields.json` holds them. What depends on more than the field
+records its answers, `tests/cases/risks/fixed-fields.json` holds them. What depends on more than the field
 itself stands in `immutable`.
 """
 

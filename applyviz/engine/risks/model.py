@@ -25,7 +25,7 @@ class RiskLevel(StrEnum):
 
 
 class RiskKind(StrEnum):
-    """The one list of risks, for pages, acknowledgement, policies and counts; words are in `hazards/sentences.py`.
+    """The one list of risks, for pages, acknowledgement, policies and counts; words are in `risks/sentences.py`.
 
     - `MANY_OBJECTS` is a risk of a whole plan: the policy says from which number on.
     """

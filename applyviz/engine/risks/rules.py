@@ -1,6 +1,6 @@
 """All rules over one change, worst first.
 
-Rule: `product` hazards: what a reviewer must know that no diff shows. A rule is a function from a `Subject`
+Rule: `product` risks: what a reviewer must know that no diff shows. A rule is a function from a `Subject`
 to risks; it does no I/O and says nothing when what it needs is missing.
 """
 

@@ -138,7 +138,7 @@ def find_plan_blockers(
     """Why nobody can approve this plan now; empty when it can be approved.
 
     - `hidden`: for showing alone, positions of objects of which a reader must not learn how they stand.
-    - `policy` and `hazards`: the policy of the plan and its open risks, where the caller has just read them.
+    - `policy` and `risks`: the policy of the plan and its open risks, where the caller has just read them.
     """
     policy = policy or policies.find_policy(plan)
     blockers = list(find_unsafe(plan, policy, hidden))

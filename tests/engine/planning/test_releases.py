@@ -19,8 +19,8 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
-from tests.engine.hazards.widgets import WIDGETS
 from tests.engine.planning.cluster import NOW, Box
+from tests.engine.risks.widgets import WIDGETS
 
 PATH = "/apis/apps/v1/namespaces/default/deployments/web"
 DEPLOYMENT = """\

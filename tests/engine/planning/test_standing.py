@@ -27,7 +27,7 @@ spec:
 """
 
 
-def make_rule(way=RuleWay.LEAVE, **values):
+def make_rule(way=RuleWay.GIVE_UP, **values):
     named = {"group": "apps", "kind": "Deployment", "namespace": "default", "name": "w*", "manager": SCALER}
     return FieldRule(**{"number": 7, "path": REPLICAS, "way": way, **named, **values})
 
@@ -74,8 +74,8 @@ def test_rule_to_leave_holds_while_the_values_are_equal():
 def test_rule_takes_over_only_from_whom_it_names():
     box = make_box()
 
-    by_name = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER),))
-    by_other = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER, manager="kubectl-edit"),))
+    by_name = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE),))
+    by_other = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE, manager="kubectl-edit"),))
 
     assert (by_name.operation, by_name.requests[0].query["force"]) == (Operation.UPDATE, "true")
     assert (by_other.operation, name_answers(by_other)) == (Operation.BLOCKED, [])
@@ -85,8 +85,8 @@ def test_field_of_two_managers_is_not_forced_by_a_rule_for_one():
     box = make_box()
     box.apply(DEPLOYMENT.replace("replicas: 3", "replicas: 5"), ApplyOptions(field_manager="helm"))
 
-    change = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER),))
-    for_all = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.TAKE_OVER, manager=""),))
+    change = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE),))
+    for_all = box.plan_one(DEPLOYMENT, rules=(make_rule(RuleWay.OVERWRITE, manager=""),))
 
     assert change.operation is Operation.BLOCKED
     assert change.ways[0].managers == ("helm", SCALER)
@@ -126,7 +126,7 @@ def test_rules_do_not_touch_a_client_side_apply():
 def test_ruled_plan_has_another_digest_with_every_rule():
     box = make_box()
     text = DEPLOYMENT.replace("one", "two")
-    rules = [(), (make_rule(),), (make_rule(number=8),), (make_rule(RuleWay.CO_OWN),), (make_rule(RuleWay.IGNORE),)]
+    rules = [(), (make_rule(),), (make_rule(number=8),), (make_rule(RuleWay.SHARE),), (make_rule(RuleWay.IGNORE),)]
 
     digests = [digest_effect(box.plan_one(text, rules=chosen), key=b"k") for chosen in rules]
 

@@ -26,9 +26,9 @@ from applyviz.engine.planning.model.plan import PlannedObject
 class RuleWay(StrEnum):
     """What a conflict rule does with its field: the ways out of a conflict, or leaving it out of comparison."""
 
-    TAKE_OVER = ResolutionKind.OVERWRITE.value
-    LEAVE = ResolutionKind.GIVE_UP.value
-    CO_OWN = ResolutionKind.SHARE.value
+    OVERWRITE = ResolutionKind.OVERWRITE.value
+    GIVE_UP = ResolutionKind.GIVE_UP.value
+    SHARE = ResolutionKind.SHARE.value
     IGNORE = "leave out of comparison"
 
 
@@ -99,7 +99,7 @@ def leave_owned(
     """The fields that rules leave to whom they belong, although no conflict says so just now."""
     owners = None
     for rule in rules:
-        if rule.way is not RuleWay.LEAVE or len(list_places(manifest, rule.path)) < len(rule.path):
+        if rule.way is not RuleWay.GIVE_UP or len(list_places(manifest, rule.path)) < len(rule.path):
             continue
         owners = read_owners(live) if owners is None else owners
         theirs = [o.manager for o in owners.of(rule.path) if o.manager != you and rule.manager in ("", o.manager)]

@@ -1,7 +1,7 @@
 """Risks of how an object is written: replaced, or fields of others overwritten by force.
 
 Rule: read from what will be sent and from the owners before and after it, never from what a manifest calls itself.
-Rules over the versions of an object are in `engine/hazards`; deletions say so where they are planned (`prune`).
+Rules over the versions of an object are in `engine/risks`; deletions say so where they are planned (`prune`).
 """
 
 from __future__ import annotations

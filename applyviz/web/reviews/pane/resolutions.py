@@ -6,7 +6,7 @@ only gets words and addresses. A person who may not decide sees the same without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Count
@@ -18,7 +18,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from applyviz.engine.objects.paths import FieldPath, element_value, render_path
 from applyviz.engine.objects.refs import ObjectRef
 from applyviz.engine.planning.conflicts.resolutions import (
-    FieldResolutions,
     ResolutionKind,
     ResolutionOption,
     ResolvedField,
@@ -326,9 +325,3 @@ def show_conflicts(change: engine.PlannedObject, *, you: str) -> ConflictPage:
 def is_edited(change: engine.PlannedObject) -> bool:
     """Whether decisions or rules changed what is sent for an object, beyond taking over."""
     return any(answer.edit is not None for answer in change.answers)
-
-
-def find_ways(change: engine.PlannedObject, place: int) -> FieldResolutions | None:
-    """The ways out of one field by its place in the form."""
-    ways: Sequence[FieldResolutions] = change.ways
-    return ways[place] if 0 <= place < len(ways) else None

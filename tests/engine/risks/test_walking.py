@@ -7,7 +7,7 @@ from applyviz.engine.risks.walking import name_entry
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import Node, SchemaOrigin
-from tests.engine.hazards.widgets import WIDGETS
+from tests.engine.risks.widgets import WIDGETS
 
 
 def node_of(api_version: str, kind: str, *steps: str) -> Node:

@@ -1,4 +1,4 @@
-"""Every rule by its cases (`tests/cases/hazards`): which risks, how loud, where, in which words."""
+"""Every rule by its cases (`tests/cases/risks`): which risks, how loud, where, in which words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from applyviz.engine.risks.sentences import render_risk, title, title_of
 from applyviz.engine.schema.builtin import bundled
 from applyviz.engine.schema.crds import CRDSource
 from applyviz.engine.schema.model import SchemaOrigin
-from tests.engine.hazards.widgets import WIDGETS
+from tests.engine.risks.widgets import WIDGETS
 
 CASES = Path(__file__).parents[2] / "cases" / "risks"
 NAMED = ("manifest", "last_applied", "live", "merged", "after", "patch", "is_server_side", "is_namespaced")
