@@ -79,7 +79,7 @@ def test_acknowledgement_holds_while_the_effect_is_the_same(alice, bob, plan):
 def test_own_acknowledgement_can_be_withdrawn(alice, bob, plan):
     acknowledgements.acknowledge_risks(plan, KIND, by=bob)
 
-    with pytest.raises(NotPossibleError, match="no acknowledgement here"):
+    with pytest.raises(NotPossibleError, match="no acknowledgment to undo"):
         acknowledgements.withdraw_acknowledgement(plan, KIND, by=alice, position=0)
     acknowledgements.withdraw_acknowledgement(plan, KIND, by=bob, position=0)
 
@@ -92,7 +92,7 @@ def test_nothing_is_acknowledged_twice_or_where_nothing_is(bob, plan):
     acknowledgements.acknowledge_risks(plan, KIND, by=bob)
 
     for position, kind in ((0, KIND), (2, KIND), (0, RiskKind.PRUNE_SHARE), (99, KIND)):
-        with pytest.raises(NotPossibleError, match="no such risk"):
+        with pytest.raises(NotPossibleError, match="this risk does not exist"):
             acknowledgements.acknowledge_risks(plan, kind, by=bob, positions=[position])
 
 
@@ -106,7 +106,7 @@ def test_who_may_acknowledge(plan):
 def test_plan_that_was_replaced_takes_none(bob, plan):
     rows.add_plan(plan, [build("one")])
 
-    with pytest.raises(NotPossibleError, match="plan 2 took the place"):
+    with pytest.raises(NotPossibleError, match="superseded by plan 2"):
         acknowledgements.acknowledge_risks(plan, KIND, by=bob)
 
 

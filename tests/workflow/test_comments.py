@@ -70,7 +70,7 @@ def test_only_who_wrote_edits_and_nobody_twice_at_once(alice, bob, plan):  # noq
 
     with pytest.raises(NotAllowedError):
         comments.edit_comment(made, by=bob, text="not mine")
-    with pytest.raises(NotPossibleError, match="edited meanwhile"):
+    with pytest.raises(NotPossibleError, match="this comment changed since you opened it"):
         comments.edit_comment(same, by=alice, text="from another window")
     with pytest.raises(NotValidError):
         comments.edit_comment(made, by=alice, text=" ")
@@ -82,7 +82,7 @@ def test_remark_is_resolved_and_opened_again_by_whoever_may_comment(alice, bob, 
     made.refresh_from_db()
     assert made.resolved_by == bob
 
-    with pytest.raises(NotPossibleError, match="resolved already"):
+    with pytest.raises(NotPossibleError, match="already resolved"):
         comments.resolve_comment(made, by=alice)
     comments.resolve_comment(made, by=alice, is_resolved=False)
     made.refresh_from_db()

@@ -80,7 +80,7 @@ def test_it_is_never_applied_here(team):
         lambda: runs.start_run(plan, by=team.bob, digest=plan.digest),
         lambda: runs.approve_and_run(plan, by=team.bob, digest=plan.digest),
     ):
-        with pytest.raises(NotPossibleError, match="Helm applies this"):
+        with pytest.raises(NotPossibleError, match="applied by Helm, not applyviz"):
             attempt()
     assert ApplyRun.objects.count() == 0
 
@@ -141,7 +141,7 @@ def test_one_look_at_a_time_by_who_takes_part(team):
         external_apply.verify_now(plan, by=team.alice)
     with pytest.raises(NotVisibleError):
         external_apply.verify_now(plan, by=make_person("charlie"))
-    with pytest.raises(NotPossibleError, match="applyviz applies this itself"):
+    with pytest.raises(NotPossibleError, match="applyviz applies this review itself"):
         external_apply.verify_now(team.plan(config_map("mine", a="1")), by=team.alice)
 
 

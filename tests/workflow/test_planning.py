@@ -119,7 +119,7 @@ def test_replan_makes_the_next_plan(team):
     second = reviews.replan_review(first.review, by=team.alice)
 
     assert (second.number, second.state, second.revision_id) == (2, PlanState.PLANNING, first.revision_id)
-    with pytest.raises(NotPossibleError, match="being made already"):
+    with pytest.raises(NotPossibleError, match="already being created"):
         reviews.replan_review(first.review, by=team.alice)
 
 

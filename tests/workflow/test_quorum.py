@@ -127,7 +127,7 @@ def test_editor_and_decider_do_not_approve(plan, bob):
         review=plan.review, plan=plan, by=bob, object_key="x", choice="take over", created_at=timezone.now()
     )
 
-    with pytest.raises(NotAllowedError, match="decided"):
+    with pytest.raises(NotAllowedError, match="resolved"):
         approving.approve_plan(plan, by=bob, digest=plan.digest)
     with pytest.raises(IntegrityError, match="nobody approves"), transaction.atomic():
         make_approval(plan, bob)
@@ -136,7 +136,7 @@ def test_editor_and_decider_do_not_approve(plan, bob):
 def test_linked_account_of_the_author_does_not_approve(plan, bob):
     teams.link_accounts([plan.review.author, bob], by=make_person("dana", Role.ADMINISTRATOR))
 
-    with pytest.raises(NotAllowedError, match="nobody approves"):
+    with pytest.raises(NotAllowedError, match="you can't approve your own changes"):
         approving.approve_plan(plan, by=bob, digest=plan.digest)
     with pytest.raises(IntegrityError, match="nobody approves"), transaction.atomic():
         make_approval(plan, bob)
@@ -158,7 +158,9 @@ def test_mail_alias_of_the_author_does_not_approve(plan, bob, address):
     bob.email = address
     bob.save()
 
-    assert approving.find_role_blockers(plan, for_user=bob) == ("you can't approve your own changes",)
+    assert approving.find_role_blockers(plan, for_user=bob) == (
+        "you can't approve your own changes: you wrote, edited, resolved or requested this plan",
+    )
 
 
 @settings(max_examples=40)

@@ -171,7 +171,7 @@ def test_carrying_on_leaves_out_what_needs_the_failed_object(team, memory):
     )
     assert told["create HorizontalPodAutoscaler default/web"] == (
         "skipped",
-        "it needs Deployment default/web, which was skipped",
+        "it needs Deployment default/web, which was left out",
     )
 
 

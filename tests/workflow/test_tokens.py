@@ -262,6 +262,6 @@ def test_program_stays_with_its_owner(alice, program, dana):
     ):
         with pytest.raises(DatabaseError), transaction.atomic():
             act()
-    with pytest.raises(NotAllowedError, match="makes no accounts"):
+    with pytest.raises(NotAllowedError, match="a service account can't create accounts"):
         tokens.make_service_account(by=_with(program, Role.AUTHOR), name="second", purpose="")
     assert not program.has_usable_password()

@@ -173,7 +173,7 @@ def find_role_blockers(plan: Plan, *, for_user: Visitor) -> tuple[str, ...]:
     ):
         return (_("the policy does not count approvals from roles granted by the sole administrator"),)
     if quorum.is_involved(plan, for_user):
-        return (_("you can't approve your own changes"),)
+        return (_("you can't approve your own changes: you wrote, edited, resolved or requested this plan"),)
     return ()
 
 

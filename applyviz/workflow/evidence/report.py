@@ -200,7 +200,7 @@ def _from_late(late: LateRun) -> EvidenceFact:
         section=EvidenceSection.LATE,
         at=late.at,
         who=run.requested_by.get_username(),
-        what="started outside" if late.is_start else "continued outside the change window",
+        what="started outside the change window" if late.is_start else "continued outside the change window",
         cluster=run.plan.target.cluster.slug,
         review=run.plan.review.number,
         plan=run.plan.number,

@@ -28,8 +28,8 @@ from applyviz.workflow.foundation.access import Person
 
 SHOWN = 250
 _WORDS = {
-    "started outside": _("started outside the change window"),
-    "went on outside": _("continued outside the change window"),
+    "started outside the change window": _("started outside the change window"),
+    "continued outside the change window": _("continued outside the change window"),
 }
 
 
