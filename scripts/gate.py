@@ -169,7 +169,7 @@ def list_files(names: list[str], *, takes_all: bool) -> Iterator[dict[str, str]]
                 raise GateError(f"{one} cannot be read: {error}", NOT_ASKED) from error
 
 
-_MARKS = {"create": "+", "update": "~", "delete + create": "±", "prune": "-", "refused": "!", "error": "x"}
+_MARKS = {"create": "+", "update": "~", "replace": "±", "prune": "-", "refused": "!", "error": "x"}
 
 
 def print_plan(plan: dict[str, Any], objects: list[dict[str, Any]], out: TextIO) -> None:

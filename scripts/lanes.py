@@ -128,7 +128,7 @@ def lanes(*, with_long: bool) -> list[Lane]:
         Lane("templates", (str(BIN / "djlint"), "templates", "--lint", "--quiet"), budget=20),
         Lane("migrations", (*manage, "makemigrations", "--check", "--dry-run"), budget=10),
         pytest_lane("control plane", *CONTROL_PLANE, lacks=lacks_control_plane, budget=120),
-        Lane("types", (str(BIN / "mypy"),), budget=50),
+        Lane("types", (str(BIN / "mypy"),), budget=35),
         pytest_lane("conformance", "tests/conformance", "-m", "conformance", budget=80),
         pytest_lane("engine", *ENGINE, budget=150),
         pytest_lane("services", "tests/services", "-m", "services", lacks=lacks_services, budget=180),

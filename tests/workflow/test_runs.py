@@ -19,16 +19,8 @@ from tests.builders import make_person, make_policy, take_roles
 from tests.stories import SETTINGS, Killed, Team, config_map, let_lease_run_out, secret
 
 pytestmark = pytest.mark.django_db
-POINTS = (
-    "run.checked",
-    "run.object",
-    "run.intended",
-    "run.answered",
-    "run.recorded",
-    "run.concluding",
-    "run.concluded",
-    "run.finishing",
-)
+STAGES = ("checked", "object", "intended", "answered", "recorded", "concluding", "concluded", "finishing")
+POINTS = tuple(f"run.{stage}" for stage in STAGES)
 
 
 @pytest.fixture

@@ -38,8 +38,8 @@ def describe_risk(risk: Risk) -> str:
 METHODS = {
     "create": gettext_lazy("create"),
     "delete": gettext_lazy("delete"),
-    "delete + create": gettext_lazy("replace"),
     "JSON merge patch": gettext_lazy("JSON merge patch"),
+    "replace": gettext_lazy("replace"),
     "server-side apply": gettext_lazy("server-side apply"),
     "strategic merge patch": gettext_lazy("strategic merge patch"),
 }

@@ -158,18 +158,11 @@ def preview_decisions(change, way):
     return [ResolutionChoice(ways.path, manager, way) for ways in change.ways for manager in ways.managers]
 
 
-@pytest.mark.parametrize(
-    "ways",
-    [
-        (ResolutionKind.GIVE_UP,) * 3,
-        (ResolutionKind.OVERWRITE, ResolutionKind.GIVE_UP, ResolutionKind.SHARE),
-        (ResolutionKind.OVERWRITE,) * 3,
-    ],
-)
-def test_preview_is_what_the_next_plan_sends(ways):
+@pytest.mark.parametrize("names", [["GIVE_UP"] * 3, ["OVERWRITE", "GIVE_UP", "SHARE"], ["OVERWRITE"] * 3])
+def test_preview_is_what_the_next_plan_sends(names):
     box = make_box()
     first = plan(box, BLOCK)
-    chosen = {f.path: way for f, way in zip(first.ways, ways, strict=True)}
+    chosen = {f.path: ResolutionKind[name] for f, name in zip(first.ways, names, strict=True)}
 
     shown = preview(first, chosen)
     decisions = [d for f in first.ways for d in preview_decisions(replace(first, ways=(f,)), chosen[f.path])]

@@ -223,7 +223,7 @@ def test_immutable_field_is_made_anew_only_when_asked(mode):
 
     change = box.plan_one(DEPLOYMENT.replace("APP", "b"), options)
 
-    assert (change.operation, change.method) == (Operation.REPLACE, "delete + create")
+    assert (change.operation, change.method) == (Operation.REPLACE, "replace")
     assert [r.method for r in change.requests] == ["DELETE", "POST" if mode is ApplyMode.CLIENT else "PATCH"]
     assert set(change.requests[0].body["preconditions"]) == {"uid", "resourceVersion"}
     assert change.certainty is Certainty.ESTIMATED

@@ -84,5 +84,5 @@ def test_other_format_is_refused():
 
 
 def test_unreadable_data_is_refused():
-    with pytest.raises(PlanError, match="stored ObjectChange cannot be read"):
+    with pytest.raises(PlanError, match="stored PlannedObject cannot be read"):
         change_from_json({"format": 1, "ref": [["", "v1", "Pod"], "", "x"], "operation": "dance", "versions": {}})

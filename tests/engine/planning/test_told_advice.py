@@ -24,6 +24,9 @@ NO_ADVICE = {
     # Rules of apply, which describe what apply does.
     "If a field is in the file, apply resets manual changes to it.",
     "If a field is not in the file and never was, apply keeps it.",
+    # Explanations of a value.
+    "Removed: set to null in the manifest",
+    "set in your manifest",
     # Names of resolutions, each carried out in `resolving.py`.
     "leave to the other",
     "keep live and own it too",

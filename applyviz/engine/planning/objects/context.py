@@ -23,7 +23,7 @@ class PlanContext:
     - `namespaces_created`, `kinds_created` ((group, kind)): made by the same set, so not there yet.
     - `kinds_changed`: served already, and defined anew by the same set.
     - `has_notes`: whether reasons and risks are looked for; a runner, which compares effects alone, needs none.
-    - `neighbours`: the other objects that risks look at.
+    - `related`: the other objects that risks look at.
     - `rules`: conflict rules in force, the first one for a field wins; a decision goes before them.
     - `sources`: the text of each file, by name, for the edits that decisions ask of it.
     - `server`: estimates what a server makes of a write where no dry run answers; without it the merge result is all.
