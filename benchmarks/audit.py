@@ -43,7 +43,6 @@ def build_values(number: int, chain: int, sequence: int, previous: str, run: int
         "id": number,
         "chain": chain,
         "sequence": sequence,
-        "form": 2,
         "at": datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number * 9),
         "action": action,
         "actor_id": None,

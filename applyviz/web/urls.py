@@ -151,7 +151,7 @@ notification_urls = [  # notifications/
     path("choices/", notifications.edit_choices, name="edit-choices"),
     path("<int:number>/", notifications.open_notification, name="open-notification"),
 ]
-worker_request_urls = [  # errands/
+worker_request_urls = [  # worker-requests/
     path("<int:number>/", worker_requests.show_worker_request, name="show-worker-request"),
 ]
 settings_urls = [  # settings/

@@ -21,8 +21,8 @@ BY_TOKEN = ("sandboxes/", "api/v1/")
 WRITING = {
     "login", "logout", "reauthenticate", "set-theme", "ask", "add-review", "check-source", "replan", "close-review",
     "verify-plan", "edit-comment", "resolve-comment", "add-comment", "acknowledge", "withdraw-acknowledgement",
-    "confirm-plan", "withdraw-request", "break-glass", "revoke-approval", "apply-plan", "decide",
-    "propose-rule", "decide-everywhere", "undo-decision", "replace-manifests", "cancel-run", "undo-run", "verify-chain",
+    "confirm-plan", "withdraw-request", "emergency-apply", "revoke-approval", "apply-plan", "resolve-conflict",
+    "propose-rule", "resolve-everywhere", "undo-resolution", "replace-manifests", "cancel-run", "undo-run", "verify-chain",
     "list-retention", "end-retention", "add-cluster", "scan-cluster", "adopt-object", "agree-rule",
     "decline-rule", "revoke-rule", "read-all", "edit-choices", "open-notification", "add-identity",
     "end-identity", "add-token", "add-account", "revoke-token", "add-webhook", "show-webhook", "delete-webhook",

@@ -197,7 +197,7 @@ def test_kustomization_that_is_not_named_is_told(as_alice):
     page = as_alice.post(CHECK, bring_kustomization()).content.decode()
 
     assert "To render it, enter shop/prod as the kustomization folder" in page
-    assert "to render it, write shop/base as the kustomization" in page
+    assert "To render it, enter shop/base as the kustomization folder" in page
 
 
 def test_folder_without_kustomization_is_refused(as_alice, renderer):

@@ -153,15 +153,15 @@ def test_confirm_names_policy_and_who_still_may(as_bob, alice):
 
     page = as_bob.get(url(plan)).content.decode()
 
-    assert all(text in page for text in ("two@1", "2 approvals", "2 missing", "bob, carol", "Way back"))
+    assert all(text in page for text in ("two@1", "2 approvals", "2 missing", "bob, carol", "Rollback"))
     assert "Approve and apply" not in page
 
 
 def test_glass_is_broken_loudly(as_dana, as_viewer, plan):
-    page = as_dana.get(url(plan, "break-glass"))
+    page = as_dana.get(url(plan, "emergency-apply"))
     given = {"digest": plan.digest, "reason": "shop is down", "ticket": "INC-7", "password": "long enough to be good"}
 
-    answer = as_dana.post(url(plan, "break-glass"), given)
+    answer = as_dana.post(url(plan, "emergency-apply"), given)
 
     assert "Emergency apply" in page.content.decode()
     run = ApplyRun.objects.get()
@@ -176,13 +176,13 @@ def test_glass_is_broken_loudly(as_dana, as_viewer, plan):
 def test_glass_needs_everything(as_dana, plan, values):
     given = {"digest": plan.digest, "reason": "shop is down", "ticket": "INC-7", "password": "long enough to be good"}
 
-    assert as_dana.post(url(plan, "break-glass"), {**given, **values}).status_code == 422
+    assert as_dana.post(url(plan, "emergency-apply"), {**given, **values}).status_code == 422
     assert not ApplyRun.objects.exists()
 
 
 def test_glass_is_not_offered_without_its_right(as_bob, plan):
-    assert as_bob.get(url(plan, "break-glass")).status_code == 403
-    assert "emergency apply" not in as_bob.get(url(plan, "show-plan")).content.decode()
+    assert as_bob.get(url(plan, "emergency-apply")).status_code == 403
+    assert "Emergency apply" not in as_bob.get(url(plan, "show-plan")).content.decode()
 
 
 def approve(browser, plan) -> None:
@@ -206,7 +206,7 @@ def plan_under(alice, bob):
 
 def header_line(browser, plan) -> str:
     page = browser.get(url(plan, "show-plan")).content.decode()
-    return page.partition('class="deck"')[2].partition('class="brief"')[0]
+    return page.partition('class="review-header"')[2].partition('class="brief"')[0]
 
 
 def test_who_approved_is_told_what_is_missing_and_may_revoke(as_bob, plan_under):

@@ -34,7 +34,7 @@ def test_verifying_asks_a_worker_and_polls(as_bob, watched):
     page = as_bob.get(url(watched)).content.decode()
 
     assert Verification.objects.get().state == "waiting"
-    assert ("Live is being looked at" in page, "Verify now" in page) == (True, False)
+    assert ("Reading live objects…" in page, "Verify now" in page) == (True, False)
     assert f'hx-get="{url(watched, "watch/")}"' in page
     assert as_bob.post(url(watched, "verify/")).status_code == 409
 

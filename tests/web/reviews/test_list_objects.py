@@ -90,7 +90,7 @@ def test_blocker_links_to_a_high_risk_and_goes_when_it_was_opened(as_bob, many):
     switched = as_bob.get(risky, headers=HTMX).content.decode()
 
     assert f'<a href="{risky}">view 1 high-risk object first</a>' in before
-    assert ('hx-partial hx-target="#deck"' in switched, "with a danger first" in switched) == (True, False)
+    assert ('hx-partial hx-target="#review-header"' in switched, "high-risk object first" in switched) == (True, False)
 
 
 def test_long_group_comes_in_pages(as_bob, alice):

@@ -22,7 +22,7 @@ def url(plan, tab="changes", position=0) -> str:
         ("changes", "live → after"),
         ("diff", "Live compared with after apply"),
         ("requests", "application/apply-patch+yaml"),
-        ("owners", "last write"),
+        ("owners", "Last write"),
         ("yaml", "terminationGracePeriodSeconds"),
     ],
 )
@@ -106,7 +106,7 @@ def test_owners_name_what_they_keep(as_viewer, plan):
     page = as_viewer.get(url(plan, "owners"), headers=HTMX).content.decode().replace("<wbr>", "")
 
     autoscaler = page.split("<tbody>")[1].split("kube-controller-manager", 1)[1].split("</tr>")[0]
-    assert re.search(r'data-label="keeps">.*?<code>spec.replicas</code>', autoscaler, re.DOTALL)
+    assert re.search(r'data-label="Unchanged">.*?<code>spec.replicas</code>', autoscaler, re.DOTALL)
 
 
 def test_diff_beside_each_other_says_which_side_is_which(as_viewer, plan):
@@ -115,7 +115,7 @@ def test_diff_beside_each_other_says_which_side_is_which(as_viewer, plan):
     )
 
     assert ["<b>+</b> after apply" in one, "<b>+</b> after apply" in two] == [True, False]
-    assert "left: live, right: after apply" in two
+    assert "Left: live. Right: after apply." in two
 
 
 def test_text_that_holds_yaml_is_compared_by_its_fields_or_as_it_stands(as_viewer, alice):
@@ -130,6 +130,6 @@ def test_text_that_holds_yaml_is_compared_by_its_fields_or_as_it_stands(as_viewe
     raw = as_viewer.get(f"{url(plan, 'diff')}?raw=1", headers=HTMX).content.decode()
 
     assert (inside.count('class="is-removed"'), raw.count('class="is-removed"')) == (1, 1)
-    assert "YAML, by its fields" in inside
-    assert "YAML, by its fields" not in raw
+    assert "YAML, compared by field" in inside
+    assert "YAML, compared by field" not in raw
     assert re.search(r'raw=1" hx-target[^>]+>Raw', inside)

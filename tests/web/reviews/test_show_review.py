@@ -60,7 +60,7 @@ def test_blocked_plan_cannot_be_approved(as_bob, refused_plan):
 def test_author_is_told_that_another_approves(as_alice, plan):
     page = as_alice.get(url(plan)).content.decode()
 
-    assert "You need the role approver." in page
+    assert "Only approvers can approve." in page
 
 
 def test_approver_gets_a_link_to_confirm(as_bob, plan):

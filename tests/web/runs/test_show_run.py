@@ -41,7 +41,9 @@ def test_finished_run_stops_polling_and_says_how_it_ended(as_viewer, plan, bob):
     assert ('hx-trigger="look, every' in page, 'hx-trigger="look, every' in fragment) == (False, False)
 
 
-@pytest.mark.parametrize(("state", "text"), [("stale", "Live moved"), ("failed", "stopped at an error")])
+@pytest.mark.parametrize(
+    ("state", "text"), [("stale", "The cluster changed after the plan was created"), ("failed", "stopped on an error")]
+)
 def test_run_that_went_wrong_says_why(as_viewer, plan, bob, state, text):
     run = rows.make_run(plan, bob, state=state, outcome="failed")
 
@@ -76,7 +78,7 @@ def test_canceling_asks_the_run_to_stop(as_bob, run):
     assert f'action="{address}"' in as_bob.get(url(run)).content.decode()
     assert as_bob.post(address).status_code == 302
     assert ApplyRun.objects.get().cancel_requested_at is not None
-    assert "stopping after the object" in as_bob.get(url(run)).content.decode()
+    assert "Stopping after the object" in as_bob.get(url(run)).content.decode()
     assert as_bob.post(address).status_code == 409
 
 
@@ -126,8 +128,8 @@ def test_lost_worker_and_who_took_over_are_told(as_viewer, run, bob):
 
     page = as_viewer.get(url(run)).content.decode()
 
-    assert "its lease ran out" in page
-    assert ("two:22 took the run over" in page, "one:11" in page) == (True, False)
+    assert "Another worker is taking over" in page
+    assert ("two:22 took over" in page, "one:11" in page) == (True, False)
 
 
 def test_rules_rollout_and_retries_are_shown(as_viewer, run):
@@ -140,7 +142,7 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
     page = as_viewer.get(url(run)).content.decode()
     pane = as_viewer.get(reverse("runs:show-result", args=[run.number, 0]), headers=HTMX).content.decode()
 
-    rules = ("up to 8 Objects at once", "continues after a failure", "waits up to 90 s for each rollout")
+    rules = ("up to 8 objects at once", "continues after a failure", "waits up to 90 s for each rollout")
     assert [text for text in (*rules, "rolling out: 2 of 3 pods are ready") if text not in page] == []
     assert [text for text in ("1 retry", "rolling out", "2 of 3 pods are ready") if text not in pane] == []
 
@@ -151,7 +153,7 @@ def test_stale_object_tells_what_was_reviewed_and_what_is_live(as_viewer, plan, 
 
     page = as_viewer.get(url(run)).content.decode()
 
-    assert "reviewed 3, live now nothing" in page
+    assert "3 when reviewed, nothing now" in page
 
 
 def test_skipped_object_says_why(as_viewer, plan, bob):
@@ -195,7 +197,7 @@ def test_run_that_carried_on_does_not_say_that_it_stopped(as_viewer, plan, bob):
 
     page = as_viewer.get(url(run)).content.decode()
 
-    assert ("carried on with those" in page, "stopped at an error" in page) == (True, False)
+    assert ("The run continued with objects" in page, "stopped on an error" in page) == (True, False)
 
 
 def test_rollout_that_failed_is_told_apart_from_what_was_written(as_viewer, plan, bob):
@@ -213,7 +215,7 @@ def test_run_that_went_wrong_leads_back_to_its_review(as_alice, as_viewer, plan,
 
     mine, theirs = (browser.get("/runs/1/").content.decode() for browser in (as_alice, as_viewer))
 
-    assert ("Re-plan in the review" in mine, "An author plans again in the review" in theirs) == (True, True)
+    assert ("Re-plan in the review" in mine, "An author can re-plan in the review" in theirs) == (True, True)
 
 
 def test_who_canceled_is_named(as_viewer, run, bob):

@@ -54,7 +54,7 @@ def test_policy_is_written_and_shown(as_dana, as_viewer):
         "2 approvals",
         "RBAC changes: 3 approvals",
         "Mon-Fri 09:00-17:00 Europe/Berlin",
-        "carries on",
+        "continues after a failure",
         "first",
     )
     assert [text for text in wanted if text not in page] == []
@@ -81,10 +81,10 @@ def test_form_of_the_next_version_holds_the_last(as_dana):
     ("name", "value", "problem"),
     [
         ("windows", "whenever", "expected days, hours and zone"),
-        ("windows", "Mon 09:00-17:00 Mars/Crater", "no time zone"),
+        ("windows", "Mon 09:00-17:00 Mars/Crater", "is not a time zone"),
         ("freezes", "soon", "expected start, end, zone"),
         ("approvals", "99", "less than or equal to 9"),
-        ("cluster_pattern", "Prod Cluster", "is no pattern"),
+        ("cluster_pattern", "Prod Cluster", "is not a valid pattern"),
     ],
 )
 def test_bad_policy_is_told_at_its_field(as_dana, name, value, problem):
@@ -111,7 +111,7 @@ def test_retired_policy_says_so(as_dana):
     make_policy("old")
     as_dana.post(reverse("settings:archive-policy", args=["old"]))
 
-    assert "holds no longer" in as_dana.get(reverse("settings:show-policy", args=["old"])).content.decode()
+    assert "no longer applies" in as_dana.get(reverse("settings:show-policy", args=["old"])).content.decode()
     assert "No policies yet" in as_dana.get(reverse("settings:list-policies")).content.decode()
 
 

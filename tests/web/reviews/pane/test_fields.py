@@ -155,7 +155,13 @@ def test_conflict_row_shows_each_way_by_its_result():
 
     (conflict_row,) = (row.conflict_row for row in rows)
     assert [(c.title, c.value.text, [o.name for o in c.owners], c.sends, c.is_forced) for c in conflict_row.cards] == [
-        ("Take over", "registry.example/frontend:v0.10.1", ["ci"], "image: registry.example/frontend:v0.10.1", True),
+        (
+            "Overwrite (force)",
+            "registry.example/frontend:v0.10.1",
+            ["ci"],
+            "image: registry.example/frontend:v0.10.1",
+            True,
+        ),
         ("Give up the field", HOTFIX, ["kubectl-set"], "the body without image", False),
         ("Share (keep live value)", HOTFIX, ["ci", "kubectl-set"], f"image: {HOTFIX}", False),
     ]
