@@ -137,7 +137,11 @@ def test_log_of_deliveries_tells_what_became_of_each(as_root, django_capture_on_
     over = as_root.get(f"/settings/webhooks/{webhook.pk}/").content.decode()
     as_root.post(f"/settings/webhooks/{webhook.pk}/deliveries/{delivery.pk}/again/")
 
-    assert (str(delivery.identifier) in waiting, "next at" in waiting, ">Retry</button>" in waiting) == (True, True, False)
+    assert (str(delivery.identifier) in waiting, "next at" in waiting, ">Retry</button>" in waiting) == (
+        True,
+        True,
+        False,
+    )
     assert ("nothing could be fetched" in over, "8 of 8" in over, ">Retry</button>" in over) == (True, True, True)
     assert Delivery.objects.get().state == "waiting"
     as_root.post(f"/settings/webhooks/{webhook.pk}/delete/")
