@@ -47,9 +47,14 @@ def _post(world: Any, name: str, data: dict[str, str]) -> None:
     world.act(Request("POST", MAPS, {"fieldManager": "kubectl"}, JSON, {"metadata": {"name": name}, "data": data}))
 
 
+def _change(scene, *texts: str, is_client: bool) -> Any:
+    """Plan one object; a client-side plan leaves the ownership of the object as it is, so a run is one write."""
+    return scene.change(*texts, is_client=is_client, takes_client_side=not is_client)
+
+
 def _count_gaps(scene, *, is_client: bool) -> int:
     """How many requests a run of one object sends: before each of them somebody may act."""
-    scene.work(scene.start(scene.change(config_map("there", x="2", w="1"), is_client=is_client)))
+    scene.work(scene.start(_change(scene, config_map("there", x="2", w="1"), is_client=is_client)))
     count = len(scene.world.exchanges)
     scene.world.begin_anew()
     return count
@@ -72,7 +77,7 @@ def test_moved_field_in_any_gap_means_that_nothing_is_written(scene, monkeypatch
     gaps = _count_gaps(scene, is_client=is_client)
     assert gaps >= 7
     for gap in range(gaps):
-        run = scene.start(scene.change(config_map("there", x="2", w="1"), is_client=is_client))
+        run = scene.start(_change(scene, config_map("there", x="2", w="1"), is_client=is_client))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, MOVING[mutation])
             scene.work(run)
@@ -91,7 +96,7 @@ STAYS = [
 @pytest.mark.parametrize(("mutation", "is_client"), STAYS)
 def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mutation, is_client):
     for gap in range(_count_gaps(scene, is_client=is_client)):
-        run = scene.start(scene.change(config_map("there", x="2", w="1"), is_client=is_client))
+        run = scene.start(_change(scene, config_map("there", x="2", w="1"), is_client=is_client))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, STAYING[mutation])
             scene.work(run)
@@ -104,7 +109,7 @@ def test_what_the_plan_does_not_touch_may_move_in_any_gap(scene, monkeypatch, mu
 @pytest.mark.parametrize("is_client", [False, True], ids=["server-side", "client-side"])
 def test_object_that_appears_in_any_gap_is_not_overwritten(scene, monkeypatch, is_client):
     for gap in range(_count_gaps(scene, is_client=is_client)):
-        run = scene.start(scene.change(config_map("fresh", a="1"), is_client=is_client))
+        run = scene.start(_change(scene, config_map("fresh", a="1"), is_client=is_client))
         with monkeypatch.context() as patched:
             _interfere(scene, patched, gap, lambda world: _post(world, "fresh", {"a": "by hand"}))
             scene.work(run)

@@ -48,11 +48,11 @@ def test_one_object_whose_dry_run_is_refused_keeps_all_from_being_written(scene:
     assert (run.state, scene.writes) == ("stale", [])
 
 
-def test_plan_with_an_undecided_conflict_is_not_approved(scene: Scene):
+def test_plan_with_an_unresolved_conflict_is_not_approved(scene: Scene):
     scene.world.apply_as("somebody", "owned", {"x": "1"})
     plan = scene.change(config_map("owned", x="2"), config_map("fresh", a="1"))
 
-    with pytest.raises(NotPossibleError, match="undecided"):
+    with pytest.raises(NotPossibleError, match="unresolved conflict"):
         scene.start(plan)
 
 
