@@ -70,6 +70,11 @@ def write_status(team: Team) -> None:
     team.edit(SETTINGS, {"metadata": {"annotations": {"controller/seen": "1"}}}, manager="some-controller")
 
 
+def write_label(team: Team) -> None:
+    """A controller's write beside the annotations, which client-side apply makes anew where an object has none."""
+    team.edit(SETTINGS, {"metadata": {"labels": {"controller": "seen"}}}, manager="some-controller")
+
+
 def assert_taken_over(team: Team, manager: str) -> None:
     live = team.live()
     owners = {entry["manager"] for entry in live["metadata"]["managedFields"]} - {"some-controller"}
@@ -196,7 +201,7 @@ def server_side(monkeypatch):
 
 @pytest.mark.parametrize("time", [1, 2])
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("meets", [None, write_status])
+@pytest.mark.parametrize("meets", [None, write_label])
 def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
     before = len(team.wire.effective)
