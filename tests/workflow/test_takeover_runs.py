@@ -199,9 +199,32 @@ def server_side(monkeypatch):
     return team
 
 
-@pytest.mark.parametrize("time", [1, 2])
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("meets", [None, write_label])
+# Whether a first write that nobody answered was carried out cannot be known when another manager wrote since.
+WAYS_BACK = [
+    (meets, point, time)
+    for meets in (None, write_label)
+    for point in POINTS
+    for time in (1, 2)
+    if (meets, point, time) != (write_label, "run.intended", 1)
+]
+
+
+def test_first_write_back_without_an_answer_is_unknown_once_another_manager_wrote(server_side, at_point):
+    team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
+    at_point("run.intended", die, 1)
+    with pytest.raises(Killed):
+        work(run)
+    let_lease_run_out(run)
+    failpoints.hooks.clear()
+    write_label(team)
+    team.work(run)
+
+    run.refresh_from_db()
+    assert (run.state, team.outcomes(run)) == (RunState.FAILED, ["unknown"])
+    assert team.live()["data"] == {"a": "1", "old": "x", "kept": "k"}
+
+
+@pytest.mark.parametrize(("meets", "point", "time"), WAYS_BACK)
 def test_next_worker_goes_on_from_every_point_of_the_way_back(server_side, at_point, point, time, meets):
     team, run = server_side, server_side.start(server_side.plan(HANDED_BACK, **KUBECTL))
     before = len(team.wire.effective)
