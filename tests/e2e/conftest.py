@@ -20,7 +20,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("APPLYVIZ_CHROMIUM", "/usr/bin/chromium")
-PATIENCE = 15.0
+PATIENCE = 60.0
 START_SECONDS, STOP_SECONDS = 240.0, 60.0
 THROTTLE = float(os.environ.get("APPLYVIZ_THROTTLE", "1"))
 _ACCOUNT = re.compile(r"^  (\w+) +(\S+) +\w[\w, -]*$", re.MULTILINE)

@@ -35,8 +35,8 @@ def look_now(page):
     """Ask for a scan and wait for its end."""
     page.goto("/clusters/demo/")
     page.locator("#findings").evaluate("findings => findings.dataset.before = ''")
-    page.get_by_role("button", name="Look now").click()  # while somebody looks it is disabled, and waited for
-    expect(page.locator("#findings:not([data-before])")).to_contain_text("Looked at")
+    page.get_by_role("button", name="Scan now").click()  # disabled while a scan runs, so the click waits
+    expect(page.locator("#findings:not([data-before])")).to_contain_text("scanned on")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -104,7 +104,7 @@ def test_run_page_outlives_its_server(product, browser, tmp_path):
         server = start(tmp_path, port)
 
         expect(bob.get_by_text("The server does not answer.")).to_be_hidden()
-        expect(bob.get_by_role("heading", level=1)).to_contain_text("succeeded")
+        expect(bob.get_by_role("heading", level=1)).to_contain_text("Applied")
         expect(bob.locator("#run-head")).to_contain_text(f"{OBJECTS} of {OBJECTS} objects done")
         expect(bob.locator("#run-head")).to_contain_text("A worker stopped responding")
         expect(bob.locator(".run-table tbody tr")).to_have_count(OBJECTS)

@@ -83,7 +83,7 @@ def approve_and_apply(page: Page, address: str) -> None:
     page.get_by_label("Note").fill("Read it.")
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
     page.wait_for_url("**/runs/*/")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Applied")
 
 
 def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
@@ -94,7 +94,7 @@ def test_manifests_are_brought_read_agreed_applied_and_found_again(sign_in):
     }
     open_review(alice, "Greeter 1", first)
     expect(alice.locator(".sentence")).to_have_text("2 to create")
-    expect(alice.locator("[data-review-header]")).to_contain_text("You need the role approver")
+    expect(alice.locator("[data-review-header]")).to_contain_text("Only approvers can approve")
 
     approve_and_apply(bob, alice.url)
     expect(bob.locator(".run-progress")).to_contain_text("2 applied")

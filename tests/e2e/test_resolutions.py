@@ -60,7 +60,7 @@ def apply(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name=re.compile("Approve plan")).click()
     page.get_by_role("button", name=re.compile("Approve and apply")).click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("succeeded")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Applied")
     expect(page.locator("main")).to_contain_text("Applied")
 
 

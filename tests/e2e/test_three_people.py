@@ -81,7 +81,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     alice.get_by_label("Namespace").fill("shop")
     bring_manifests(alice, role, "Create plan")
     review = alice.url
-    expect(alice.locator("[data-review-header]")).to_contain_text("You need the role approver")
+    expect(alice.locator("[data-review-header]")).to_contain_text("Only approvers can approve")
 
     # The approver agrees, takes that back, and asks for changes; the author reads why.
     approve(bob, review, 1)
@@ -110,7 +110,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     open_consent(bob, review, 3)
     bob.get_by_role("button", name=re.compile("Approve and apply")).click()
     bob.wait_for_url("**/runs/*/")
-    expect(bob.get_by_role("heading", level=1)).to_contain_text("succeeded")
+    expect(bob.get_by_role("heading", level=1)).to_contain_text("Applied")
 
 
 def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
@@ -128,7 +128,7 @@ def test_outsider_sees_nothing_and_an_auditor_reads_all(sign_in, product):
     expect(dana.locator("table.rows").first).to_contain_text("auditor")
     assert read_all(outsider, addresses) == [200] * 5
     outsider.goto("/reviews/2/")
-    expect(outsider.locator("[data-review-header]")).to_contain_text("You need the role approver")
+    expect(outsider.locator("[data-review-header]")).to_contain_text("Only approvers can approve")
     expect(outsider.locator(".next-acts")).to_have_count(0)
 
 
