@@ -38,7 +38,7 @@ def test_rule_leads_to_a_question_and_a_link(visitor, browser):
 
     visitor.get_by_label("Force conflicts").check()
     visitor.get_by_role("button", name="Explain").click()
-    expect(visitor.locator("#pane")).to_contain_text("update")
+    expect(visitor.locator("#pane")).to_contain_text("Update ConfigMap")
     expect(visitor.get_by_text("Choose a resolution:")).to_have_count(0)
 
     visitor.get_by_role("link", name="Requests 1").click()

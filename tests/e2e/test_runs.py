@@ -84,6 +84,6 @@ def test_what_another_tool_applies_is_verified_and_never_applied(sign_in):
     page.get_by_text("Helm applies this.").wait_for()
     page.get_by_role("button", name="Verify now").click()
 
-    expect(page.locator("#watch").get_by_text("1 not yet")).to_be_visible()
+    expect(page.locator("#watch").get_by_text("1 not applied yet")).to_be_visible()
     expect(page.get_by_role("link", name="Approve plan")).to_have_count(0)
     assert find_faults(page) == []

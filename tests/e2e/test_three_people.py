@@ -34,7 +34,7 @@ def make_account(page: Page, name: str) -> str:
     invited.get_by_role("button", name="Set password").click()
     expect(invited.get_by_role("heading", level=1)).to_have_text("Sign in")
     invited.close()
-    page.get_by_role("link", name="Go to the account").click()
+    page.get_by_role("link", name="Grant a role").click()
     expect(page.get_by_text("No roles: this person can't see anything yet.")).to_be_visible()
     return password
 
@@ -146,7 +146,7 @@ def test_policy_asks_for_more_and_the_plan_says_so(sign_in):
     expect(dana.get_by_role("heading", level=1)).to_contain_text("careful version 1")
     try:
         bob.goto(review)
-        expect(bob.locator("[data-review-header]")).to_contain_text("the policy changed since this plan was made")
+        expect(bob.locator("[data-review-header]")).to_contain_text("the policy changed since this plan was created")
         alice.goto(review)
         alice.get_by_role("button", name="Re-plan").first.click()
         expect(alice.locator(".track")).to_contain_text("0 of 2")
