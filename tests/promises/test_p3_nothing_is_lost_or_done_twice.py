@@ -211,7 +211,9 @@ def test_keys_that_are_exchanged_meanwhile(scene: Scene, settings, keys, point):
     assert (len(scene.writes) == before) == (keys == "none that fits")
 
 
-@pytest.mark.parametrize("part", ["notifications.send_pending", "anchors.anchor_pending", "checkpoints.publish_due", "outbox.resend"])
+@pytest.mark.parametrize(
+    "part", ["notifications.send_pending", "anchors.anchor_pending", "checkpoints.publish_due", "outbox.resend"]
+)
 def test_sweep_of_which_a_part_breaks_still_finds_runs(scene: Scene, monkeypatch, part):
     """What somebody stored may break one part each time, and a full disk another: no run waits for their mend."""
     run = scene.start(scene.change())

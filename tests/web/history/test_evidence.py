@@ -140,7 +140,7 @@ OWN = (
     "/password",
     "/settings/account",
     "/settings/me",
-    "/prove",
+    "/reauthenticate/",
     "/playground/",
     "/notifications/",
 )

@@ -250,4 +250,7 @@ def test_frozen_plan_says_until_when_and_that_it_is_not_ready(as_bob, plan_under
 
     shown = header_line(as_bob, plan)
 
-    assert ("changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in shown, "not now" in shown) == (True, True)
+    assert (
+        "changes are frozen until 4 Jan 2099 08:00 UTC: Holidays" in shown,
+        "blocked by change window" in shown,
+    ) == (True, True)

@@ -30,7 +30,7 @@ def test_review_shows_deck_brief_and_first_object(as_alice, refused_plan):
 def test_review_names_both_values_owners_and_reason(as_alice, plan):
     page = as_alice.get(url(plan)).content.decode()
 
-    wanted = ("v0.8.0", "v0.10.1", "kube-controller-manager", "Update · scale", "removal blocked", "RollingUpdate")
+    wanted = ("v0.8.0", "v0.10.1", "kube-controller-manager", "Update · scale", "Removal blocked", "RollingUpdate")
     assert [text for text in wanted if text not in page] == []
 
 

@@ -144,7 +144,7 @@ def test_rules_rollout_and_retries_are_shown(as_viewer, run):
 
     rules = ("up to 8 objects at once", "continues after a failure", "waits up to 90 s for each rollout")
     assert [text for text in (*rules, "rolling out: 2 of 3 pods are ready") if text not in page] == []
-    assert [text for text in ("1 retry", "rolling out", "2 of 3 pods are ready") if text not in pane] == []
+    assert [text for text in ("1 retry", "Rolling out", "2 of 3 pods are ready") if text not in pane] == []
 
 
 def test_stale_object_tells_what_was_reviewed_and_what_is_live(as_viewer, plan, bob):

@@ -35,7 +35,7 @@ MODE_WORDS: dict[ApplyMode, str | Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class ApprovalState:
-    """What the deck needs to know besides the plan itself."""
+    """What the header needs to know besides the plan itself."""
 
     approved_by: tuple[str, ...]
     needed: int

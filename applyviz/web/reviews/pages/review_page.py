@@ -1,4 +1,4 @@
-"""The review page as a whole: deck, brief, object list and the pane of the chosen object."""
+"""The review page as a whole: header, brief, object list and the pane of the chosen object."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def present_switch(
 ) -> dict[str, object]:
     """What moves when another object is chosen: its pane, what was said of it, and what is left to look at.
 
-    - The deck moves along when a danger was opened for the first time, because it may have stood in the way.
+    - The header changes when a high risk was opened for the first time, because it may have stood in the way.
     """
     change = read_change(plan, row.position)
     viewed = viewed_objects.list_viewed(plan, by=for_user)
@@ -298,7 +298,7 @@ def present_switch(
         "object_talk": _present_talk(plan, row.position, change, list(use_cases.list_comments(plan)), for_user),
         "viewed": len(viewed),
         "to_view": to_view,
-        "deck": _present_header(plan, for_user) if is_freed else None,
+        "header_line": _present_header(plan, for_user) if is_freed else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""The shapes of the review page above the objects: deck, track, the button, the brief.
+"""The shapes of the review page above the objects: header, track, the button, the brief.
 
 Frozen values only; `review_header` and `review_page` fill them.
 """
