@@ -119,7 +119,7 @@ def test_person_who_may_only_read_sees_a_plan_that_nobody_can_approve(product, n
         f"create services in namespace {namespace}",
         f"patch services web in namespace {namespace}",
     ]
-    with pytest.raises(NotPossibleError, match="may not create services"):
+    with pytest.raises(NotPossibleError, match="is not allowed to create services"):
         approving.approve_plan(made, by=product.bob, digest=made.digest)
 
 
@@ -137,7 +137,7 @@ def test_right_taken_on_the_server_after_the_approval_writes_nothing(product, na
 
     run = ApplyRun.objects.get(pk=run.pk)
     assert run.state == RunState.FAILED
-    assert "may not create configmaps" in run.error
+    assert "is not allowed to create configmaps" in run.error
     assert product.plane.kubectl("get", "cm", "late", "-n", namespace, check=False).returncode != 0
 
 

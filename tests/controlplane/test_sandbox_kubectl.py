@@ -108,7 +108,8 @@ def test_kubectl_learns_what_there_is(kubectl):
 
 ROOT = Path(__file__).parents[2]
 MAKE_SANDBOX = """
-from applyviz.workflow import clusters, sandboxes
+from applyviz.workflow.clusters import registration as clusters
+from applyviz.workflow.clusters import sandboxes
 made = clusters.create_sandbox(slug="box", name="Box")
 print(made.credential.open_bytes().decode())
 """

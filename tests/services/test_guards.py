@@ -25,7 +25,12 @@ from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import breakglass, clusters, plans, reviews, runs, teams
+from applyviz.workflow.runs import emergency_apply as breakglass
+from applyviz.workflow.clusters import registration as clusters
+from applyviz.workflow.plans import planner as plans
+from applyviz.workflow.plans import reviews
+from applyviz.workflow.people import teams
+from applyviz.workflow import runs
 from tests.builders import make_person
 alice, bob = make_person("alice", Role.AUTHOR), make_person("bob", Role.APPROVER)
 root = make_person("root", Role.ADMINISTRATOR)

@@ -21,7 +21,7 @@ WRITE = """
 import sys
 from django.db import transaction
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail as audit
 run = int(sys.argv[1])
 about = audit.Subject(cluster="box", run=run)
 audit.record(AuditAction.RUN_STARTED, by=None, about=about)
@@ -31,7 +31,7 @@ for number in range(100):
 audit.record(AuditAction.RUN_FINISHED, by=None, about=about)
 """
 VERIFY = """
-from applyviz.workflow import chain
+from applyviz.workflow.audit import chain
 report = chain.verify_chain()
 print(report.bad or f"{report.entries} entries, {report.runs} runs")
 """
@@ -46,7 +46,7 @@ with connection.cursor() as cursor:
 HOLD = """
 from django.db import transaction
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail as audit
 with transaction.atomic():
     audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=901))
     print("holding", flush=True)
@@ -55,7 +55,7 @@ with transaction.atomic():
 PASS_BY = """
 from django.db import connection
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail as audit
 with connection.cursor() as cursor:
     cursor.execute("SET lock_timeout = '60s'")
 audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=902))
@@ -63,7 +63,7 @@ audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject())
 print("passed")
 """
 SEARCH = """
-from applyviz.workflow import history
+from applyviz.workflow.evidence import history
 found = history.find_page({"text": "UMBRELLA 2 17"}, before=None, count=9)
 print(len(found), history.find_entries({"text": "umbr"}).count())
 """
@@ -72,7 +72,9 @@ from datetime import timedelta
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 from applyviz.records.models import AuditEntry, RetentionPolicy
-from applyviz.workflow import chain, history, retention
+from applyviz.workflow.audit import chain
+from applyviz.workflow.evidence import history
+from applyviz.workflow.audit import retention
 now = timezone.now()
 policy = RetentionPolicy.objects.create(name="short", days=30, actions=["object.result"], created_at=now)
 print(retention.prune(policy, now=now + timedelta(days=31)).entries, chain.verify_chain().is_intact)

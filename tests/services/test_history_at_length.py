@@ -26,7 +26,7 @@ for line in touch_all(sys.argv[1], int(sys.argv[2])):
 """
 TAMPER = f"""
 from django.db import connection
-from applyviz.records import guards
+from applyviz.records import triggers as guards
 guards.remove("default")
 with connection.cursor() as cursor:
     cursor.execute("UPDATE records_auditentry SET actor_name = 'mallory' WHERE id = {SOME}")

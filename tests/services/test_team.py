@@ -23,7 +23,7 @@ pytestmark = pytest.mark.services
 PEOPLE = """
 from django.contrib.auth.models import User
 from applyviz.records.enums import Role
-from applyviz.workflow import clusters
+from applyviz.workflow.clusters import registration as clusters
 from tests.builders import grant_role
 for name, role in (("alice", Role.AUTHOR), ("bob", Role.APPROVER)):
     grant_role(User.objects.create_user(name, password="long enough for " + name), role)
@@ -35,7 +35,7 @@ from django.contrib.auth.models import User
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster
 from applyviz.sources.bundle import SourceBundle, SourceFile
-from applyviz.workflow import reviews
+from applyviz.workflow.plans import reviews
 manifest = b"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: NAME}\\ndata: {a: b}\\n"
 review = reviews.create_review(
     by=User.objects.get(username="alice"), title="Small", reason="", ticket="", options=ApplyOptions(),

@@ -27,7 +27,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from applyviz.records.enums import Role, TokenScope
 from applyviz.records.models import ApiToken, Cluster, Grant, Review
-from applyviz.workflow import approvals, clusters, reviews, tokens
+from applyviz.workflow.approvals import approving as approvals
+from applyviz.workflow.clusters import registration as clusters
+from applyviz.workflow.plans import reviews
+from applyviz.workflow.people import tokens
 clusters.create_sandbox(slug="gate", name="Gate")
 people = {name: User.objects.create_user(name) for name in ("ann", "ben")}
 everywhere = {"cluster_pattern": "*", "namespace_pattern": "*", "since": timezone.now()}
