@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from applyviz.engine.objects.errors import PlanError
 from applyviz.engine.planning.model.plan import Operation
 from applyviz.engine.risks.model import Risk, RiskKind, RiskLevel
 from applyviz.records.models import ViewedObject
 from applyviz.workflow.approvals import acknowledgements, approving, viewed_objects
 from applyviz.workflow.foundation.errors import NotAllowedError, NotPossibleError
-from applyviz.workflow.policies import Rules, rules_from_json
+from applyviz.workflow.policies import rules_from_json
 from tests.builders import make_policy
 from tests.web import builders, rows
 from tests.web.conftest import alice, bob  # noqa: F401 the cast
@@ -69,4 +70,5 @@ def test_no_policy_and_no_setting_lifts_that(alice, bob, settings):  # noqa: F81
     plan = _plan(alice)
 
     assert [row.name for row in viewed_objects.find_unopened(plan, by=bob)] == ["frontend"]
-    assert rules_from_json({"approvals": 2, "must_open_dangers": False}) == Rules(approvals=2)
+    with pytest.raises(PlanError, match="must_open_dangers"):
+        rules_from_json({"approvals": 2, "must_open_dangers": False})
