@@ -270,12 +270,12 @@ import sys, time
 import django; django.setup()
 from django.db import transaction
 from applyviz.records.enums import AuditAction
-from applyviz.workflow import audit
+from applyviz.workflow.audit import trail as audit
 run, count, holds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 started = time.perf_counter()
 for n in range(count):
     with transaction.atomic():
-        audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=run or None), detail={"n": n})
+        audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.AuditSubject(run=run or None), detail={"n": n})
         time.sleep(holds)
 print(time.perf_counter() - started)
 """

@@ -25,7 +25,7 @@ PEOPLE = """
 from django.contrib.auth.models import User
 from django.utils import timezone
 from applyviz.records.models import Grant
-from applyviz.workflow import clusters
+from applyviz.workflow.clusters import registration as clusters
 for name, role in (("alice", "author"), ("bob", "approver")):
     person = User.objects.create_user(name, password="long enough for " + name)
     Grant.objects.create(role=role, person=person, since=timezone.now(), cluster_pattern="*", namespace_pattern="*")

@@ -24,7 +24,7 @@ from django.utils import timezone
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.enums import Role
 from applyviz.records.models import ApplyRun
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import SourceBundle, BundledFile
 from applyviz.workflow.runs import emergency_apply as breakglass
 from applyviz.workflow.clusters import registration as clusters
 from applyviz.workflow.plans import planner as plans
@@ -40,7 +40,7 @@ text = b"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: settings}\\ndata: {
 for _ in range(2):
     review = reviews.create_review(
         by=alice, title="Small", reason="", ticket="", options=ApplyOptions(), cluster=box,
-        bundle=SourceBundle((SourceFile("a.yaml", text),)),
+        bundle=SourceBundle((BundledFile("a.yaml", text),)),
     )
     plan = review.plans.get()
     plans.make_plan(plan.pk)

@@ -23,7 +23,7 @@ from django.db import transaction
 from applyviz.records.enums import AuditAction
 from applyviz.workflow.audit import trail as audit
 run = int(sys.argv[1])
-about = audit.Subject(cluster="box", run=run)
+about = audit.AuditSubject(cluster="box", run=run)
 audit.record(AuditAction.RUN_STARTED, by=None, about=about)
 for number in range(100):
     with transaction.atomic():
@@ -48,7 +48,7 @@ from django.db import transaction
 from applyviz.records.enums import AuditAction
 from applyviz.workflow.audit import trail as audit
 with transaction.atomic():
-    audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=901))
+    audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.AuditSubject(run=901))
     print("holding", flush=True)
     input()
 """
@@ -58,8 +58,8 @@ from applyviz.records.enums import AuditAction
 from applyviz.workflow.audit import trail as audit
 with connection.cursor() as cursor:
     cursor.execute("SET lock_timeout = '60s'")
-audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.Subject(run=902))
-audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.Subject())
+audit.record(AuditAction.OBJECT_INTENT, by=None, about=audit.AuditSubject(run=902))
+audit.record(AuditAction.COMMENT_ADDED, by=None, about=audit.AuditSubject())
 print("passed")
 """
 SEARCH = """

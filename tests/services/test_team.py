@@ -34,12 +34,12 @@ REVIEW = """
 from django.contrib.auth.models import User
 from applyviz.engine.requests.options import ApplyOptions
 from applyviz.records.models import Cluster
-from applyviz.sources.bundle import SourceBundle, SourceFile
+from applyviz.sources.bundle import SourceBundle, BundledFile
 from applyviz.workflow.plans import reviews
 manifest = b"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: NAME}\\ndata: {a: b}\\n"
 review = reviews.create_review(
     by=User.objects.get(username="alice"), title="Small", reason="", ticket="", options=ApplyOptions(),
-    cluster=Cluster.objects.get(slug="box"), bundle=SourceBundle((SourceFile("a.yaml", manifest, {"from": "upload"}),)),
+    cluster=Cluster.objects.get(slug="box"), bundle=SourceBundle((BundledFile("a.yaml", manifest, {"from": "upload"}),)),
 )
 print(review.number)
 """
