@@ -90,7 +90,7 @@ def test_approver_sends_a_plan_back_until_it_is_right(sign_in):
     open_consent(bob, review, 1)
     expect(bob.locator(".approval-state")).to_contain_text("built-in@1")
     expect(bob.locator(".high-risks")).to_contain_text("RBAC changes")
-    bob.get_by_text("Request changes").click()
+    bob.locator("summary", has_text="Request changes").click()
     bob.get_by_label("What needs to change?").fill("Let them list as well.")
     bob.get_by_role("button", name="Request changes").click()
     expect(bob.get_by_role("button", name="Withdraw request for changes")).to_be_visible()

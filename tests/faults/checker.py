@@ -7,7 +7,7 @@ byte for byte outside the named holes, and effect by effect.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tests.faults.comparing import effect_of, find_at, fits_template, holds, quiet
 from tests.faults.history import Consent, Entry, Exchange, History, Item, Run, Violation
@@ -228,7 +228,7 @@ def _check_outcome(history: History, item: Item, acted: list[Exchange], where: s
     is_done = bool(acted) and fits_template(acted[-1].sent, final[-1])
     match item.outcome:
         case "applied and verified":
-            yield from _check_verified(history, item, acted[-1] if is_done else None, where)
+            yield from _check_verified(history, item, acted if is_done else [], where)
         case "applied but differs":
             if not is_done or not (item.differences or item.detail):
                 yield Violation("results are true", where, "differs, but nothing was written or nothing is named")
@@ -243,21 +243,29 @@ def _check_outcome(history: History, item: Item, acted: list[Exchange], where: s
                 yield Violation("results are true", where, "unknown without a reason")
 
 
-def _check_verified(history: History, item: Item, last: Exchange | None, where: str) -> Iterator[Violation]:
-    if last is None:
+def _check_verified(history: History, item: Item, acted: list[Exchange], where: str) -> Iterator[Violation]:
+    if not acted:
         if not _is_no_op(history, item):
             yield Violation("results are true", where, "verified, but nothing was written")
-    elif not _was_seen(history, last):
+    elif not _was_seen(history, acted[-1]):
         yield Violation("results are true", where, "verified, but nobody looked at what came of it")
-    elif not _is_as_promised(item, last):
+    elif not _is_as_promised(item, acted):
         yield Violation("results are true", where, "verified, but it is not what was promised")
 
 
-def _is_as_promised(item: Item, last: Exchange) -> bool:
+def _is_as_promised(item: Item, acted: list[Exchange]) -> bool:
+    """Whether all writes of an object together did what was promised: one may move values, another only owners."""
+    last, none = acted[-1], effect_of({}, {})
     if last.method == "DELETE":
         return True
-    approved, done = effect_of(item.live, item.after), effect_of(last.before, last.after)
-    return approved == done if item.is_exact else holds(quiet(last.after), quiet(item.after))
+    if not item.is_exact:
+        return holds(quiet(last.after), quiet(item.after))
+    done = [effect_of(write.before, write.after) for write in acted[-len(_parts(item)) :]]
+    return [effect for effect in done if effect != none] == [effect_of(item.live, item.after)]
+
+
+def _parts(item: Item) -> list[Mapping[str, object]]:
+    return [template for template in item.requests if template["method"] != "GET"]
 
 
 def _was_seen(history: History, last: Exchange) -> bool:
