@@ -50,7 +50,9 @@ def open_review(page: Page, title: str, files: dict[str, str], *, manager: str) 
 def wait_for_plan(page: Page, number: int) -> None:
     """The plan of this number is whole when its track says what is next."""
     expect(page.locator("[data-review-header] h1")).to_contain_text(f"plan {number}")
-    expect(page.locator(".track")).to_contain_text(re.compile("no conflicts|to acknowledge|with conflicts|not complete"))
+    expect(page.locator(".track")).to_contain_text(
+        re.compile("no conflicts|to acknowledge|with conflicts|not complete")
+    )
 
 
 def apply(page: Page, address: str) -> None:

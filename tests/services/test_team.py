@@ -39,7 +39,8 @@ from applyviz.workflow.plans import reviews
 manifest = b"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: NAME}\\ndata: {a: b}\\n"
 review = reviews.create_review(
     by=User.objects.get(username="alice"), title="Small", reason="", ticket="", options=ApplyOptions(),
-    cluster=Cluster.objects.get(slug="box"), bundle=SourceBundle((BundledFile("a.yaml", manifest, {"from": "upload"}),)),
+    cluster=Cluster.objects.get(slug="box"),
+    bundle=SourceBundle((BundledFile("a.yaml", manifest, {"from": "upload"}),)),
 )
 print(review.number)
 """
