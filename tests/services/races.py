@@ -200,7 +200,7 @@ def forget_locks() -> list[Any]:
         return Review.objects.get(pk=review_id)
 
     holders = (locks, approving, reviews, runs.start)
-    return [patch.object(module, "hold_review", read) for module in holders]
+    return [patch.object(module, "lock_review", read) for module in holders]
 
 
 def revoke_without_order() -> list[Any]:
