@@ -170,7 +170,7 @@ CELERY_BROKER_URL = env.text("CELERY_BROKER_URL") or env.text("REDIS_URL") or "m
 if CELERY_BROKER_URL.startswith("memory:"):
     # The broker within the process is polled: once a second by default, which a click would wait for.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.05}
-APPLYVIZ_RECOVERY_SECONDS = env.number("APPLYVIZ_SWEEP_SECONDS", 5)
+APPLYVIZ_RECOVERY_SECONDS = env.number("APPLYVIZ_RECOVERY_SECONDS", 5)
 APPLYVIZ_LEASE_SECONDS = env.number("APPLYVIZ_LEASE_SECONDS", 60)
 # How many objects of one step a run has on their way at once, where no policy says otherwise.
 APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
@@ -179,8 +179,8 @@ APPLYVIZ_RUN_PARALLEL = env.number("APPLYVIZ_RUN_PARALLEL", 16)
 APPLYVIZ_SCAN_MINUTES = env.number("APPLYVIZ_SCAN_MINUTES", 15)
 
 # The history: the file that signed heads are added to, and how often (also at webhooks); 0 never by itself.
-APPLYVIZ_CHECKPOINT_FILE = env.text("APPLYVIZ_HEAD_FILE")
-APPLYVIZ_CHECKPOINT_MINUTES = env.number("APPLYVIZ_HEAD_MINUTES", 60)
+APPLYVIZ_CHECKPOINT_FILE = env.text("APPLYVIZ_CHECKPOINT_FILE")
+APPLYVIZ_CHECKPOINT_MINUTES = env.number("APPLYVIZ_CHECKPOINT_MINUTES", 60)
 
 # What is masked besides Secrets: the built-in list of credentials, names and dotted paths with globs.
 APPLYVIZ_MASK_CREDENTIALS = env.flag("APPLYVIZ_MASK_CREDENTIALS", default=True)

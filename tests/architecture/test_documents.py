@@ -68,3 +68,18 @@ def test_every_outcome_and_every_planted_bug_is_in_the_table() -> None:
     assert [row[0] for row in _tables(FAULTS)["Outcomes of an object"]] == final
     assert set(planted) <= named
     assert len(planted) >= 12
+
+
+SETTINGS = (ROOT / "applyviz" / "settings.py", ROOT / "docs" / "configuration.md")
+READ_VARIABLE = re.compile(r'\benv\.(?:text|words|flag|number|networks)\(\s*"([A-Z_]+)"')
+NAMED_VARIABLE = re.compile(r"`([A-Z][A-Z_]+)`")
+
+
+def test_settings_read_the_variables_that_the_configuration_names() -> None:
+    settings, document = (path.read_text() for path in SETTINGS)
+    table = document.partition("| variable |")[2].partition("\n\n")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = {name for cell in first_cells for name in NAMED_VARIABLE.findall(cell)}
+
+    assert len(named) > 30
+    assert set(READ_VARIABLE.findall(settings)) == named
