@@ -130,11 +130,11 @@ def walk_as_author(alice: Walk) -> None:
 
 
 def take_over(alice: Walk) -> str:
-    """Decide the conflict: what would be sent is shown first; the address of the new plan."""
+    """Resolve the conflict: what would be sent is shown first; the address of the new plan."""
     alice.page.goto("/reviews/2/")
     alice.page.locator("[data-way='1']").first.check()
     alice.page.get_by_role("button", name="Preview request").click()
-    alice.page.get_by_role("button", name=re.compile("Decide 1 field")).click()
+    alice.page.get_by_role("button", name=re.compile("Resolve 1 field")).click()
     alice.page.locator(".track", has_text=re.compile("no conflicts|acknowledge|not complete")).wait_for(timeout=60_000)
     return alice.page.url.partition("#")[0]
 
@@ -142,7 +142,7 @@ def take_over(alice: Walk) -> str:
 def acknowledge_risks(bob: Walk, address: str) -> None:
     """Open what has a high risk and acknowledge it, as an approval needs."""
     bob.page.goto(address)
-    missing = bob.page.locator("[data-deck] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
+    missing = bob.page.locator("[data-review-header] a", has_text=re.compile("high-risk objects? first|to acknowledge"))
     for _ in range(MOST_RISKS):
         if not missing.count():
             return
@@ -158,7 +158,7 @@ def show_what_a_look_found(bob: Walk) -> None:
     """The cluster, once it was looked at after the run."""
     deadline = time.monotonic() + PATIENCE
     bob.page.goto("/clusters/demo/")
-    while not bob.page.get_by_text("What runs applied is as they applied it").count():
+    while not bob.page.get_by_text("No drift: everything matches the last runs.").count():
         if time.monotonic() > deadline:
             sys.exit("nobody looked at the cluster after the run")
         bob.page.wait_for_timeout(1000)
@@ -175,7 +175,7 @@ def walk_as_approver(bob: Walk, address: str) -> None:
     bob.page.set_viewport_size(DESK)
     bob.page.get_by_label("Note").fill("Read with the shop team.")
     bob.page.get_by_role("button", name=re.compile("Approve and apply")).click()
-    bob.page.get_by_role("heading", level=1, name=re.compile("succeeded")).wait_for(timeout=60_000)
+    bob.page.get_by_role("heading", level=1, name=re.compile("Applied")).wait_for(timeout=60_000)
     bob.take("10-apply-run")
     bob.page.goto("/history/")
     bob.take("11-history")

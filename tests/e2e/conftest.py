@@ -131,4 +131,4 @@ def open_dangers(page: Page) -> None:
         if acknowledge.count():
             acknowledge.first.click()
             expect(page.locator(".messages")).to_contain_text("Acknowledged")
-    raise AssertionError(f"something still stands in the way: {page.locator('[data-deck]').inner_text()}")
+    raise AssertionError(f"the plan still cannot be approved: {page.locator('[data-review-header]').inner_text()}")

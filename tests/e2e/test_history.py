@@ -102,9 +102,9 @@ def test_cluster_is_looked_at_and_an_object_adopted(sign_in):
     page = sign_in("alice")
     look_now(page)
     page.get_by_role("heading", name="Status and permissions").wait_for()
-    page.get_by_text("What the identity of your plans and runs may do there").click()
+    page.get_by_text("Cluster permissions (SelfSubjectAccessReview)").click()
     page.get_by_text("customresourcedefinitions").wait_for()
     page.goto("/clusters/demo/adopt/apps/Deployment/shop/frontend/")
     page.get_by_role("button", name="Open review").click()
 
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Adopt Deployment frontend")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Bring Deployment frontend under review")

@@ -95,15 +95,15 @@ def test_run_page_outlives_its_server(product, browser, tmp_path):
         bob.get_by_role("button", name=re.compile("Approve and apply")).click(no_wait_after=True)
         with hold_writes(database):
             bob.wait_for_url("**/runs/*/")
-            expect(bob.get_by_role("heading", level=1)).to_contain_text("running")
+            expect(bob.get_by_role("heading", level=1)).to_contain_text("Applying")
             server.kill()
             server.wait(timeout=STOP_SECONDS)
-        expect(bob.get_by_text("The server does not answer.")).to_be_visible()
-        expect(bob.get_by_role("heading", level=1)).to_contain_text("running")
+        expect(bob.get_by_text("Connection lost.")).to_be_visible()
+        expect(bob.get_by_role("heading", level=1)).to_contain_text("Applying")
 
         server = start(tmp_path, port)
 
-        expect(bob.get_by_text("The server does not answer.")).to_be_hidden()
+        expect(bob.get_by_text("Connection lost.")).to_be_hidden()
         expect(bob.get_by_role("heading", level=1)).to_contain_text("Applied")
         expect(bob.locator("#run-head")).to_contain_text(f"{OBJECTS} of {OBJECTS} objects done")
         expect(bob.locator("#run-head")).to_contain_text("A worker stopped responding")

@@ -87,9 +87,9 @@ def decide_mixed(alice: Page, address: str) -> None:
         alice.keyboard.press("c")
         alice.keyboard.press(way)
     assert alice.locator("[data-way]:checked").evaluate_all("all => all.map(one => one.dataset.way)") == ["1", "2", "3"]
-    expect(alice.locator(".decide-bar")).to_contain_text("Force is a property of a request and not of a field")
+    expect(alice.locator(".decide-bar")).to_contain_text("--force-conflicts applies to the whole request")
     alice.get_by_role("button", name="Preview request").click()
-    expect(alice.locator(".preview")).to_contain_text("Mixed: force is a property of a request")
+    expect(alice.locator(".preview")).to_contain_text("force affects only the fields that you overwrite")
     assert describe(Axe().run(alice).response["violations"]) == []
     alice.get_by_label("Why").fill("agreed with the operator's team")
     alice.get_by_role("button", name="Resolve 3 fields").click()
@@ -123,11 +123,11 @@ def agree_on_a_rule(alice: Page, bob: Page, address: str) -> None:
     alice.get_by_label("Why").fill("it is theirs")
     assert describe(Axe().run(alice).response["violations"]) == []
     alice.get_by_role("button", name="Propose").click()
-    expect(alice.locator(".rule").first).to_contain_text("An approver must agree")
+    expect(alice.locator(".rule").first).to_contain_text("An approver other than the proposer must approve it.")
     bob.goto("/clusters/demo/rules/")
     assert describe(Axe().run(bob).response["violations"]) == []
-    bob.get_by_role("button", name=re.compile("Agree")).first.click()
-    expect(bob.locator(".messages")).to_contain_text("in force")
+    bob.get_by_role("button", name=re.compile("Approve rule")).first.click()
+    expect(bob.locator(".messages")).to_contain_text("It applies to new plans.")
     bob.goto(address)
     expect(bob.locator(".review-header")).to_contain_text("conflict rule")
 
@@ -182,7 +182,7 @@ def test_deciding_needs_no_script(product, browser, sign_in):
     open_object(page, address, "plain-one")
 
     page.locator("[data-way='2']").first.check()
-    page.get_by_role("button", name="Decide", exact=True).click()
+    page.get_by_role("button", name="Resolve", exact=True).click()
 
     expect(page).to_have_url(re.compile(r"/plans/2/$"))
     plain.close()

@@ -203,3 +203,4 @@ def test_built_in_rules_are_shown_while_there_is_no_policy(as_viewer):
     page = as_viewer.get(reverse("settings:list-policies")).content.decode().partition("Built-in rules</h2>")[2]
 
     assert [text for text in ("1 approval", "every author", "no expiry", "always") if text not in page] == []
+    assert (page.count("Allowed results"), page.count("Change windows")) == (1, 1)

@@ -124,7 +124,7 @@ def _present_facts(plan: Plan, changes: Sequence[ObjectChange], found: Quorum) -
         PlanFact(_("plan digest"), plan.digest[:12], is_code=True) if plan.digest else None,
         PlanFact(_("policy"), plan.policy_version.replace(" ", ", "), is_code=True) if plan.policy_version else None,
         PlanFact(_("approvals required"), asked) if plan.policy_version else None,
-        PlanFact(_("Print"), _("Print"), url=record_url),
+        PlanFact(_("change record"), _("Print"), url=record_url),
         PlanFact(_("download"), _("requests (.zip)"), url=_requests_url(plan))
         if plan.state == PlanState.COMPLETE
         else None,

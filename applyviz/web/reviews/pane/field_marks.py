@@ -19,8 +19,8 @@ from applyviz.web.components.values import ABSENT
 
 _SHAPES = ("a", "b", "c", "d")
 LABELS: tuple[str | Promise, ...] = (_("last applied"), _("manifest"), _("live"), _("after"))
-SHORT: tuple[str | Promise, ...] = (_("last"), _("file"), _("live"), _("after"))
-YOURS_BEFORE, YOURS = _("last applied"), _("manifest")
+SHORT: tuple[str | Promise, ...] = (_("last"), _("manifest"), _("live"), _("after"))
+OWNED_BEFORE, NOT_OWNED_BEFORE = _("previously owned by you"), _("not previously owned by you")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,14 @@ def _shape_values(values: tuple[JSONValue, ...], is_equal: Equality) -> list[str
 def _describe(marks: tuple[Mark, ...]) -> str | Promise:
     words = {
         "none": _("unset"),
-        "owned": _("owned"),
         "a": _("value 1"),
         "b": _("value 2"),
         "c": _("value 3"),
         "d": _("value 4"),
     }
-    return format_lazy("{}, {}, {}, {}", *(format_lazy("{} {}", m.label, words[m.shape]) for m in marks))
+    return format_lazy(
+        ", ".join("{}" for _mark in marks), *(format_lazy("{} {}", m.label, words[m.shape]) for m in marks)
+    )
 
 
 def compare_versions(
@@ -84,5 +85,6 @@ def compare_owned(
 ) -> Marks:
     """The marks of a server-side change: the first says whether you owned the field before."""
     shapes = ["owned" if was_yours else "none", *_shape_values((manifest, live, after), is_equal)]
-    items = tuple(Mark(*row) for row in zip(shapes, (YOURS_BEFORE, *LABELS[1:]), (YOURS, *SHORT[1:]), strict=True))
-    return Marks(items, _describe(items))
+    owned = OWNED_BEFORE if was_yours else NOT_OWNED_BEFORE
+    items = tuple(Mark(*row) for row in zip(shapes, (owned, *LABELS[1:]), (_("owned"), *SHORT[1:]), strict=True))
+    return Marks(items, format_lazy("{}, {}", owned, _describe(items[1:])))

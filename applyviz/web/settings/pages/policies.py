@@ -132,7 +132,7 @@ def describe_rules(rules: Rules) -> tuple[tuple[str | Promise, str], ...]:
             if rules.refuses_sole
             else []
         ),
-        (_("Change windows"), _describe_certainty(rules)),
+        (_("Allowed results"), _describe_certainty(rules)),
         (_("Change windows"), "; ".join(str(window) for window in rules.windows) or _("always")),
         (_("Freezes"), "; ".join(str(freeze) for freeze in rules.freezes) or _("none")),
         (_("Run behavior"), _describe_runs(rules)),

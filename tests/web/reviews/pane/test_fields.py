@@ -104,6 +104,10 @@ def test_marks_of_server_side_apply_say_whether_it_was_yours():
     found = field_marks.compare_owned(True, ABSENT, 7, 7)
 
     assert [m.shape for m in found.items] == ["owned", "none", "a", "a"]
+    assert str(found.text) == "previously owned by you, manifest unset, live value 1, after value 1"
+    assert str(field_marks.compare_owned(False, 7, 7, 7).text).startswith(
+        "not previously owned by you, manifest value 1"
+    )
 
 
 def test_rows_stand_under_the_path_they_share():
