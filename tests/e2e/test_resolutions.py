@@ -138,7 +138,7 @@ def decide_the_rest(alice: Page, address: str) -> None:
     alice.locator(".everywhere summary").click()
     alice.get_by_label("all conflicts with settings-operator in the plan").check()
     alice.locator(".everywhere").get_by_label("Give up the field").check()
-    alice.get_by_role("button", name="Preview").click()
+    alice.get_by_role("button", name="Preview", exact=True).click()
     alice.get_by_role("button", name="Resolve 3 fields").click()
     wait_for_plan(alice, 3)
     open_object(alice, address, NAMES[1])

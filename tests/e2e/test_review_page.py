@@ -102,7 +102,7 @@ def test_objects_arrive_by_server_sent_events(sign_in, public_manifests):
     assert streams
     assert set(streams) == {(200, "text/event-stream")}
     assert len(looks) <= 6 + (time.monotonic() - began) / EVERY, "it looks when it is told, and from time to time"
-    expect(page.locator(".sentence")).to_contain_text("objects")
+    expect(page.locator(".sentence")).to_contain_text("to create")
 
 
 def test_page_asks_from_time_to_time_where_nothing_streams(sign_in, public_manifests):
@@ -121,7 +121,7 @@ def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
     page.get_by_text("Filters").click()
     page.get_by_label("Kind", exact=True).select_option("Deployment")
     expect(page).to_have_url(re.compile(r"[?&]kind=Deployment"))
-    page.get_by_label("as a tree").check()
+    page.get_by_label("By namespace").check()
     expect(page.locator(".branch h3")).to_have_text(["default"])
     expect(page.locator(".branch h4")).to_have_text(["Deployment"])
     shown = page.locator("[data-object]").count()
@@ -133,7 +133,7 @@ def test_list_is_narrowed_in_the_address_and_stands_as_a_tree(boutique):
     page.reload()
 
     expect(page.locator("[data-object]")).to_have_count(shown)
-    expect(page.get_by_label("as a tree")).to_be_checked()
+    expect(page.get_by_label("By namespace")).to_be_checked()
 
 
 def test_escape_and_f_do_not_race(boutique):
@@ -178,7 +178,8 @@ def test_versions_stand_side_by_side_and_a_field_tells_all(boutique):
     page = boutique
     choose(page, "Deployment", "frontend")
     page.get_by_role("link", name="Compare values").click()
-    expect(page.locator(".aligned thead th")).to_have_text(["Field", "last applied", "manifest", "live", "after"])
+    heads = ["Field", "Previously owned by you", "manifest", "live", "after"]
+    expect(page.locator(".aligned thead th")).to_have_text(heads)
     page.get_by_role("link", name="Compare values").click()
 
     row = page.locator("[data-field-row]", has_text="image").first
